@@ -52,10 +52,8 @@ def check_number(name, value, low, *, above=True):
     """Raise ValueError unless ``value`` is a finite number above (or at least) ``low``."""
     good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
     if not (good and (value > low if above else value >= low)):
-        raise ValueError(
-            f"{name} must be a finite number {'above' if above else 'of at least'} "
-            f"{low:g}, got {value!r}"
-        )
+        bound = f"greater than {low:g}" if above else f"of at least {low:g}"
+        raise ValueError(f"{name} must be a finite number {bound}, got {value!r}")
 
 
 def check_count(name, value, low):
@@ -84,8 +82,8 @@ def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
-            f"alpha must be a number strictly between 0 and 1, got {alpha!r}. It is "
-            "the largest acceptable share of problems that keep a false claim"
+            f"alpha must be strictly between 0 and 1, got {alpha!r}. It is the maximum "
+            "proportion of problems with a false claim among the kept claims"
         )
     return float(alpha)
 
@@ -94,9 +92,9 @@ def check_alphas(alphas, check=check_alpha):
     """Return alphas as an array of shape (n_alphas,), or raise ValueError if any is repeated."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
-        raise ValueError("alphas is empty, but must contain at least one level")
+        raise ValueError("alphas must contain at least one level, but it is empty")
     if len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas must not contain a level twice, got {alphas}")
+        raise ValueError(f"alphas must not contain duplicates, got {alphas}")
     return np.array(alphas)
 
 
@@ -113,15 +111,15 @@ def check_groups(groups, n):
     missing = [i for i, group in enumerate(groups.tolist()) if is_missing(group)]
     if missing:
         raise ValueError(
-            f"the group of problem {missing[0]} is missing, got "
+            f"problem {missing[0]} must belong to a group, got the missing value "
             f"{groups[missing[0]]!r}. Assign a group to each problem"
         )
     try:
         return np.unique(groups, return_inverse=True)[1]
     except TypeError:
         raise ValueError(
-            "the values of groups must be comparable with each other, got a mix such "
-            "as strings and numbers. Use a single type"
+            "all values of groups must have the same type, got values that cannot be "
+            "compared, such as strings and numbers"
         ) from None
 
 
@@ -148,7 +146,7 @@ def check_weights(sample_weight, n):
         )
     if (weights < 0).any() or not weights.any():
         raise ValueError(
-            "sample_weight must be at least 0 with a positive sum, got the minimum "
+            "sample_weight must be nonnegative with a positive sum, got the minimum "
             f"{weights.min():g} and the sum {weights.sum():g}"
         )
     return weights
@@ -185,8 +183,8 @@ def refuse_iterator(name, value):
     """Raise ValueError if a value can be read only once."""
     if isinstance(value, Iterator):
         raise ValueError(
-            f"{name} must allow repeated iteration, but a {type(value).__name__} can "
-            f"be read only once. Pass list({name})"
+            f"{name} must support repeated iteration, but a {type(value).__name__} can "
+            f"only be read once. Pass list({name}) instead"
         )
 
 

@@ -426,7 +426,7 @@ class FilterReport(Table):
         """
         if not kept:
             raise ValueError(
-                "kept must contain the masks of at least one alpha, but it is empty"
+                "kept must contain the masks for at least one alpha, but it is empty"
             )
         flat = [flatten(y, masks) for masks in kept.values()]
         labels, _, offsets = flat[0]
@@ -867,19 +867,19 @@ def leave_one_out(
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     if filter.ties == "include":
         raise ValueError(
-            'leave-one-out evaluation needs ties="exclude" or ties="jitter"'
+            'ties must be "exclude" or "jitter" for leave-one-out evaluation'
         )
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     if len(np.unique(questions)) < 2:
-        raise ValueError("leave-one-out evaluation needs at least two questions")
+        raise ValueError("leave-one-out evaluation requires at least two questions")
     guarantee = filter.calibration_.guarantee
     if guarantee.show != 1 and len(np.unique(questions)) < len(batch):
         raise ValueError(
-            "leave-one-out evaluation needs one answer to each question if show is "
-            f"below 1, got show={guarantee.show!r} and {len(batch)} answers to "
+            "leave-one-out evaluation requires a single answer to each question if show "
+            f"is below 1, got show={guarantee.show!r} and {len(batch)} answers to "
             f"{len(np.unique(questions))} questions. Use evaluate_filter or "
-            "compare_filters"
+            "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
     assert part.rows is not None  # A single call made the part.

@@ -24,9 +24,8 @@ def chances_of(
     else:
         if alpha is not None:
             raise ValueError(
-                "alpha and masks must not both be passed, because masks already "
-                f"determine which claims are kept, got alpha={alpha:g}. Leave one of "
-                "them out"
+                "alpha and masks cannot both be passed, because masks already determine the "
+                f"kept claims, got alpha={alpha:g}. Omit alpha or masks"
             )
         view = fitted._look(X)
         _, kept, _ = flatten(view.raw.split(np.ones(view.raw.n_claims)), masks)
@@ -40,9 +39,8 @@ def refuse_without_hazards(scorer: Any) -> None:
     """Raise ValueError if the scorer does not estimate hazards."""
     if not hasattr(scorer, "error_probability"):
         raise ValueError(
-            "error_probability requires a scorer that estimates error probabilities, "
-            f'but {scorer!r} only ranks claims. Fit with the scorer "stack" or '
-            '"neyman-pearson"'
+            f"scorer must estimate error probabilities, but {scorer!r} only ranks claims. "
+            'Fit the filter with scorer="stack" or scorer="neyman-pearson"'
         )
 
 
@@ -90,7 +88,7 @@ def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
         row = int(child[open_[0]])
         above = int(parent[open_[0]] - batch.offsets[batch.problem_of[row]])
         raise ValueError(
-            f"{batch.locate(row)} is kept without its ancestor, claim {above}. The "
-            "error probability is only defined if all ancestors of the kept claims "
-            "are also kept. Keep both claims, or drop both"
+            f"{batch.locate(row)} is kept, but its ancestor, claim {above}, is dropped. "
+            "The error probability is undefined unless all ancestors of each kept claim "
+            "are kept. Keep both claims, or drop both"
         )

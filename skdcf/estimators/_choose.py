@@ -173,9 +173,9 @@ def _chosen(filter, X, groups, rule):
     question, n_answers = _questions(batch, groups)
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
-            f"each of the {len(n_answers)} questions has only one answer, so there is "
-            "nothing to choose from. Pass all answers to a question, with groups= or "
-            "with the same question text",
+            "at least one question must have several answers to choose from, but each of "
+            f"the {len(n_answers)} questions has only one. Pass all answers to a "
+            "question, with the same question text or the same value in groups",
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)
@@ -264,8 +264,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     refuse_chosen(batch)
     if batch.wordings is not None:
         raise ValueError(
-            "answers with wordings cannot be joined. Pass the answers without "
-            "wordings, or choose one answer with chosen_answers"
+            "answers with wordings cannot be joined. Remove the wordings, or choose one "
+            "answer with chosen_answers"
         )
     question, n_answers = _questions(batch, groups)
     order = np.argsort(question, kind="stable")
@@ -307,28 +307,27 @@ def _refuse_unlike(answers):
         column = getattr(answers, field)
         if column is not None and len({value is None for value in column}) == 2:
             raise ValueError(
-                f"{name}: either all answers to a question must have {field}, or none "
-                f"of them. Pass {field} for all answers or for none"
+                f"{name}: either all answers to a question or none of them must have {field}. "
+                f"Pass {field} for all of these answers, or remove it"
             )
     if answers.context is not None and len(set(answers.context)) > 1:
         raise ValueError(
-            f"{name}: all answers to a question must have the same context to be "
-            "joined, but their contexts differ. Pass the same context for all of "
-            "them"
+            f"{name}: all answers to a question must have the same context to be joined, "
+            "but their contexts differ. Pass the same context for all of these answers"
         )
     several = answers.sizes > 1
     if len(set(answers.edges_known[several].tolist())) == 2:
         raise ValueError(
-            f"{name}: the edges of some answers to its question are unknown. Pass "
-            "edges for all answers to a question or for none"
+            f"{name}: the edges are unknown for some answers to the question. Pass edges "
+            "for all answers to a question or for none of them"
         )
     for key in (*MADE, "sampling"):
         values = [row.get(key) for row in answers.metadata_rows]
         if any(value != values[0] for value in values):
             raise ValueError(
                 f"{name}: all answers to a question must have the same {key}, got "
-                f"{values[0]!r} and {next(v for v in values if v != values[0])!r}. "
-                "Join only answers that were made in the same way"
+                f"{values[0]!r} and {next(v for v in values if v != values[0])!r}. Join "
+                "only answers that were generated in the same way"
             )
 
 

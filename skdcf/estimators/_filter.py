@@ -778,9 +778,9 @@ class ConformalFilter(Settings):
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
             raise ValueError(
-                "the filter has no common threshold, because "
-                f"guarantee={self.guarantee!r} computes one threshold per problem. "
-                "Use decision_function or predict"
+                "the filter must have a single threshold for all problems, but "
+                f"guarantee={self.guarantee!r} computes one threshold per problem. Use "
+                "decision_function or predict instead"
             )
         return threshold
 
@@ -809,8 +809,8 @@ class ConformalFilter(Settings):
             ": see scorer_.estimator_" if hasattr(self.scorer_, "estimator_") else ""
         )
         raise AttributeError(
-            f"{type(self).__name__} has no attribute {name}, because its scorer, the "
-            f"{type(self.scorer_).__name__} in scorer_, does not have it{inside}",
+            f"{type(self).__name__} has no attribute {name}, because its scorer_, a "
+            f"{type(self.scorer_).__name__}, does not have this attribute{inside}",
             name=name,
             obj=self,
         )

@@ -146,12 +146,12 @@ def count_held_out(estimator, selection, scorer):
     if selection.judges_are_mixed:
         if size is not None:
             raise ValueError(
-                "calibration_size must be left out if people labelled some answers "
-                f"and a model labelled others, got {size!r}. All "
+                "calibration_size must not be set if people labelled some answers and a "
+                f"model labelled others, got {size!r}. In this case, all "
                 f"{len(selection.candidates)} answers labelled by people are used for "
                 "calibration, and the others for training. CalibratedSearch and "
-                "compare_filters hold out answers themselves, so pass them only "
-                "answers labelled by people, or only answers labelled by the model"
+                "compare_filters hold out answers themselves, so pass them only the answers "
+                "labelled by people, or only the answers labelled by the model"
             )
         return None
     if size is None and not learns and not is_chosen(estimator):
@@ -196,9 +196,9 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         training_rows = training_rows[:0]
     elif not len(training_rows):
         raise ValueError(
-            "at least 1 problem is needed for training, but all questions are used "
-            "for calibration, so 0 problems remain. Add answers to other questions, "
-            "or choose a scorer that does not need training, such as PublicPrior()"
+            "at least 1 problem must remain for training, but all questions are used for "
+            "calibration. Add answers to other questions, or choose a scorer that does "
+            "not need training, such as PublicPrior()"
         )
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:

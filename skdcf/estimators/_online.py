@@ -44,9 +44,9 @@ def refuse_late_parents(batch: GraphBatch) -> None:
     late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
     if len(late):
         raise ValueError(
-            "an online filter needs parents before their children, but "
-            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim on "
-            "which it depends. Reorder the claims"
+            "parents must come before their children if online=True, but "
+            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before one of its "
+            "parents. Reorder the claims"
         )
 
 
@@ -200,9 +200,9 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
     # In a chain, each later claim has the dropped claim as an ancestor.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
-            "stop=True requires edges that form a chain, got a filter with "
-            f'edges={fitted.edges!r}. Fit it with edges="given" or '
-            "skdcf.edges.chain_edges, or use stop=False"
+            "stop=True requires edges that form a chain, but the filter was fitted with "
+            f'edges={fitted.edges!r}. Fit the filter with edges="given" or '
+            "skdcf.edges.chain_edges, or set stop=False"
         )
     return _decisions(fitted, claims, alpha, stop=stop, about=about)
 
@@ -214,14 +214,13 @@ def _decisions(fitted, claims, alpha, *, stop, about):
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
         if wrong:
             raise ValueError(
-                f"parents of claim {v} must be positions of earlier claims, got "
+                f"the parents of claim {v} must be positions of earlier claims, got "
                 f"{wrong[0]!r}"
             )
         if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
             raise ValueError(
-                f"stop=True requires edges that form a chain, but claim {v} does not "
-                f"depend on claim {v - 1}. Add {v - 1} to its parents, or use "
-                "stop=False"
+                f"stop=True requires edges that form a chain, but claim {v} does not depend "
+                f"on claim {v - 1}. Add {v - 1} to its parents, or set stop=False"
             )
         if answer is None:
             answer = _Answer(fitted, alpha, about)

@@ -402,17 +402,17 @@ def refuse_part(part, fitted):
             risks_now.path_risk, risks_before.path_risk
         ):
             raise ValueError(
-                "the path risks of a part differ from those of this filter, because "
-                "the part was made with another scorer or with other edges. Score "
-                "the part again with calibration_part"
+                "all path risks must be computed with the same scorer and edges, but a part "
+                "was computed with different ones. Compute the part again with "
+                "calibration_part"
             )
         if risks_now.groups != risks_before.groups or not nearly_equal(
             risks_now.weights, risks_before.weights
         ):
             raise ValueError(
-                "the groups or weights of a part differ from those of this filter, "
-                "because the part was made with another by or weight. Score the part "
-                "again with calibration_part"
+                "all parts must be computed with the same values of by and weight, but a "
+                "part was computed with different ones. Compute the part again with "
+                "calibration_part"
             )
 
 
@@ -434,14 +434,15 @@ def _refuse_other_settings(made_as, expected):
         return
     if made_as is None or expected is None or len(made_as) != len(expected):
         raise ValueError(
-            "the settings of a part are unknown. Compute the part again with "
-            "calibration_part"
+            "each part must contain the settings that it was computed with, but these "
+            "settings are missing. Compute the part again with calibration_part"
         )
     for name, setting_before, setting_now in zip(
         MADE_AS, made_as, expected, strict=True
     ):
         if setting_before != setting_now:
             raise ValueError(
-                f"a part was made with {name} = {setting_before}, but this filter has "
-                f"{setting_now}. Score the part again with calibration_part"
+                f"all parts must be computed with the same settings, but {name} is "
+                f"{setting_before} in a part instead of {setting_now}. Compute the part again "
+                "with calibration_part"
             )

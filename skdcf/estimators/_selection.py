@@ -153,9 +153,8 @@ def warn_of_unused(selection):
         warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
-            f"{n} of these answers were labelled in a review or an audit and are "
-            "ignored. They cannot be used for calibration, and this scorer is not "
-            "trained.",
+            f"{n} of these answers were labelled in a review or an audit and are ignored. "
+            "They cannot be used for calibration, and this scorer does not need training.",
             LabelWarning,
         )
 
@@ -164,8 +163,8 @@ def warn_of_models(n_people, n_left_out):
     """Warn that model labels are ignored because no training is required."""
     warn(
         f"People judged {n_people} of these answers, and only these answers are used "
-        f"for calibration. The other {n_left_out} answers are ignored, because "
-        "nothing is trained on labels from a model here.",
+        f"for calibration. The other {n_left_out} answers are ignored, because labels "
+        "from a model are only used for training, and this filter needs no training.",
         LabelWarning,
     )
 
@@ -188,12 +187,10 @@ def rows_that_count(batch, labels, *, to_train=False):
     reviewed = np.isin(drawn, CHOSEN_BY_FILTER)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
-            "the calibration answers must be drawn at random, but "
-            f"{int(reviewed.sum())} problems, the first of which is "
-            f"{batch.name_of(int(np.argmax(reviewed)))}, were labelled in a review or "
-            "an audit, where a filter chose the claims to judge. Leave these "
-            "problems out, or pass them to fit together with answers that were drawn "
-            "at random"
+            f"the calibration answers must be drawn at random, but {int(reviewed.sum())} "
+            f"problems, the first of which is {batch.name_of(int(np.argmax(reviewed)))}, "
+            "were labelled in a review or an audit of claims selected by a filter. Leave "
+            "these problems out, or pass them to fit together with randomly drawn answers"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed

@@ -61,9 +61,9 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     )
     if n_training < needed[0] or n_calibration < needed[1]:
         raise ShareError(
-            f'show is "auto", but only {n_training} of these answers are used for training and '
-            f"{n_calibration} for calibration{group}. To choose a share at alpha = {level:g}, at "
-            f"least {needed[0]} and {needed[1]} are needed",
+            f'show="auto" requires at least {needed[0]} answers for training and '
+            f"{needed[1]} for calibration at alpha = {level:g}, got {n_training} for "
+            f"training and {n_calibration} for calibration{group}",
             "Label more answers, choose a larger alpha, or set show=1",
         )
 

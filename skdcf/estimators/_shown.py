@@ -90,24 +90,26 @@ def _refuse_unproven(fitted):
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
-            'the filter must not have ties="include", which invalidates the '
-            "guarantee by keeping claims whose path risk equals the threshold. "
+            'the filter must not have ties="include", because this setting keeps claims '
+            "whose path risk equals the threshold and invalidates the guarantee. "
             'Calibrate a filter with ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            "the guarantee for shown texts is proven only for NoFalseClaim, got "
-            f"{guarantee!r}. Calibrate a filter with NoFalseClaim"
+            "the filter must be calibrated with guarantee=NoFalseClaim(), because the "
+            f"guarantee for shown texts is not proven for others, got {guarantee!r}"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "no guarantee for shown texts is known with weight or delta, got "
-            f"{guarantee!r}. Set both to None and calibrate again"
+            "weight and delta must be None, because the guarantee for shown texts is not "
+            f"proven for other values, got {guarantee!r}. Set both to None, and calibrate "
+            "the filter again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            "no guarantee for shown texts is known with overlapping groups, got "
-            f"by={guarantee.by!r}. Assign each problem to one group"
+            "the groups must not overlap, because the guarantee for shown texts is not "
+            f"proven for overlapping groups, got by={guarantee.by!r}. Assign each problem "
+            "to one group"
         )
 
 
@@ -116,10 +118,10 @@ def _refuse_calibrated(batch, hashes, calibrated):
     same_question |= hashes.asked & np.isin(hashes.content, calibrated["content"])
     if same_question.any():
         raise ValueError(
-            "the guarantee is about new questions, but "
+            "the guarantee only covers new questions, but "
             f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems answer calibration "
-            "questions of the filter. Leave these problems out"
+            f"{int(same_question.sum()) - 1} other problems answer questions used for "
+            "calibration. Leave these problems out"
         )
 
 
@@ -149,9 +151,9 @@ def _warn_of_few(n, m, alpha):
     if n >= needed:
         return
     warn(
-        f"nothing is shown of {m} answers at alpha = {alpha:g}. The filter was "
-        f"calibrated on {n} answers, but {needed} are needed to show a fifth of a "
-        f"batch. Fit or calibrate with alpha = {alpha / 5:g}, which uses more "
-        "answers, and pass alpha here",
+        f"none of the {m} answers are shown at alpha = {alpha:g}. The filter was "
+        f"calibrated on {n} answers, but at least {needed} are needed to show a fifth "
+        f"of a batch. Fit or calibrate the filter with alpha = {alpha / 5:g}, and "
+        f"pass alpha = {alpha:g} here",
         CalibrationWarning,
     )

@@ -48,13 +48,13 @@ def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
         others = [name for name in kwargs if name not in ("self", "X", "y", "groups")]
         if others and get_close_matches(others[0], ["groups"]):
             raise TypeError(
-                f"fit takes X, y and groups, not {others[0]}: did you mean groups?"
+                f"fit accepts X, y and groups, got {others[0]}. Did you mean groups?"
             )
         if others:
             raise TypeError(
-                f"fit takes X, y and groups, not {' or '.join(others)}. Weights of problems "
-                "are part of the guarantee, guarantee=NoFalseClaim(weight=...), and of the mean "
-                "that score returns, score(X, y, sample_weight=...)"
+                f"fit does not accept {' or '.join(others)}, only X, y and groups. Problem "
+                "weights belong to the guarantee, as in guarantee=NoFalseClaim(weight=...), "
+                "or to score(X, y, sample_weight=...)"
             )
         return fit(*args, **kwargs)
 
@@ -130,8 +130,8 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
     """
     if y is None:
         raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
-            "filters are calibrated on problems whose claims are labelled"
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None. Pass the claim labels of each problem as y"
         )
     batch, is_table = admit(estimator, X, reset=reset)
     batch = carry_columns(estimator.features, batch)
@@ -190,8 +190,8 @@ def _pack_table(estimator, X, reset):
     if (row := other_row(X)) is not None:
         raise ValueError(
             f"X must contain problems, got {type(row).__name__}. Use "
-            "ReasoningGraph.from_dict to convert a dict, and ReasoningGraph(None, "
-            "claims=[...]) for texts"
+            "ReasoningGraph.from_dict to convert a dict, or ReasoningGraph(None, "
+            "claims=[...]) to convert texts"
         )
     try:
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
@@ -218,9 +218,8 @@ def _ruled(batch, rule):
         texts = None if plain.claims is None else plain.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
-                f"{batch.name_of(i)} must have texts, because edges={rule!r} computes "
-                "edges from texts. Pass claims with their texts, or use "
-                'edges="given"'
+                f"{batch.name_of(i)} must have claim texts, because edges={rule!r} computes "
+                'the edges from texts. Pass the claim texts, or use edges="given"'
             )
         question = optional_rows(batch.problems, i)
         edges += [
@@ -251,7 +250,7 @@ def _compare_features(estimator, batch):
         missing = [name for name in columns_read if name not in names]
         if missing:
             raise ValueError(
-                f"X must have the feature {missing[0]!r}, which the scorer needs, got "
+                f"X must have the feature {missing[0]!r}, because the scorer needs it, got "
                 f"the features {list(names)}"
             )
         return
@@ -265,8 +264,8 @@ def _compare_features(estimator, batch):
     if (names is None) != (names_in_fit is None):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
         warn(
-            f"the features have names only in {where}, so their order cannot be "
-            "checked. Name the features in both",
+            "the order of the features cannot be checked, because the features have "
+            f"names in {where}. Name the features in both",
             GuaranteeWarning,
         )
     elif names and names_in_fit is not None and tuple(names_in_fit) != names:
@@ -274,12 +273,12 @@ def _compare_features(estimator, batch):
         gone = sorted(set(names_in_fit) - set(names))
         if new:
             raise ValueError(
-                f"the feature names differ from those seen in fit (unknown {new}, missing "
-                f"{gone}): expected {list(names_in_fit)}"
+                f"the feature names must match those seen in fit, but {new} are unknown and "
+                f"{gone} are missing. The names seen in fit are {list(names_in_fit)}"
             )
         raise ValueError(
-            "the feature names differ from those seen in fit (order): expected "
-            f"{list(names_in_fit)}"
+            "the features must be in the same order as in fit, but they have another "
+            f"order than {list(names_in_fit)}"
         )
 
 
@@ -293,11 +292,14 @@ def flat_labels(y, batch, is_table, classes=None):
     refuse_iterator("y", y)
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
-        raise ValueError(f"label {row} is masked. Use -1 for claims without a verdict")
+        raise ValueError(
+            f"label {row} is masked, but every claim needs a label. Use -1 for unjudged "
+            "claims"
+        )
     y = column_or_1d(y, warn=True)
     if len(y) != len(batch):
         raise ValueError(
-            f"y must have one label for each of the {len(batch)} problems in X, got "
+            f"y must have one entry for each of the {len(batch)} problems in X, got "
             f"{len(y)}"
         )
     return read_column(y, classes)
@@ -343,8 +345,8 @@ def confidence_of(scorer, batch):
         confidence = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"the scorer must return {batch.n_claims} numbers, one per claim, "
-            f"concatenated over the problems, got {type(returned).__name__}"
+            "the scorer must return one number per claim in a single array of length "
+            f"{batch.n_claims}, got {type(returned).__name__}"
         ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(

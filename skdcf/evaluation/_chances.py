@@ -134,7 +134,7 @@ class ChanceReport(Table):
         questions = np.arange(len(chance)) if groups is None else np.asarray(groups)
         if not len(wrong) == len(chance) == len(questions):
             raise ValueError(
-                "chance, wrong and groups must have one value per problem, got "
+                "chance, wrong and groups must each have one value per problem, got "
                 f"{len(chance)}, {len(wrong)} and {len(questions)} values"
             )
         shown = ~np.isnan(chance)
@@ -144,8 +144,8 @@ class ChanceReport(Table):
         questions = questions[shown]
         if ((chance < 0) | (chance > 1)).any():
             raise ValueError(
-                "chance must contain probabilities from 0 to 1, got values outside "
-                "this range"
+                "chance must contain probabilities between 0 and 1, got values outside this "
+                "range"
             )
 
         n = len(chance)

@@ -199,7 +199,7 @@ def check_search(search):
         search.estimator, "calibrate_parts"
     ):
         raise ValueError(
-            "search must be a scikit-learn search around a filter, such as "
+            "search must be a scikit-learn search over a filter, such as "
             f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
         )
     for key in sorted(set(_keys(search))):
@@ -208,21 +208,21 @@ def check_search(search):
             words = words[1:]
         if words[0] in PROMISED:
             raise ValueError(
-                f"the search must not try values of {key!r}. Filters that differ in "
-                f"{words[0]} have different guarantees, so their numbers of kept true "
-                f"claims cannot be compared. Set {words[0]} in the filter"
+                f"{key!r} must not be a parameter of the search, because filters with "
+                f"different values of {words[0]} have different guarantees and cannot be "
+                f"compared by their kept true claims. Set {words[0]} in the filter instead"
             )
         if words[0] == "calibration_size":
             raise ValueError(
-                f"the search must not try values of {key!r}. Set this parameter in "
+                f"{key!r} must not be a parameter of the search. Set this parameter in "
                 "CalibratedSearch instead"
             )
     _check_scoring(search.scoring)
     many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
     if many_scores and search.refit is True:
         raise ValueError(
-            f"the search must have one score to optimise, got {list(search.scoring)}. "
-            'Select one of them with refit="<name>"'
+            "refit must name the score to optimise if scoring contains several scores, "
+            f'got {list(search.scoring)}. Select one of them with refit="<name>"'
         )
 
 
@@ -240,9 +240,9 @@ def _check_scoring(scoring):
     for score in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
         if isinstance(score, str) or hasattr(score, "_score_func"):
             raise ValueError(
-                "scoring must be None or a function of (filter, X, y), got "
-                f"{score!r}. Scorers of scikit-learn compare one class per row and "
-                "cannot count kept claims. None counts the true claims kept"
+                f"scoring must be None or a function of (filter, X, y), got {score!r}. "
+                "Standard scikit-learn scorers cannot count kept claims, because they "
+                "compare one class per row. Use None to count the kept true claims"
             )
 
 
@@ -290,8 +290,8 @@ def _predefined(cv, rows, n_problems):
     if isinstance(cv, PredefinedSplit):
         if len(cv.test_fold) != n_problems:
             raise ValueError(
-                f"cv must be a PredefinedSplit of all {n_problems} problems, got one "
-                f"of {len(cv.test_fold)} problems"
+                f"cv must be a PredefinedSplit with an entry for each of the {n_problems} "
+                f"problems, got one with {len(cv.test_fold)} entries"
             )
         cv = cv.split()
     position = np.full(n_problems, -1)
@@ -302,7 +302,7 @@ def _predefined(cv, rows, n_problems):
         if not (len(train) and len(test)):
             raise ValueError(
                 "each split in cv must contain training and test problems after the "
-                "calibration problems are removed, but one of the two is empty. Use "
+                "calibration problems are removed, but one of these two parts is empty. Use "
                 "larger folds, or another random_state"
             )
         splits.append((train, test))
@@ -359,8 +359,8 @@ def fit_levels(
     alphas = [check_alpha(alpha) for alpha in alphas]
     if search_in(filter) is not None:
         raise ValueError(
-            "a search has a single level. Set alpha in its filter, and fit one "
-            "CalibratedSearch for each level"
+            "the search must use a single level, because each level requires its own "
+            "search. Set alpha in its filter, and fit one CalibratedSearch for each level"
         )
     if isinstance(filter, Mapping):
         fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]

@@ -212,8 +212,8 @@ def check_filters(filters: Any, alphas: Any, protocol: Any) -> Any:
     """Check the filters, and return clones keyed by name."""
     if not isinstance(filters, Mapping) or not filters:
         raise ValueError(
-            "filters must be a dict of one or more filters, keyed by name, got "
-            f"{filters!r}"
+            "filters must be a dict that maps names to filters and contains at least one "
+            f"filter, got {filters!r}"
         )
     return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
 
@@ -223,7 +223,7 @@ def _check_filter(name, filter, alphas, protocol):
         missing = [alpha for alpha in alphas if alpha not in filter]
         if missing:
             raise ValueError(
-                f"filter {name!r} must have a filter for each alpha, but has none for "
+                f"filters[{name!r}] must contain a filter for each alpha, but it has none for "
                 f"{missing}"
             )
         return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
@@ -232,13 +232,13 @@ def _check_filter(name, filter, alphas, protocol):
         check_search(search)
     if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
-            f"filter {name!r} must be a filter of skdcf or a search around one, got a "
-            f"{type(inner).__name__}. Pass transformers to the filter as features="
+            f"filter {name!r} must be a skdcf filter or a search over one, got a "
+            f"{type(inner).__name__}. Pass a transformer to the filter as features="
         )
     if protocol == "leave-one-out" and getattr(inner, "ties", None) == "include":
         raise ValueError(
-            f'filter {name!r} must not have ties="include", which leave-one-out '
-            'evaluation does not support. Use protocol="folds", or ties="jitter"'
+            f'filter {name!r} must not have ties="include", because leave-one-out '
+            'evaluation does not support it. Set protocol="folds" or ties="jitter"'
         )
     return clone(filter)
 
@@ -343,10 +343,9 @@ def _warn_of_abstention(filters, questions, splits, alphas):
             plain = repr(guarantee) == repr(NoFalseClaim())
             whose = "" if plain else f" by filter {name!r}"
             warn(
-                f"{n} calibration problems per split are too few for alpha = "
-                f"{', '.join(f'{a:g}' for a in low)}, so nothing can be kept{whose}. "
-                f"At least {guarantee.problems_needed(low[0])} are needed for alpha = "
-                f"{low[0]:g}.",
+                f"{n} calibration problems per split are too few to keep any claims{whose} "
+                f"for alpha = {', '.join(f'{a:g}' for a in low)}. At least "
+                f"{guarantee.problems_needed(low[0])} are needed for alpha = {low[0]:g}.",
                 CalibrationWarning,
             )
 
@@ -423,7 +422,8 @@ def _given(split, codes, shares, rng):
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
     except IndexError as error:
         raise ValueError(
-            f"each part of a split must contain row numbers of the {len(rows)} problems: {error}"
+            f"each part of a split must contain row indices of the {len(rows)} problems: "
+            f"{error}"
         ) from None
     if len(parts) == 2 and len(shares) == 3:
         parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
@@ -441,19 +441,21 @@ def _check_split(parts, number, codes, protocol):
     if any(len(part) < least for part in parts):
         sizes = "/".join(str(len(part)) for part in parts)
         raise ValueError(
-            f"the size of each part of split {number} must be at least {least}, got "
-            f"{sizes}. Pass more problems, or more questions with fewer answers"
+            f"each part of split {number} must contain at least {least} problems, got "
+            f"parts of sizes {sizes}. Pass more problems, or more questions with fewer "
+            "answers"
         )
     members = np.concatenate([np.unique(codes[part]) for part in parts])
     if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
         raise ValueError(
-            f"split {number} must contain each problem once, but a problem occurs twice"
+            f"split {number} must contain each problem at most once, but it contains a "
+            "problem twice"
         )
     if len(np.unique(members)) < len(members):
         raise ValueError(
-            f"split {number} must keep the answers to one question in the same part, "
-            "but they are in two parts. Leave cv at its default, or use a splitter "
-            "that keeps groups together, such as GroupShuffleSplit"
+            f"split {number} must keep all answers to a question in the same part, but a "
+            "question has answers in two parts. Leave cv at its default, or use a "
+            "splitter that keeps groups together, such as GroupShuffleSplit"
         )
 
 
@@ -487,8 +489,8 @@ def key_of(
         return digest([filters, table, [*labels], questions, settings, __version__])
     except Exception as error:
         raise ValueError(
-            f"resume needs inputs that can be pickled ({error}). Use a named function "
-            "instead of a lambda"
+            f"all inputs must be picklable if resume is set ({error}). Use a named "
+            "function instead of a lambda"
         ) from error
 
 
@@ -521,13 +523,13 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
             raise ValueError(
-                f"{path} is not a results file of a comparison, or was written by "
-                f"another version ({error!r}). Pass another path"
+                f"{path} is not a results file of a comparison, or was written by another "
+                f"version of skdcf ({error!r}). Pass another path"
             ) from error
         if its_key != key:
             raise ValueError(
-                f"{path} belongs to a comparison with other inputs. To resume it, "
-                "pass the same inputs. Otherwise, pass another path"
+                f"{path} contains results for different inputs. Pass the same inputs to "
+                "resume the comparison, or pass another path to start a new one"
             )
     # `open_journal` creates the file, or terminates an incomplete line.
     open_journal(path)

@@ -320,9 +320,9 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
     if not right:
         raise ValueError(
-            "y must determine whether an answer is right for at least one answer, "
-            "but every answer has unknown labels and no false claim. Pass complete "
-            "labels for some answers"
+            "the labels must determine whether an answer is right for at least one "
+            "answer, but every answer has unknown labels and no false claim. Label all "
+            "claims of some answers"
         )
     n_right = sum(right)
     ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))

@@ -122,10 +122,10 @@ class ContextFeatures(OptionalColumns):
             sizes = list(map(len, texts))
             if sum(sizes) > _LONGEST:
                 raise ValueError(
-                    f"the context of {batch.name_of(i)} must have at most "
-                    f"{_LONGEST:,} characters, got {sum(sizes):,}, of which "
-                    f"{max(sizes):,} are in passage {np.argmax(sizes)}. Pass only the "
-                    "retrieved passages, not the whole collection"
+                    f"the context of {batch.name_of(i)} must have at most {_LONGEST:,} "
+                    f"characters, got {sum(sizes):,}, including {max(sizes):,} in passage "
+                    f"{np.argmax(sizes)}. Pass only the retrieved passages instead of the whole "
+                    "collection"
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:

@@ -67,8 +67,8 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
         reply_body = error.read(200) if isinstance(error, HTTPError) else b""
         raise ConnectionError(
             f"{whose} at {address} failed ({error} "
-            f"{printable(reply_body.decode(errors='replace'))}). Previous replies are "
-            "stored. Call again to request the remaining replies"
+            f"{printable(reply_body.decode(errors='replace'))}). All previous replies are "
+            "stored. Repeat the call to request the remaining replies"
         ) from error
 
 
@@ -271,9 +271,9 @@ class PairFeature(ModelColumns):
         if len(wrong):
             text, claim = pair = pairs[wrong[0]]
             raise ValueError(
-                "score(texts, claims) must return finite numbers, got "
-                f"{numbers[wrong[0]]} for the claim {printable(claim[:60])!r} of "
-                f"{batch.name_of(wanted[pair])} and the text {printable(text[:60])!r}"
+                f"score(texts, claims) must return finite numbers, got {numbers[wrong[0]]} "
+                f"for claim {printable(claim[:60])!r} of {batch.name_of(wanted[pair])} and "
+                f"text {printable(text[:60])!r}"
             )
         return numbers.tolist()
 
@@ -283,10 +283,9 @@ class PairFeature(ModelColumns):
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
-                "score(texts, claims) must return one number per pair, in the same "
-                "order, and each number must depend only on its pair, got "
-                f"{forward.tolist()} for {len(pairs)} pairs and {back.tolist()} for "
-                "the same pairs in reverse order"
+                "score(texts, claims) must return one number per pair, which must not depend "
+                f"on the other pairs or their order, got {forward.tolist()} for {len(pairs)} "
+                f"pairs and {back.tolist()} for the same pairs in reverse order"
             )
 
 
@@ -389,8 +388,9 @@ class StepReward(AnswerColumns):
         if table.shape != (len(claims),) or not np.isfinite(table).all():
             raise ValueError(
                 f"{name}: the reward model must return one finite number per claim, got "
-                f"{printable(str(table.tolist())[:80])}, an array of shape {table.shape}, for "
-                f"{len(claims)} claims. Check that separator= is the one used in training"
+                f"{printable(str(table.tolist())[:80])} of shape {table.shape} for "
+                f"{len(claims)} claims. Check that separator is the string used in the "
+                "model's training"
             )
         return table.reshape(-1, 1)
 
@@ -398,9 +398,8 @@ class StepReward(AnswerColumns):
         for claim in claims:
             if self.separator in claim:
                 raise ValueError(
-                    f"{name}: the claim must not contain the separator "
-                    f"{self.separator!r}, because its reward would be ambiguous, got "
-                    f"{printable(claim[:60])!r}"
+                    f"{name}: no claim may contain the separator {self.separator!r}, because its "
+                    f"reward would be ambiguous, got {printable(claim[:60])!r}"
                 )
         # A reward model is called over HTTP only if the source is a URL.
         assert isinstance(self.source, str)

@@ -338,7 +338,7 @@ class GraphFeatures(GraphTransformer):
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self.own_names() if name not in METRICS]:
             raise ValueError(
-                f"the metrics must be some of {list(METRICS)}, got {unknown}"
+                f"metrics must only contain names from {list(METRICS)}, got {unknown}"
             )
         check_size(batch, self.own_names())
 
@@ -446,16 +446,16 @@ class DomainIndicators(_GivenColumns):
             return
         if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
-                "the lexicon does not contain the domain "
-                f"{', '.join(map(repr, unknown))}. Its domains are {list(LEXICON)}. "
-                "For other domains, use MetadataIndicators"
+                "the lexicon must contain each domain, but it does not contain "
+                f"{', '.join(map(repr, unknown))}. Its domains are {list(LEXICON)}. Use "
+                "MetadataIndicators for other domains"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
             if question is None:
                 raise ValueError(
-                    f"{batch.name_of(i)} must have a question text, but it has none. "
-                    "Pass problem=..., or use MetadataIndicators"
+                    f"{batch.name_of(i)} must have a question text, but it has none. Pass "
+                    "problem=..., or use MetadataIndicators instead"
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -571,8 +571,8 @@ class MetadataIndicators(GraphTransformer):
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(
-                    f"{batch.name_of(i)} must have the metadata {key!r}, which "
-                    f"defines a column. Pass metadata={{{key!r}: ...}}"
+                    f"{batch.name_of(i)} must have a value for the metadata key {key!r}, because "
+                    f"a column is computed from it. Pass metadata={{{key!r}: ...}}"
                 )
         return values
 
@@ -580,11 +580,10 @@ class MetadataIndicators(GraphTransformer):
         for key, values in self.values_.items():
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
-                    f"the values {sorted(unseen, key=str)} of the metadata {key!r} "
-                    f"have no column, because the columns are for {values}. All "
-                    "columns of this key are 0 for problems with these values. The "
-                    "guarantee does not cover these problems unless such problems "
-                    "were used for calibration",
+                    f"the values {sorted(unseen, key=str)} of the metadata key {key!r} were not "
+                    f"seen in fit, which found the values {values}. All columns of this key are 0 "
+                    "for problems with unseen values. The guarantee does not cover these "
+                    "problems unless such problems were used for calibration",
                     GuaranteeWarning,
                 )
 

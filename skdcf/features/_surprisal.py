@@ -130,8 +130,8 @@ class Surprisal(AnswerColumns):
             ) from None
         if self.model is not None and reply.get("model", self.model) != self.model:
             raise ValueError(
-                f"{name}: the language model at {self.source} must be {self.model!r}, "
-                f"got {reply['model']!r}"
+                f"{name}: the server at {self.source} must use the language model "
+                f"{self.model!r}, got a reply from {reply['model']!r}"
             )
         return tokens, numbers
 
@@ -207,9 +207,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
         if place < 0 and position < len(text):
             expected = text[position : position + 20]
             raise ValueError(
-                f"{name}: the log-probabilities belong to another text. Token {i} is "
-                f"{printable(token[:40])!r}, but the text continues with "
-                f"{printable(expected)!r}"
+                f"{name}: the tokens must match the text, but token {i} is "
+                f"{printable(token[:40])!r} where the text contains {printable(expected)!r}"
             )
         if place < 0:
             break  # The model generated the remaining tokens after the text.
@@ -219,9 +218,9 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
         gap = 0
     if position + gap < len(text.rstrip()):
         raise ValueError(
-            f"{name}: the tokens cover only {position} of {len(text)} characters, so "
-            "the server may have truncated the text. Check the context length of the "
-            "model"
+            f"{name}: the tokens must cover all {len(text)} characters of the text, but "
+            f"they only cover {position}. The server may have truncated the text, so "
+            "check the context length of the model"
         )
     return starts
 
@@ -231,8 +230,8 @@ def _check_numbers(tokens, log_probabilities, name):
     if len(log_probabilities) < len(tokens):
         raise ValueError(
             f"{name}: every token of the prompt must have a log-probability, got "
-            f"{len(log_probabilities)} for {len(tokens)} tokens. Check that the "
-            "server returns the log-probabilities of the prompt"
+            f"{len(log_probabilities)} log-probabilities for {len(tokens)} tokens. Check "
+            "that the server returns the log-probabilities of the prompt"
         )
     given = list(log_probabilities[: len(tokens)])
     if given[:1] == [None]:
@@ -240,9 +239,9 @@ def _check_numbers(tokens, log_probabilities, name):
     missing = [i for i, value in enumerate(given) if value is None]
     if missing:
         raise ValueError(
-            f"{name}: every prompt token except the first must have a "
-            f"log-probability, but {len(missing)} of {len(tokens)} tokens have none. "
-            f"The first of these is token {missing[0]}"
+            f"{name}: every prompt token except the first must have a log-probability, "
+            f"but {len(missing)} of {len(tokens)} tokens have none, starting with token "
+            f"{missing[0]}"
         )
     return check_log_probabilities(given, name)
 
@@ -290,8 +289,8 @@ def check_log_probabilities(
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(
-            f"{name}: the log-probability of token {i} must be a finite number of at "
-            f"most 0, got {values[i]}"
+            f"{name}: the log-probability of token {i} must be finite and at most 0, got "
+            f"{values[i]}"
         )
     return np.maximum(-values, 0.0)
 

@@ -95,10 +95,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         if self.does_learn():
             raise ValueError(
-                f"{self!r} learns from the problems that it is fitted to. In a "
-                "Pipeline, these include the calibration problems, which voids the "
-                "guarantee. Pass it to the filter as features=, so it is fitted to "
-                "training problems only"
+                f"{self!r} must not be fitted in a Pipeline, because it would be fitted to "
+                "the calibration problems, which would void the guarantee. Pass it to the "
+                "filter as features=, so it is only fitted to training problems"
             )
         return self.fit(X, y).transform(X)
 
@@ -126,10 +125,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         check_choice("transform", transform, (None, "default", "pandas", "polars"))
         if transform in ("pandas", "polars"):
             raise ValueError(
-                f"{type(self).__name__} cannot return {transform} tables, because its "
-                "output is a GraphBatch with edges. Use "
-                "skdcf.adapters.to_frame(graphs) to make a table with one row per "
-                "claim"
+                f"{type(self).__name__} cannot return {transform} tables, because it returns "
+                "a GraphBatch with edges. Use skdcf.adapters.to_frame(graphs) to make a "
+                "table with one row per claim"
             )
         return self
 
@@ -180,8 +178,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         if names != names_of_fit:
             name = type(self).__name__
             raise ValueError(
-                f"{name} must be passed the columns that it was fitted with, "
-                f"{names_of_fit}, got {names}"
+                f"{name} must have the same columns as in fit, {names_of_fit}, got {names}"
             )
         return self._add(batch)
 
@@ -465,8 +462,8 @@ class GraphUnion(GraphTransformer, Composition):
             for column in member.own_names():
                 if column in owner:
                     raise ValueError(
-                        f"{owner[column]!r} and {name!r} must not have the same "
-                        f"column {column!r}. Rename one of the columns"
+                        f"{owner[column]!r} and {name!r} cannot both have the column {column!r}. "
+                        "Rename one of the two columns"
                     )
                 owner[column] = name
         return super().fit(batch)
@@ -484,14 +481,14 @@ class GraphUnion(GraphTransformer, Composition):
             named = isinstance(pair, (tuple, list)) and len(pair) == 2
             if not (named and isinstance(pair[1], GraphTransformer)):
                 raise ValueError(
-                    "transformer_list must contain pairs (name, transformer) with "
-                    f"transformers of skdcf.features, got {pair!r}. Put other "
-                    "transformers after the union, as in "
-                    "make_pipeline(GraphUnion(...), PCA(3))"
+                    "transformer_list must contain (name, transformer) pairs with transformers "
+                    f"from skdcf.features, got {pair!r}. Add other transformers after the union, "
+                    "for example make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
             raise ValueError(
-                "transformer_list must not be empty. Add pairs (name, transformer)"
+                "transformer_list must contain at least one (name, transformer) pair, but it "
+                "is empty"
             )
         self._validate_names([name for name, _ in self.transformer_list])
 

@@ -57,13 +57,13 @@ def add_surprisal(
     """
     if not isinstance(logprobs, list | tuple):
         raise ValueError(
-            f"logprobs must be a list with a list of tokens per claim, got {logprobs!r:.60}"
+            f"logprobs must contain one list of tokens per claim, got {logprobs!r:.60}"
         )
     rows_of = rows_of_claims(graph)
     if len(logprobs) != len(rows_of):
         raise ValueError(
-            f"logprobs has {len(logprobs)} lists of tokens, but there are {len(rows_of)} "
-            "claims. Each claim needs one list"
+            f"logprobs must contain one list of tokens for each of the {len(rows_of)} "
+            f"claims, got {len(logprobs)} lists"
         )
     table = np.zeros((graph.n_claims, len(NAMES)))
     for v, (tokens, rows) in enumerate(zip(logprobs, rows_of, strict=True)):
@@ -142,14 +142,15 @@ def _read_tokens(tokens, name):
     """Return the texts and the log-probabilities of tokens, or raise ValueError."""
     if not isinstance(tokens, (list, tuple)):
         raise ValueError(
-            f'{name} must be a list of tokens such as {{"token": "So", "logprob": '
-            f"-0.1}}, got {tokens!r:.60}"
+            f"{name} must be a list of tokens, for example "
+            f'[{{"token": "So", "logprob": -0.1}}], got {tokens!r:.60}'
         )
     for i, token in enumerate(tokens):
         fits = isinstance(token, Mapping) and isinstance(token.get("token"), str)
         if not fits or not is_number(token.get("logprob")):
             raise ValueError(
-                f'{name}: token {i} must have a "token" and a "logprob", got {token!r:.60}'
+                f'{name}: token {i} must be a dict with the keys "token" and "logprob", got '
+                f"{token!r:.60}"
             )
     return [token["token"] for token in tokens], [t["logprob"] for t in tokens]
 

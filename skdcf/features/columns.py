@@ -150,8 +150,8 @@ def _fit_table(step, batch, labels):
     judged = labels >= 0
     if not judged.any():
         raise ValueError(
-            f"{step!r} requires judged claims for fitting, but no claim of the "
-            "training problems is judged. Label some of these claims"
+            f"{step!r} requires judged claims for fitting, but the training problems "
+            "contain no judged claims. Label some of their claims"
         )
     step.fit(table[judged], labels[judged])
 
@@ -269,10 +269,10 @@ def _naming_the_page(step):
         yield
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{step!r} failed ({error}). The problems have no columns, so it received "
-            "the problems instead of a table. Add a transformer that adds columns in "
-            "front of it, such as reasoning_features(). The page 'Add a feature' "
-            "shows how to write one"
+            f"{step!r} failed ({error}). It received problems instead of a table, because "
+            "the problems have no columns. Add a transformer that computes columns "
+            "before it, such as reasoning_features(). The page 'Add a feature' shows how "
+            "to write such a transformer"
         ) from error
 
 
@@ -300,9 +300,10 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     params = step.get_params().values() if hasattr(step, "get_params") else ()
     if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
         raise ValueError(
-            f"{type(step).__name__} concatenates tables, but its "
-            f"{type(graph_steps[0]).__name__} returns graphs. Use a pipeline whose "
-            f"steps add columns: make_pipeline({', '.join(map(repr, graph_steps))})"
+            f"{type(step).__name__} can only concatenate tables, but its "
+            f"{type(graph_steps[0]).__name__} returns graphs. Use "
+            f"make_pipeline({', '.join(map(repr, graph_steps))}) instead, in which each "
+            "step adds columns"
         )
     if batch.features is None:
         return batch

@@ -85,8 +85,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __init__(self) -> None:
         raise TypeError(
-            "GraphBatch cannot be called. Use GraphBatch.from_graphs(graphs) or "
-            "GraphBatch.from_arrays(...)"
+            "a GraphBatch must not be constructed directly. Use "
+            "GraphBatch.from_graphs(graphs) or GraphBatch.from_arrays(...)"
         )
 
     @classmethod
@@ -178,7 +178,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         texts = _inputs.check_flat_claims(claims, names, needed=features is None)
         if features is None and texts is None:
             raise ValueError(
-                "features and claims must not both be None. Pass at least one of them"
+                "features and claims cannot both be None. Pass at least one of them"
             )
         table = _inputs.check_features(features, int(bounds[-1]), names)
         return cls._trusted(
@@ -371,13 +371,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if dtype is None or np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is not a table of numbers. Instead of a FeatureUnion, "
-                "use make_pipeline(GraphFeatures(), TextFeatures()), in which each "
-                "step adds columns. Pass estimators that learn from columns to the "
-                "filter, which applies them to claims: "
-                "HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). "
-                "To shuffle columns, use skdcf.inspection.permutation_importance. To "
-                "get a list of graphs, use list(batch)"
+                "a GraphBatch cannot be converted to a numeric array. Use "
+                "make_pipeline(GraphFeatures(), TextFeatures()) instead of a FeatureUnion to "
+                "add columns. Pass estimators of tables to the filter: "
+                "HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). Use "
+                "skdcf.inspection.permutation_importance to shuffle columns, and list(batch) "
+                "to get a list of graphs"
             )
         return np.fromiter(self, dtype=object, count=len(self))
 
@@ -532,6 +531,6 @@ def _positions(batch, key):
         if key.dtype.kind not in "iub" or key.ndim != 1:
             raise IndexError(
                 "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
-                f"integers or a mask, got {key.dtype} of shape {key.shape}"
+                f"integers or a boolean mask, got {key.dtype} of shape {key.shape}"
             )
     return np.arange(len(batch))[key]

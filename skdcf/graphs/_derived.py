@@ -376,12 +376,11 @@ class Structure(Names):
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()
         if least > MOST_PAIRS:
             raise ValueError(
-                f"{self.name_of(i)} is too large to list all ancestors, because its "
-                f"{lineage.n_claims:,} claims have at least {least:,} pairs of claim "
-                f"and ancestor, and the limit is {MOST_PAIRS:,}. This list is needed "
-                "by GridRelaxation, PathRelaxation with a max_temperature, "
-                "FrequencyScorer over descendants, nx_betweenness and nx_closeness. "
-                'Choose PathRelaxation(), over="children" or other metrics instead'
+                f"{self.name_of(i)} must have at most {MOST_PAIRS:,} claim-ancestor pairs to "
+                f"list all ancestors, but its {lineage.n_claims:,} claims have at least "
+                f"{least:,} pairs. This list is needed by GridRelaxation, PathRelaxation with "
+                "max_temperature, FrequencyScorer over descendants, nx_betweenness and "
+                'nx_closeness. Use PathRelaxation(), over="children" or other metrics instead'
             )
         return lineage.pairs()
 

@@ -143,8 +143,7 @@ class ReasoningGraph:
         where = names.at()
         if features is None and claims is None and wordings is None:
             raise ValueError(
-                f"{where}features and claims must not both be None. Pass at least one "
-                "of them"
+                f"{where}features and claims cannot both be None. Pass at least one of them"
             )
         table = _inputs.check_features(features, None, names, copy=True)
         texts = _inputs.check_texts(claims, "claims", where)
@@ -162,7 +161,7 @@ class ReasoningGraph:
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
-                f"{where}there must be as many claim texts as rows of features, got "
+                f"{where}the number of claim texts must equal the number of feature rows, got "
                 f"{len(texts)} texts and {n_claims} rows"
             )
         rows = {"problem": problem, "alternatives": alternatives, "context": context}
@@ -195,7 +194,7 @@ class ReasoningGraph:
 
     def __setattr__(self, name: str, *value: object) -> NoReturn:
         raise AttributeError(
-            f"ReasoningGraph is immutable. Use .replace({name}=...) to get a changed "
+            f"a ReasoningGraph is immutable. Use .replace({name}=...) to create a changed "
             "copy"
         )
 
@@ -269,8 +268,8 @@ class ReasoningGraph:
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
-                f"v must be a position from 0 to {self.n_claims - 1}, because there "
-                f"are {self.n_claims} claims, got {v}"
+                f"v must be a claim position from 0 to {self.n_claims - 1}, got {v} for "
+                f"{self.n_claims} claims"
             )
         return find_ancestors(self.edges, self.n_claims, v)
 
@@ -293,7 +292,7 @@ class ReasoningGraph:
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
             raise ValueError(
-                f"mask must contain {self.n_claims} booleans, got {mask.dtype} of "
+                f"mask must be an array of {self.n_claims} booleans, got {mask.dtype} of "
                 f"shape {mask.shape}"
             )
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -385,7 +384,7 @@ class ReasoningGraph:
             The graph, which is checked in the same way as by the constructor.
         """
         if not isinstance(data, Mapping):
-            raise ValueError(f"from_dict needs a dict, got {type(data).__name__}")
+            raise ValueError(f"data must be a dict, got {type(data).__name__}")
         data = dict(data)
         width = data.pop("n_features", 0)
         if unknown := set(data) - {*_FIELDS}:
@@ -449,8 +448,8 @@ class ReasoningGraph:
         """
         if not graph.is_directed():
             raise ValueError(
-                "graph must be directed, because the direction of each edge is "
-                "needed. Pass a networkx.DiGraph with edges parent -> child"
+                "graph must be directed, because edges point from parent to child. Pass a "
+                "networkx.DiGraph"
             )
         position = {node: i for i, node in enumerate(graph.nodes)}
         values = {name: graph.graph.get(name) for name in _OF_GRAPH}
@@ -494,7 +493,7 @@ class ReasoningGraph:
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
             raise ValueError(
-                f"parents must have one list for each of the {n_claims} claims, got "
+                f"parents must contain one list for each of the {n_claims} claims, got "
                 f"{len(parents)}"
             )
         edges = []
@@ -502,8 +501,8 @@ class ReasoningGraph:
             row = list(check_list(f"parents[{v}]", row, sized=False))
             if wrong := [u for u in row if not isinstance(u, Integral)]:
                 raise ValueError(
-                    f"parents[{v}] must contain positions of claims, which are "
-                    f"integers starting at 0, got {wrong[0]!r}"
+                    f"parents[{v}] must contain claim positions, which are integers starting at "
+                    f"0, got {wrong[0]!r}"
                 )
             edges += [(u, v) for u in row]
         return cls(features, edges, **fields)

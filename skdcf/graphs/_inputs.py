@@ -36,7 +36,7 @@ def check_features(features, n_claims, names, copy=False):
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
-            f"{names.locate(row)}, feature {column} must be finite, got "
+            f"{names.locate(row)}: feature {column} must be finite, got "
             f"{table[row, column]}. Impute or drop such values first"
         )
     return read_only(table)
@@ -52,8 +52,8 @@ def has_masked(values):
 def _float_table(features, where, copy):
     if has_masked(features):
         raise ValueError(
-            f"{where}features must not contain masked entries, because these have no "
-            "value. Impute them first, or drop the columns"
+            f"{where}features must not contain masked entries. Impute these entries "
+            "first, or drop their columns"
         )
     if (row := other_row(features)) is not None:
         raise ValueError(
@@ -100,8 +100,8 @@ def column_names(features, where=""):
         return None
     if not_texts:
         raise ValueError(
-            f"{where}the names of all feature columns must be str if one of them is, "
-            f"got {show(not_texts[0])}"
+            f"{where}all column names of the features must be strings if any of them is a "
+            f"string, got {show(not_texts[0])}"
         )
     return names
 
@@ -118,16 +118,15 @@ def check_names(feature_names, features, table, where=""):
         names = [*map(str, in_order(feature_names, "feature_names", where))]
         if own_names not in (None, names):
             raise ValueError(
-                f"{where}feature_names must equal the column names of the features, "
-                f"{own_names}, got {names}. Leave feature_names out, or rename the "
-                "columns"
+                f"{where}feature_names must match the column names of the features, "
+                f"{own_names}, got {names}. Omit feature_names, or rename the columns"
             )
     if names is None:
         return None
     if len(set(names)) < len(names):
         twice = sorted({n for n in names if names.count(n) > 1})
         raise ValueError(
-            f"{where}feature names must be distinct, but these are repeated: {twice}"
+            f"{where}feature names must be unique, but {twice} are repeated"
         )
     if table is not None and (width := table.shape[1]) != len(names):
         raise ValueError(
@@ -252,15 +251,14 @@ def check_edges(edges, offsets, names):
             row = np.argmax(home[:, 0] != home[:, 1])
             (u, v), (i, j) = pairs[row], home[row]
             raise ValueError(
-                f"edge ({u}, {v}) must join two claims of one problem, but it joins "
-                f"problem {i} and problem {j}"
+                f"edge ({u}, {v}) must connect two claims of the same problem, but it "
+                f"connects problems {i} and {j}"
             )
     late = (pairs[:, 0] >= pairs[:, 1]).any()
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} must not be its own parent (a self-loop). Note that "
-            "positions start at 0"
+            f"{names.locate(v)} must not be its own parent. Note that positions start at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None
@@ -287,7 +285,7 @@ def _edge_array(edges, names):
         # Copy the array, because the caller may change the original.
         return pairs.astype(np.int64)
     raise ValueError(
-        f"{names.at()}edges must be pairs of integers (parent, child), got "
+        f"{names.at()}edges must be (parent, child) pairs of integers, got "
         f"{show(edges)}"
     )
 
@@ -322,12 +320,12 @@ def check_offsets(offsets):
     offsets = np.asarray(offsets)
     if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
         raise ValueError(
-            "offsets must be a 1-D array of at least two integers, got "
+            "offsets must be a 1-D integer array with at least two entries, got "
             f"{offsets.dtype} of shape {offsets.shape}"
         )
     offsets = offsets.astype(np.int64)
     if offsets[0] != 0 or (np.diff(offsets) < 0).any():
-        raise ValueError("offsets must start with 0 and must not decrease")
+        raise ValueError("offsets must start with 0 and must never decrease")
     return offsets
 
 

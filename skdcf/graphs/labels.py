@@ -255,8 +255,8 @@ def read_words(
     if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
         where = "" if place is None else f"{place(keys.index(unknown[0]))}: "
         raise ValueError(
-            f"{where}the label {show(unknown[0])} must have a known meaning, true or "
-            "false. Pass 1 (true), 0 (false) and -1 (unknown), for example "
+            f"{where}the label {show(unknown[0])} has no known meaning. Pass 1 for true, "
+            "0 for false or -1 for unknown, for example "
             f"np.where(y == {unknown[0]!r}, 0, 1) if this label means false"
         )
     return np.array([LABEL_WORDS[key] for key in keys], dtype=np.int8)
@@ -302,15 +302,15 @@ def read_column(
     for row, value in enumerate(listed):
         if is_missing(value) or value in (np.inf, -np.inf):
             raise ValueError(
-                f"label {row} is {value}, but every problem needs a label. Use -1 if "
-                "nobody judged the problem"
+                f"label {row} must not be missing or infinite, got {value}. Use -1 for "
+                "unjudged problems"
             )
     if listed and all(map(_is_word, listed)):
         labels = read_words(map(_as_text, listed))
         return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
-            "the labels must be all numbers or all words, got several kinds: "
+            "the labels must be either all numbers or all words, got a mix: "
             f"{list(dict.fromkeys(map(show, listed)))[:5]}"
         )
     values = np.unique(y).tolist()
@@ -320,8 +320,8 @@ def read_column(
     meaning = LABELS if words else tuple(classes.tolist())
     if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values):
         raise ValueError(
-            "the labels must be the two values for false and true seen in fit, "
-            f"{list(meaning)}, got {values[:5]}"
+            f"each label must be one of the two values seen in fit, {list(meaning)}, got "
+            f"{values[:5]}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
     return np.where(unknown, -1, y == meaning[1]).astype(np.int8), classes
@@ -335,21 +335,20 @@ def _meaning_of(found):
         return LABELS
     if found == [-1, 1]:
         raise ValueError(
-            "the labels must not be -1 and 1, because -1 is ambiguous in a table: it "
-            "means false for classifiers, but unknown in semi-supervised learning "
-            "and in reasoning graphs. If -1 means false, pass y == 1. If it means "
-            "that nobody judged the row, pass graphs with one claim each and one "
-            "array of labels per graph"
+            "the labels must not be -1 and 1, because -1 means false for classifiers but "
+            "unknown for reasoning graphs. If -1 means false, pass y == 1. If -1 means "
+            "unknown, pass one graph and one array of labels per row"
         )
     if len(found) == 1:
         raise ValueError(
-            f"y must contain two classes, got only {found[0]!r}, which may mean true "
-            "or false. Pass booleans, or 0 for false and 1 for true"
+            f"y must contain two classes, got only {found[0]!r}, which may mean true or "
+            "false. Pass booleans, or 1 for true and 0 for false"
         )
     if len(found) != 2:
         raise ValueError(
-            "y must have two distinct values, the larger of which means true (or 0 "
-            f"and 1, with -1 for unknown), got {len(found)} values {found[:5]}"
+            f"y must have two distinct values, got {len(found)} values {found[:5]}. The "
+            "larger value means true. Alternatively, pass 1 (true), 0 (false) and -1 "
+            "(unknown)"
         )
     return tuple(found)
 
@@ -401,16 +400,16 @@ def _flat_labels(y, batch):
     if _is_plain(y):
         if len(y) != batch.n_claims:
             raise ValueError(
-                f"y must have one label for each of the {batch.n_claims} claims, got "
-                f"{len(y)}"
+                f"y must have one label for each of the {batch.n_claims} claims, got {len(y)} "
+                "labels"
             )
         return y
     if len(y) == batch.n_claims and all(np.ndim(value) == 0 for value in y):
         return _column(y)
     if len(y) != len(batch):
         raise ValueError(
-            f"y must contain one array of labels for each of the {len(batch)} "
-            f"problems, got {len(y)} entries"
+            f"y must contain one array of labels for each of the {len(batch)} problems, "
+            f"got {len(y)} arrays"
         )
     rows = list(y)
     flat = _join_arrays(rows)
@@ -428,7 +427,7 @@ def _flat_labels(y, batch):
             )
         raise ValueError(
             f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} "
-            f"claims, got {n}"
+            f"claims, got {n} labels"
         )
     return np.concatenate(rows) if flat is None else flat
 

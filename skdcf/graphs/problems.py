@@ -100,7 +100,8 @@ def pack_graphs(X: Any) -> Any:
         return X
     if isinstance(X, ReasoningGraph) or _is_networkx(X):
         raise ValueError(
-            f"X must be a list of graphs, got a single {type(X).__name__}. Pass [graph]"
+            f"X must be a list of graphs, got a single {type(X).__name__}. Pass [graph] "
+            "instead"
         )
     refuse_iterator("X", X)
     if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars.
@@ -322,7 +323,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
             continue
         if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
             raise ValueError(
-                f"{batch.name_of(i)}: the metadata key {GROUP!r} must be a text or an "
+                f"{batch.name_of(i)}: the metadata entry {GROUP!r} must be a string or an "
                 f"integer, got {show(key)}"
             )
         names[i] = hash_question("group", key)
@@ -398,8 +399,8 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if (n := len(values)) != len(batch):
         raise ValueError(
-            f"by={by!r} must return one group for each of the {len(batch)} problems, "
-            f"got {n}"
+            f"by={by!r} must return one group for each of the {len(batch)} problems, got "
+            f"{n} groups"
         )
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:
@@ -429,16 +430,16 @@ def _constant(batch, name):
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
         raise ValueError(
-            f"{batch.name_of(int(empty[0]))} has no claims, so the feature {name!r} "
-            "and the group of this problem are unknown"
+            f"{batch.name_of(int(empty[0]))} must have at least one claim, because the "
+            f"feature {name!r} defines its group"
         )
     first = column[batch.offsets[:-1]]
     differs = np.flatnonzero(column != first[batch.problem_of])
     if len(differs):
         raise ValueError(
-            f"{batch.locate(int(differs[0]))}: the feature {name!r} must be the same "
-            "for all claims of a problem to define a group, but differs from that of "
-            "the first claim"
+            f"{batch.locate(int(differs[0]))}: the feature {name!r} must be the same for "
+            "all claims of a problem, because it defines the problem's group, but it "
+            "differs from that of the first claim"
         )
     return first.tolist()
 
@@ -448,8 +449,8 @@ def _booleans(table, by):
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
-            f"by={by!r} must return a boolean table with one column per group, but "
-            "returned values other than True and False"
+            f"by={by!r} must return a boolean table with one column per group, but it "
+            "returned other values"
         )
     return table.astype(bool)
 
@@ -459,8 +460,8 @@ def _check_known(values, by, batch):
         members = value if isinstance(value, frozenset) else (value,)
         if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
             raise ValueError(
-                f"{batch.name_of(i)} must have a group (a text or a number) or a list "
-                f"of groups, got {value!r} from by={by!r}"
+                f"by={by!r} must return a group (a string or a number) or a list of groups, "
+                f"got {value!r} for {batch.name_of(i)}"
             )
 
 
@@ -502,7 +503,7 @@ def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
     if not usual.all():
         i = int(np.argmin(usual))
         raise ValueError(
-            f"the weight of {batch.name_of(i)} must be 0 or between {1 / EXTREME:g} "
-            f"and {EXTREME:g}, because it is a likelihood ratio, got {values[i]}"
+            f"the weight of {batch.name_of(i)} must be 0 or a likelihood ratio between "
+            f"{1 / EXTREME:g} and {EXTREME:g}, got {values[i]}"
         )
     return values

@@ -80,7 +80,7 @@ def flatten(y: Any, kept: Any) -> Any:
     """Return the labels and masks of all claims and the problem offsets, or raise ValueError."""
     if len(y) != len(kept):
         raise ValueError(
-            f"y and kept must have the same number of problems, got {len(y)} and "
+            f"y and kept must contain the same number of problems, got {len(y)} and "
             f"{len(kept)}"
         )
     if not len(y):
@@ -90,8 +90,8 @@ def flatten(y: Any, kept: Any) -> Any:
     if wrong.size:
         i = wrong[0]
         raise ValueError(
-            f"problem {i} must have as many labels as entries in kept, got {sizes[i]} "
-            f"labels and {n[i]} entries"
+            f"y[{i}] and kept[{i}] must have the same length, got {sizes[i]} labels and "
+            f"{n[i]} entries"
         )
     for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
@@ -107,8 +107,8 @@ def _joined(rows):
     flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
     if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
         raise ValueError(
-            "y and kept must not contain masked values. Fill them in, and use -1 for "
-            "unknown labels"
+            "y and kept must not contain masked values. Fill in these values, and use -1 "
+            "for unknown labels"
         )
     if flat:
         return rows, np.ones(len(rows), dtype=np.int64)

@@ -61,8 +61,8 @@ def check_wordings(
     rows = in_order(wordings, "wordings", where)
     if claims is not None and len(rows) != len(claims):
         raise ValueError(
-            f"{where}wordings must have one entry for each of the {len(claims)} "
-            f"claims, got {len(rows)}"
+            f"{where}wordings must have one entry for each of the {len(claims)} claims, "
+            f"got {len(rows)} entries"
         )
     checked = []
     for v, row in enumerate(rows):
@@ -74,9 +74,9 @@ def check_wordings(
         _check_texts_differ(texts, place)
         if claims is not None and texts[0] != claims[v]:
             raise ValueError(
-                f"{place}its wordings must start with the claim {claims[v]!r}, got "
-                f"{texts[0]!r}. List all wordings of the claim, starting with the "
-                "claim itself, which is the most specific one"
+                f"{place}the wordings must start with the claim {claims[v]!r}, got "
+                f"{texts[0]!r}. List all wordings, starting with the claim itself, which is "
+                "the most specific one"
             )
         checked.append(tuple(texts))
     return tuple(checked)
@@ -108,13 +108,13 @@ def _check_texts_differ(texts, place):
         key = text_key(text)
         if not key:
             raise ValueError(
-                f"{place}wordings[{k}] must not be empty. Leave it out, or write a "
-                "vaguer statement"
+                f"{place}wordings[{k}] must not be empty. Remove it, or write a vaguer "
+                "statement"
             )
         if key in seen:
             raise ValueError(
-                f"{place}wordings[{k}] must be vaguer than the previous wording, but "
-                f"it equals wordings[{seen[key]}], {text!r}"
+                f"{place}wordings[{k}] must be vaguer than the previous wording, but it is "
+                f"the same as wordings[{seen[key]}], {text!r}"
             )
         seen[key] = k
 
@@ -291,10 +291,9 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
         closed[rows] = np.where(vaguer == 0, 0, doubtful)
     if contradictions:
         warn(
-            f"{contradictions} wordings are labelled true, but a vaguer wording of "
-            "the same claim is labelled false. These wordings therefore count as "
-            "false. Judge from the vaguest wording to the most specific one, and "
-            "stop at the first false one",
+            f"{contradictions} wordings are labelled true, although a vaguer wording of "
+            "the same claim is labelled false. These wordings are therefore treated as "
+            "false. Start with the vaguest wording, and stop at the first false one",
             LabelWarning,
         )
     return closed

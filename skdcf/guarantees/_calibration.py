@@ -660,9 +660,9 @@ class PerGroup(Calibration):
 
 def _unseen_error(group, problem, known, pooled):
     return ValueError(
-        f"{problem} has group {group!r}, for which there is no guarantee, because the "
-        f'calibration problems only have the groups {known[:10]}. unseen="empty" '
-        f'keeps nothing of such problems, and unseen="pool" {pooled}'
+        f"the group of {problem} must be one of the calibration groups {known[:10]}, "
+        f"got {group!r}, for which there is no guarantee. For such problems, "
+        f'unseen="empty" keeps nothing, and unseen="pool" {pooled}'
     )
 
 
@@ -711,8 +711,8 @@ class Overlapping(Calibration):
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         raise ValueError(
-            "the smallest alpha of a claim is not defined for overlapping groups, "
-            f"got by={self.guarantee.by!r}. Use predict(X, alpha)"
+            "the smallest alpha of a claim is undefined for overlapping groups, got "
+            f"by={self.guarantee.by!r}. Use predict(X, alpha)"
         )
 
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:

@@ -115,28 +115,27 @@ class Guarantee(Settings, metaclass=ABCMeta):
             self._check_show()
         if hasattr(self, "steps"):
             raise ValueError(
-                f"{type(self).__name__} defines steps(), which filters do not call. Rename the "
-                "method to jumps()"
+                f"{type(self).__name__} must define jumps() instead of steps(), which filters "
+                "do not call. Rename the method"
             )
         if self.by is None and self.unseen != "error":
             raise ValueError(
-                f"unseen has no effect without groups, got {self.unseen!r}. Set by as "
-                "well, or leave unseen out"
+                f"unseen has no effect without groups, got {self.unseen!r}. Set by as well, "
+                "or omit unseen"
             )
 
     def _check_show(self):
         """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
-                "show must be 1 unless the guarantee allows smaller values, got "
-                f"{self.show!r} for {type(self).__name__}. If its loss never "
-                "decreases when the threshold increases, set the class attribute "
-                "allows_show = True"
+                f"show must be 1, because {type(self).__name__} does not allow smaller "
+                f"values, got {self.show!r}. If its loss never decreases when the threshold "
+                "increases, set the class attribute allows_show = True"
             )
         if self.weight is not None:
             raise ValueError(
-                "no guarantee is known for show below 1 together with weight, got "
-                f"show={self.show!r}. Use show=1, or leave weight at None"
+                "show must be 1 if weight is set, because no guarantee is known for smaller "
+                f"values, got show={self.show!r}. Set show=1 or weight=None"
             )
 
     def with_share(self, share: float, no_share: str = "") -> Guarantee:
@@ -447,8 +446,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
             If the guarantee does not have a closed form.
         """
         raise ValueError(
-            f"leave-one-out evaluation has no closed form for {self!r}. Evaluate on "
-            "folds with evaluate_filter or compare_filters"
+            f"leave-one-out evaluation does not support guarantee={self!r}, because there "
+            "is no closed form. Use evaluate_filter or compare_filters with folds"
         )
 
     def describe(self, level: float) -> str:
@@ -638,10 +637,9 @@ def _compare(name, alone, together, batch, rows):
     if differ.any():
         j = int(np.argmax(differ))
         raise ValueError(
-            f"{batch.name_of(int(rows[j]))} has the {name} {together[rows[j]]} among "
-            f"all problems, but {alone[j]} in a smaller batch. The {name} must depend "
-            "only on its own problem. Do not rank over the batch, or divide by a sum "
-            "over it"
+            f"the {name} of {batch.name_of(int(rows[j]))} must not depend on other "
+            f"problems, got {together[rows[j]]} in the whole batch and {alone[j]} in a "
+            "smaller batch. Do not compute ranks or sums over the batch"
         )
 
 
@@ -726,9 +724,8 @@ class NoFalseClaim(Guarantee):
         super().validate()
         if self.delta is not None and self.weight is not None:
             raise ValueError(
-                "no guarantee for most calibration sets is known under a shift, got "
-                f"delta={self.delta!r} together with weight. Leave one of them at "
-                "None"
+                "delta must be None if weight is set, because no guarantee is known for "
+                f"both, got delta={self.delta!r}. Set delta=None or weight=None"
             )
 
     def scores(
@@ -792,15 +789,15 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                "no guarantee with delta or weight is known for overlapping groups, "
-                f"got by={self.by!r}. Assign each problem to one group, or leave "
-                "delta and weight at None"
+                "delta and weight must be None for overlapping groups, because no such "
+                f"guarantee is known, got by={self.by!r}. Assign each problem to one group, "
+                "or set delta and weight to None"
             )
         if self.show != 1:
             raise ValueError(
-                "no guarantee is known for show below 1 and overlapping groups, got "
-                f"show={self.show!r} and by={self.by!r}. Use show=1, or assign each "
-                "problem to one group"
+                "show must be 1 if groups overlap, because no guarantee is known for smaller "
+                f"values, got show={self.show!r} and by={self.by!r}. Set show=1, or assign "
+                "each problem to one group"
             )
         return kinds.Overlapping(self, jumps, risks)
 
@@ -885,7 +882,7 @@ def problems_needed(
     (90, 18)
     """
     if not 0 < show <= 1:
-        raise ValueError(f"show must be above 0 and at most 1, got {show!r}")
+        raise ValueError(f"show must be greater than 0 and at most 1, got {show!r}")
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta!r}")
     needed = conformal.problems_needed(check_alpha(alpha), delta, show)
@@ -895,7 +892,7 @@ def problems_needed(
 def _smallest_share(by):
     shares = (by if isinstance(by, Mapping) else Counter(by)).values()
     if not shares or not all(share > 0 for share in shares):
-        raise ValueError(f"by must give every group a share above 0, got {by!r}")
+        raise ValueError(f"by must assign a positive share to every group, got {by!r}")
     return min(shares) / sum(shares)
 
 

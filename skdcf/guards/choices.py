@@ -96,10 +96,9 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     if others:
         known = ", ".join(map(str, sorted(before)))
         raise ValueError(
-            f"k must be one of the numbers of answers in calibration, [{known}], got "
-            f"{others[0]} for {now[others[0]]} questions. With another number of answers, "
-            "the error rate changes. Sample as many answers as for calibration, or calibrate "
-            "with this k"
+            f"the number of answers k must also occur in calibration, [{known}], got k = "
+            f"{others[0]} for {now[others[0]]} questions. The error rate depends on k. "
+            "Sample as many answers as for calibration, or calibrate with this k"
         )
     n_now = sum(now.values())
     n_before = sum(before.values())
@@ -110,8 +109,8 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
         if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:
             warn(
-                f"k is {k} for {share_now:.0%} of the {n_now} new questions, but was "
-                f"{k} for {share_before:.0%} of the {n_before} calibration questions. "
+                f"{share_now:.0%} of the {n_now} new questions have {k} answers, but "
+                f"{share_before:.0%} of the {n_before} calibration questions had {k} answers. "
                 "The guarantee holds if each number of answers is as frequent as in "
                 "calibration",
                 GuaranteeWarning,
@@ -156,8 +155,8 @@ def refuse_chosen(batch: GraphBatch) -> None:
         if mark is not None:
             raise ValueError(
                 f"{batch.name_of(i)} must not be chosen in advance, got "
-                f"chosen_by={rule_of(mark)!r}. Pass all sampled answers to each "
-                "question"
+                f"chosen_by={rule_of(mark)!r}. Pass all sampled answers to each question "
+                "instead"
             )
 
 
@@ -166,9 +165,9 @@ def refuse_whole(batch: GraphBatch) -> None:
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(
-                f'{batch.name_of(i)}: the rule of chosen_by must not be "{WHOLE}", '
-                "which is only for skdcf.monitoring.release. Such answers keep more "
-                'false claims than sampled answers. Choose with rule="safest-claim"'
+                f'{batch.name_of(i)} must not be chosen with rule="{WHOLE}", because more '
+                "false claims are kept in such answers than in sampled answers. This rule is "
+                'only for skdcf.monitoring.release. Choose answers with rule="safest-claim"'
             )
 
 

@@ -52,9 +52,8 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     n_copies = len(content) - len(np.unique(content))
     if n_copies:
         raise ValueError(
-            f"{n_copies} of {len(has_texts)} calibration answers have no question and "
-            "the same texts as other answers, so they may be the same answers, "
-            "judged twice. Pass groups, with equal values for copies of one answer "
-            "and different values otherwise, or groups=False if all answers are "
-            "different"
+            f"{n_copies} of {len(has_texts)} calibration answers have the same texts as "
+            "other answers and no question, so the same answer may have been judged "
+            "twice. Pass groups with equal values for copies of the same answer, or "
+            "groups=False if all answers are different"
         )

@@ -25,9 +25,8 @@ def warn_of_reversed_edges(batch):
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
-            "every edge points from a later claim to an earlier one, so the edges "
-            "may be reversed. In an edge (parent, child), the child depends on the "
-            "parent",
+            "every edge points from a later claim to an earlier claim, so the edges may "
+            "be reversed. In an edge (parent, child), the child must depend on the parent",
             GuaranteeWarning,
         )
 
@@ -69,10 +68,9 @@ def warn_of_direction(confidence, labels, problem_of):
     error = max(error_of_answers, error_by_chance)
     if share < 0.5 - _ERRORS * error:
         warn(
-            f"the score may have the wrong sign: in {1 - share:.0%} of the pairs of a "
-            "true and a false calibration claim, the false claim has the higher "
-            "score. If the score is a risk, pass its negative, because a higher "
-            "score must mean more confidence. The guarantee holds, but few claims "
-            "are kept",
+            "the score may have the wrong sign. It is higher for the false claim in "
+            f"{1 - share:.0%} of all pairs of a true and a false calibration claim. A "
+            "higher score must mean more confidence, so pass its negative if it is a "
+            "risk. The guarantee holds, but few claims are kept",
             ParameterWarning,
         )

@@ -133,12 +133,11 @@ def note_judges(estimator, batch, labels):
     if share > _FEW:
         warn(
             f"a language model assigned {share:.0%} of the calibration labels "
-            f"({', '.join(names)}), so the guarantee is about its verdicts. There is "
-            "no bound on the errors that the model overlooks. Let a person label a "
+            f"({', '.join(names)}), so the guarantee is about the verdicts of this model "
+            "and does not bound the errors that it overlooks. Let a person label a "
             "random sample of answers (skdcf label). These answers are then used for "
-            "calibration, and the answers labelled by the model for training (skdcf "
-            "fit --people FILE). To measure the reliability of the model's labels, "
-            "use skdcf label --compare",
+            "calibration, and the others for training (skdcf fit --people FILE). To "
+            "measure how reliable the model's labels are, use skdcf label --compare",
             LabelWarning,
         )
 

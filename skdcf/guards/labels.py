@@ -19,8 +19,8 @@ def warn_of_no_errors(labels):
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
-            f"no claim is labelled false ({n_true} labels, all 1), so there are no "
-            "errors to learn from. Check that 1 means true and 0 means false",
+            f"at least one claim must be labelled false, but all {n_true} labels are 1, "
+            "so the scorer cannot be trained. Check that 1 means true and 0 means false",
             LabelWarning,
         )
 
@@ -34,9 +34,9 @@ def warn_of_unjudged(estimator, batch, labels):
     n_unjudged = int(np.sum((n_judged_claims == 0) & (batch.sizes > 0)))
     if n_unjudged > level * (len(batch) + 1):
         warn(
-            f"no claim of {n_unjudged} of the {len(batch)} calibration problems was "
-            "judged true or false. All their claims count as false, so the filter "
-            "may keep far fewer claims than possible. If the problems to label were "
-            "drawn at random, leave out those that nobody has examined",
+            f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
+            "true or false. All their claims are treated as false, so the filter may "
+            "keep far fewer claims than possible. Leave out problems that nobody has "
+            "examined if the problems to label were drawn at random",
             LabelWarning,
         )

@@ -44,9 +44,8 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
         names = batch.feature_names
         name = str(column) if names is None else repr(printable(names[column]))
         warn(
-            f"the column {name} has one value for all true claims and another value "
-            f"for all false claims ({int(judged.sum())} judged claims). If it was "
-            "computed from the labels, leave it out, because new problems have no "
-            "labels",
+            f"the column {name} has one value for all true claims and another value for "
+            f"all false claims ({int(judged.sum())} judged claims). Leave this column out "
+            "if it was computed from the labels, because new problems have no labels",
             LabelWarning,
         )

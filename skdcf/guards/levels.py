@@ -43,7 +43,7 @@ def warn_of_level(calibration, level):
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
             f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, "
-            f"because alpha is the error rate. Did you mean {1 - level:.3g}?",
+            f"because alpha is the maximum error rate. Did you mean {1 - level:.3g}?",
             ParameterWarning,
         )
     shortage = calibration.shortage(level)

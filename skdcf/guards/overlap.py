@@ -19,23 +19,23 @@ def refuse_trained(batch, hashes, trained):
     proven = same_question | (same_content & hashes.asked)
     if proven.any():
         raise ValueError(
-            f"the guarantee needs new problems, but {int(proven.sum())} problems, the "
-            f"first of which is {batch.name_of(int(np.argmax(proven)))}, were used to "
-            "train the filter or answer a question used for training. Calibrate on "
-            "other problems, or fit again"
+            f"the guarantee only covers new problems, but {int(proven.sum())} problems, "
+            f"the first of which is {batch.name_of(int(np.argmax(proven)))}, were used "
+            "for training or answer a question used for training. Use other problems for "
+            "calibration, or fit the filter again"
         )
     if doubtful.any():
         warn(
-            f"{int(doubtful.sum())} of {len(batch)} problems have the text of a "
-            "training question, but another name for it, or groups=False. If the "
-            "questions are the same, the guarantee does not hold",
+            f"{int(doubtful.sum())} of {len(batch)} problems have the text of a training "
+            "question, but another name for it, or groups=False. The guarantee does not "
+            "hold if the questions are the same",
             GuaranteeWarning,
         )
     if same_content.any():
         warn(
             f"{int(same_content.sum())} of {len(batch)} problems are exact copies of "
-            "training problems and have no question. If they are the same problems, "
-            "the guarantee does not hold",
+            "training problems and have no question. The guarantee does not hold if they "
+            "are the same problems",
             GuaranteeWarning,
         )
 
@@ -60,18 +60,18 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
         n_copies = int(np.sum(unknown & np.isin(hashes.content, twice)))
         if n_copies:
             raise ValueError(
-                f"{n_copies} of {len(calibration_rows)} calibration answers are exact "
-                "copies of training answers and have no question. An answer that was "
-                "judged twice cannot be used for both. Pass the question of each "
-                "answer, or groups, with equal values for copies and different "
-                "values for different answers"
+                f"{n_copies} of {len(calibration_rows)} calibration answers are exact copies "
+                "of training answers and have no question. The same answer cannot be used "
+                "for both training and calibration. Pass the question of each answer, or "
+                "pass groups with equal values for copies and different values for different "
+                "answers"
             )
     n_copies = int(np.sum(unknown & np.isin(hashes.content, content[training_rows])))
     if n_copies and batch.claims is not None:
         warn(
-            f"{n_copies} of {len(calibration_rows)} calibration answers are exact "
-            "copies of training answers and have no question. If they are the same "
-            "answers, the guarantee does not hold. Leave copies out, or pass groups "
-            "with equal values for copies",
+            f"{n_copies} of {len(calibration_rows)} calibration answers are exact copies "
+            "of training answers and have no question. The guarantee does not hold if "
+            "they are the same answers. Leave copies out, or pass groups with equal "
+            "values for copies",
             GuaranteeWarning,
         )

@@ -68,10 +68,10 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     n_dropped = len(np.unique(batch.problem_of[batch.edges_between[:, 1]]))
     if n_dropped:
         warn(
-            f"the edges of {n_dropped} of {len(batch)} problems are ignored, because "
-            "the edges of all calibration problems were unknown. The guarantee "
-            "holds, but kept claims may depend on dropped claims. To use edges, fit "
-            "a filter on problems with known edges",
+            f"the edges of {n_dropped} of {len(batch)} problems are ignored, because the "
+            "edges of all calibration problems were unknown. The guarantee holds, but "
+            "kept claims may depend on dropped claims. To use edges, fit the filter on "
+            "problems with known edges",
             GuaranteeWarning,
         )
     return batch.without_edges(known=False)
@@ -80,9 +80,9 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
 def compare_presence(name, text, values, before):
     if name == "edges" and len(values) == 2 and not before:
         raise ValueError(
-            f"either all problems with several claims must have {text}, or none of "
-            "them. Pass edges for all of them (() if all claims are independent), or "
-            'set edges="none" or a function of skdcf.edges in the filter'
+            f"either all problems with several claims or none of them must have {text}. "
+            "Pass edges for all of these problems (() if the claims are independent), or "
+            'set edges="none" or edges to a function from skdcf.edges in the filter'
         )
     for value in values:
         if before and value not in before:
@@ -124,10 +124,10 @@ def warn_of_edges(origin, calibrated):
         )
     if calibrated["edges"] == [] and False in origin["edges"]:
         warn(
-            "all calibration problems have one claim, but some of these problems "
-            "have several claims with unknown edges. Calibrate on answers with "
-            "several claims, because the present calibration data contain no answers "
-            "with several errors",
+            "all calibration problems have a single claim, but some of these problems "
+            "have several claims with unknown edges. Calibrate the filter on answers "
+            "with several claims, because answers with a single claim cannot contain "
+            "several errors",
             GuaranteeWarning,
         )
 
@@ -142,9 +142,9 @@ def warn_of_counts(origin, calibrated):
         outside = (now < min(before)) | (now > max(before))
         if outside.mean() > _FEW:
             warn(
-                f"{int(outside.sum())} of {len(now)} problems have more or fewer "
-                f"{name} than the calibration problems, for example {now[outside][0]} "
-                f"instead of {min(before)} to {max(before)}, so the guarantee does "
-                f"not hold. Generate as many {name} as for calibration",
+                f"{int(outside.sum())} of {len(now)} problems have more or fewer {name} than "
+                f"the calibration problems, for example {now[outside][0]} instead of "
+                f"{min(before)} to {max(before)}, so the guarantee does not hold. Generate as "
+                f"many {name} as in calibration",
                 GuaranteeWarning,
             )

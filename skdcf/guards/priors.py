@@ -69,17 +69,17 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     is_known = known_to_priors(priors, hashes)
     if is_known.any():
         raise ValueError(
-            f"the guarantee needs new problems, but {int(is_known.sum())} of "
+            f"the guarantee only covers new problems, but {int(is_known.sum())} of "
             f"{len(is_known)} problems, the first of which is "
-            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that were "
-            "used to train the public prior in the scorer. Leave these problems out "
-            "(seen(X) of the prior returns them), or use another prior"
+            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that the public "
+            "prior in the scorer was trained on. Leave out these problems, which seen(X) "
+            "of the prior returns, or use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:
         warn(
-            f"{n_unknown} of {len(is_known)} problems have no question, so it is "
-            "unknown whether the public prior was trained on them. If it was, the "
-            "guarantee does not hold. Pass the questions as problem=",
+            f"{n_unknown} of {len(is_known)} problems have no question, so it is unknown "
+            "whether the public prior was trained on them. The guarantee does not hold "
+            "for problems that it was trained on. Pass the questions as problem=",
             GuaranteeWarning,
         )

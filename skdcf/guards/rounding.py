@@ -60,12 +60,10 @@ def measured_rounding(confidence_alone, batch, confidence):
         if difference.max(initial=0.0) > bound:
             claim = int(np.argmax(difference))
             raise ValueError(
-                f"{batch.name_of(rows[part.problem_of[claim]])}: the confidences for "
-                "the problem alone differ from those in a batch by "
-                f"{difference[claim]:.3g}, but rounding explains only {bound:.3g}. "
-                "The guarantee needs a score that depends on one problem at a time. "
-                "Do not rank, scale or clip over the batch, and compute in float32 "
-                "or float64"
+                f"{batch.name_of(rows[part.problem_of[claim]])}: the confidences must not "
+                f"depend on other problems, but they differ by {difference[claim]:.3g} if the "
+                f"problem is scored alone, and rounding explains only {bound:.3g}. Do not "
+                "rank, scale or clip over the batch, and compute in float32 or float64"
             )
         worst = max(worst, difference.max(initial=0.0))
     return MARGIN * worst

@@ -16,8 +16,8 @@ def refuse_whole_answers(guarantee, edges):
     """Raise ValueError for groups, weights, losses and ``show`` that require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
-            "show must be 1 with online=True unless the claims form a chain, because "
-            "only a complete answer determines whether it passes, got "
+            "show must be 1 with online=True unless the claims form a chain, because an "
+            "incomplete answer does not determine whether the answer passes, got "
             f"{guarantee.show!r}",
             "Set edges=skdcf.edges.chain_edges, or show=1",
         )
@@ -25,14 +25,13 @@ def refuse_whole_answers(guarantee, edges):
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
-                f"{name} must be the name of a metadata key with online=True, because "
-                "a function of whole answers cannot be used while an answer is "
-                f"written, got {value!r}"
+                f"{name} must be a metadata key with online=True, because a function of whole "
+                f"answers cannot be computed while an answer is written, got {value!r}"
             )
     if guarantee.constant_loss is None:
         raise ValueError(
-            f"{guarantee!r} counts all kept claims, but later claims are unknown "
-            "while an answer is written. With online=True, choose "
+            "guarantee must not count all kept claims with online=True, because later "
+            f"claims are unknown while an answer is written, got {guarantee!r}. Use "
             'ExpectedFalse("share") or NoFalseClaim(max_false=...)'
         )
 
@@ -60,9 +59,8 @@ def refuse_unused(estimator, scorer):
             continue
         if not scorer.uses_relaxation:
             raise ValueError(
-                f"{name} has no effect with {scorer!r}. Leave {name} at None, or "
-                'choose scorer="stack", scorer="linear" or a model such as '
-                "MLPModel()"
+                f"{name} has no effect with scorer={scorer!r}. Leave {name} at None, or use "
+                'scorer="stack", scorer="linear" or a model such as MLPModel()'
             )
         setting.validate()
 
@@ -90,9 +88,9 @@ def refuse_changed(estimator):
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(
-            "the settings (edges, online, ties, guarantee, whether edges are read) "
-            f"must be those of the calibration, {estimator._calibrated_as}, got "
-            f"{settings}. Call calibrate or fit again"
+            "the settings (edges, online, ties, guarantee, whether edges are read) must "
+            f"not change after calibration, got {settings} instead of "
+            f"{estimator._calibrated_as}. Call calibrate or fit again"
         )
     # Different functions may have the same source text, and the caller may have changed
     # the original function.
@@ -100,6 +98,6 @@ def refuse_changed(estimator):
         estimator._resolved_guarantee()
     ):
         raise ValueError(
-            "guarantee must have the same functions for by and weight as in "
-            "calibration. Call calibrate or fit again"
+            "guarantee must have the same by and weight functions as in calibration. "
+            "Call calibrate or fit again"
         )

@@ -42,9 +42,9 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
     if repeated:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
-            f"{sum(repeated)} answers to {len(repeated)} {questions} were passed, but "
-            "the guarantee holds only for one answer per question that was selected "
-            "beforehand. It does not hold for all answers at once, or for an answer "
-            "selected by its kept claims",
+            f"{sum(repeated)} answers to {len(repeated)} {questions} were passed, but the "
+            "guarantee holds only for one answer per question that was selected "
+            "beforehand. The guarantee does not hold for all answers together, or for an "
+            "answer selected by its kept claims",
             GuaranteeWarning,
         )

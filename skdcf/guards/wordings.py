@@ -13,14 +13,13 @@ def refuse_wordings(estimator, batch):
     guarantee = estimator._resolved_guarantee()
     if not guarantee.allows_wordings:
         raise ValueError(
-            f"the problems have wordings, but guarantee={guarantee!r} does not "
-            "declare that it supports them. Leave wordings out. If the guarantee "
-            "counts each claim once, in its vaguest wording, set its class attribute "
-            "allows_wordings = True instead"
+            f"guarantee={guarantee!r} does not allow wordings, but the problems have "
+            "wordings. Remove the wordings. If the guarantee counts each claim once, in "
+            "its vaguest wording, set its class attribute allows_wordings = True instead"
         )
     if estimator.online:
         raise ValueError(
-            "online must be False for problems with wordings, because a claim would "
-            "be shown before its vaguer wordings are known. Leave wordings out, or "
-            "set online=False"
+            "online must be False for problems with wordings, because a claim would be "
+            "shown before its vaguer wordings are known. Remove the wordings, or set "
+            "online=False"
         )

@@ -176,13 +176,13 @@ class Explanation(Table):
         """
         if self.form is None:
             raise ValueError(
-                "the scorer must be linear, because other scorers have no feature "
-                "weights. Use a linear scorer, or permutation_importance"
+                "feature weights require a linear scorer, because other scorers have none. "
+                "Use a linear scorer, or permutation_importance"
             )
         if not 0 <= v < self.graph.n_claims:
             raise ValueError(
-                f"claim {v} does not exist, because the answer has "
-                f"{self.graph.n_claims} claims"
+                f"claim {v} does not exist, because the answer only has {self.graph.n_claims} "
+                "claims"
             )
         # The scorer ensures that features exist.
         assert self.graph.features is not None
@@ -581,7 +581,7 @@ def _shapley(scorer, batch, background):
     if form is None:
         raise ValueError(
             f"exact Shapley values require a linear scorer, got {scorer!r}. Use "
-            "skdcf.inspection.permutation_importance, which supports all scorers"
+            "skdcf.inspection.permutation_importance instead"
         )
     mean = form.values(background.features).mean(axis=0)
     return form.weights * (form.values(batch.features) - mean)

@@ -315,8 +315,8 @@ def single_feature_ablation(
     tried = list(beta_mix)
     if shared:
         raise ValueError(
-            f"{shared[0]!r} must not be the name of both a filter and a feature. "
-            "Rename one of them"
+            f"a filter and a feature cannot both be named {shared[0]!r}. Rename one of "
+            "them"
         )
     if not tried:
         raise ValueError("beta_mix must contain at least one value, but it is empty")
@@ -466,11 +466,12 @@ def surrogate_agreement(
     true = check(filter, X, y)[1] == 1
     if true.all():
         raise ValueError(
-            "y must contain at least one false claim. Pass problems with errors"
+            "y must contain at least one false claim, but all labels are true. Pass "
+            "problems with errors"
         )
     if not conformal_rank(len(batch), levels.min()):
         raise ValueError(
-            f"alpha must be at least {1 / (len(batch) + 1):.4g} with {len(batch)} "
+            f"alpha must be at least {1 / (len(batch) + 1):.4g} for {len(batch)} "
             f"problems, got {levels.min():g}. Increase alpha, or pass more problems"
         )
     if relaxation is None:

@@ -260,8 +260,8 @@ class ExchangeabilityTest(BettingMonitor):
             values = largest_of(X)
         else:
             raise ValueError(
-                "groups has no effect if X contains path risks, because all of them "
-                "are counted. Pass the problems instead"
+                "groups has no effect if X contains path risks, because every path risk is "
+                "counted. Pass the problems instead"
             )
         uniform = self.rng_.random_sample(len(values))
         for start in range(0, len(values), _BLOCK):
@@ -275,7 +275,7 @@ class ExchangeabilityTest(BettingMonitor):
         """Return the largest path risks of answers to new questions."""
         if self.filter_ is None:
             raise ValueError(
-                "X contains problems, but there is no filter to score them. Call "
+                "a filter is required to score the problems in X, but none was passed. Call "
                 "fit(filter) first, or pass path risks"
             )
         risks, hashes = largest_risks(self.filter_, batch, groups)
@@ -560,7 +560,7 @@ class CoverageMonitor(BettingMonitor):
         self.validate()
         losses = np.asarray(losses, dtype=np.float64)
         if not (np.isfinite(losses) & (losses >= 0)).all():
-            raise ValueError("losses must be finite numbers of at least 0")
+            raise ValueError("losses must be finite and nonnegative")
         self._restart(self._current())
         if group in self.groups_:
             self._take(self.groups_.index(group), losses)

@@ -83,9 +83,10 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     guarantee = filter.calibration_.guarantee
     if guarantee.weight is not None:
         raise ValueError(
-            f"release ignores weights, but this filter has {guarantee!r}. It would "
-            "release too much under the shift that the weights describe. Leave "
-            "weight at None and calibrate again on answers like the new ones"
+            "weight must be None, because release ignores weights and would release too "
+            f"many answers under the shift that they describe, got {guarantee!r}. Set "
+            "weight=None, and calibrate the filter again on answers similar to the new "
+            "ones"
         )
     batch = check(filter, X)
     scores = filter.whole_answer_scores_

@@ -157,10 +157,10 @@ def _check_links(batch, n_links, name):
     if total.max(initial=0) > MOST_LINKS:
         i = int(total.argmax())
         raise ValueError(
-            f"{batch.name_of(i)} is too large for {name}, because its "
-            f"{batch.sizes[i]:,} claims and {np.diff(batch.edge_offsets)[i]:,} edges "
-            f"require at least {total[i]:,.0f} operations, and the limit is "
-            f'{MOST_LINKS:,}. Leave {name} out, as in GraphFeatures(["nx_in_degree", '
+            f"{batch.name_of(i)} is too large for {name}, because its {batch.sizes[i]:,} "
+            f"claims and {np.diff(batch.edge_offsets)[i]:,} edges require at least "
+            f"{total[i]:,.0f} operations, and the limit is {MOST_LINKS:,}. Remove {name} "
+            'from the metrics, for example GraphFeatures(["nx_in_degree", '
             '"nx_out_degree", "nx_depth_from_sources"])'
         )
 
@@ -257,8 +257,8 @@ def _accumulate(distance, shorter, longer):
             np.add.at(n_paths, longer[links], n_paths[shorter[links]])
     if np.isinf(n_paths).any():
         raise ValueError(
-            "a problem has more than 1e308 shortest paths between two claims, which "
-            "is too many for nx_betweenness. Remove nx_betweenness from the metrics"
+            "nx_betweenness supports at most 1e308 shortest paths between two claims, "
+            "but a problem has more. Remove nx_betweenness from the metrics"
         )
     share = n_paths[shorter] / n_paths[longer]
     depend = np.zeros(len(distance))

@@ -80,23 +80,23 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except RecursionError as error:
         raise ValueError(
-            f"{type(filter).__name__} cannot be saved, because it contains an object "
-            "that refers to itself. If the filter contains a search, save its "
-            "best_estimator_, which is the chosen filter"
+            f"{type(filter).__name__} cannot be saved, because it contains an object that "
+            "refers to itself. If the filter was found by a search, save its "
+            "best_estimator_ instead"
         ) from error
     except Exception as error:
         if (name := _torch_object_in(filter)) is not None:
             raise ValueError(
-                f"{type(filter).__name__} cannot be saved: its scorer contains a "
-                f"{name}, and torch objects cannot be stored in the file. Write the "
-                "filter with joblib.dump, and load it only from a source that you "
-                "trust. Alternatively, compute the torch model's scores as a feature "
-                "column, and save a filter that uses the column"
+                f"{type(filter).__name__} cannot be saved, because its scorer contains a "
+                f"{name}, and torch objects are not supported. Write the filter with "
+                "joblib.dump, and only load such files from sources that you trust. "
+                "Alternatively, compute the torch model's scores as a feature column, and "
+                "save a filter that uses this column"
             ) from error
         raise ValueError(
-            f"{type(filter).__name__} cannot be saved ({error}). The file stores "
-            "classes and functions by import name. Define them in a module instead "
-            "of as a lambda"
+            f"{type(filter).__name__} cannot be saved ({error}). All classes and "
+            "functions must be importable by name. Define them in a module instead of "
+            "using a lambda"
         ) from error
     with replaced(path, "wb") as file:
         file.write(content)
@@ -185,8 +185,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     warn_of_versions(header["object"], versions)
     if closed:
         warn(
-            f"{path} would open {', '.join(closed)}. This setting was removed. Set it "
-            "again if needed",
+            f"{path} contains a setting that would open {', '.join(closed)}. This setting "
+            "was removed. Set it again if you need it",
             ParameterWarning,
         )
     return loaded
@@ -196,7 +196,7 @@ def _check_loaded(loaded, header):
     module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
         raise ValueError(
-            f"the header names {module}.{name}, but the file contains a different "
+            f"the header specifies {module}.{name}, but the file contains a different "
             "object"
         )
     scores = getattr(loaded, "nonconformity_scores_", None)
@@ -204,9 +204,14 @@ def _check_loaded(loaded, header):
         return
     good = isinstance(scores, np.ndarray) and scores.dtype == np.float64
     if not good or scores.ndim != 1 or np.isnan(scores).any():
-        raise ValueError("the nonconformity scores are damaged")
+        raise ValueError(
+            "the nonconformity scores must be a 1-D float64 array without NaN"
+        )
     if (scores[1:] < scores[:-1]).any() or len(scores) != loaded.n_calibration_:
-        raise ValueError("the nonconformity scores do not belong to a calibration")
+        raise ValueError(
+            "the nonconformity scores must be sorted, with one score per calibration "
+            "problem"
+        )
 
 
 def build(members, kind):
@@ -264,11 +269,11 @@ def read(content):
 def _check_infos(infos, size):
     names = [array_info.filename for array_info in infos]
     if len(set(names)) < len(names):
-        raise ValueError("the file contains two members with the same name")
+        raise ValueError("the file must not contain two members with the same name")
     if sum(array_info.file_size for array_info in infos) > size:
         raise ValueError(
-            "the members of the file overlap, because together they are larger than "
-            "the file"
+            "the members of the file must not overlap, but their total size exceeds the "
+            "file size"
         )
     for array_info in infos:
         if array_info.compress_type != zipfile.ZIP_STORED or array_info.flag_bits & 1:
@@ -279,12 +284,12 @@ def _check_infos(infos, size):
 
 def _check_about(header):
     if not isinstance(header, dict) or type(header.get("format")) is not int:
-        raise ValueError("the header does not state the format")
+        raise ValueError("the header must specify the format as an integer")
     if header["format"] > FORMAT:
         raise ValueError(
-            f"the format must be {FORMAT} or older, got {header['format']}, written "
-            f"by skdcf {header.get('skdcf')}. The installed version is skdcf "
-            f"{__version__}. Update skdcf"
+            f"the format must be at most {FORMAT}, got {header['format']}, written by "
+            f"skdcf {header.get('skdcf')}. The installed version is skdcf {__version__}. "
+            "Upgrade skdcf"
         )
     has_texts = all(isinstance(header.get(key), str) for key in ("skdcf", "object"))
     has_tables = all(
@@ -297,7 +302,7 @@ def _check_about(header):
 def _check_sums(sums, parts):
     if odd := sorted(sums.keys() ^ parts.keys()):
         raise ValueError(
-            f"members were added or removed after the file was saved: {odd[:3]}"
+            f"the members {odd[:3]} were added or removed after the file was saved"
         )
     for name, content in parts.items():
         if hashlib.sha256(content).hexdigest() != sums[name]:

@@ -169,8 +169,8 @@ def _of_filter(filter, alpha):
     threshold = filter.threshold(alpha)
     if np.ndim(threshold):
         raise ValueError(
-            f"{type(filter).__name__} must have a single threshold to be saved by "
-            f"save_threshold, got {np.size(threshold)}. Use skdcf.save"
+            f"{type(filter).__name__} must have a single threshold for save_threshold, "
+            f"got {np.size(threshold)} thresholds. Use skdcf.save instead"
         )
     n = filter.n_calibration_
     edges = filter.edges
@@ -188,8 +188,8 @@ def _of_record(record):
         raise ValueError("the file was not written by save_threshold")
     if record.pop("format") != FORMAT:
         raise ValueError(
-            f"the format must be {FORMAT!r}, which skdcf {__version__} supports. The "
-            f"file was written by skdcf {record.get('skdcf')}"
+            f"the format must be {FORMAT!r}, because skdcf {__version__} supports no "
+            f"other format. The file was written by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)
     value = record.get("threshold")

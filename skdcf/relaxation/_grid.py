@@ -143,8 +143,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         rows = tables[dataset]
         if alpha not in rows:
             raise ValueError(
-                f"alpha must be one of the levels in the paper, {list(rows)}, got "
-                f"{alpha!r}"
+                f"alpha must be one of the paper's levels, {list(rows)}, got {alpha!r}"
             )
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
@@ -154,11 +153,10 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         product = self.sharpness * self.gate_temperature
         if product >= 1:
             raise ValueError(
-                "sharpness * gate_temperature must be below 1, got "
-                f"{self.sharpness:g} * {self.gate_temperature:g} = {product:g}. "
-                "Otherwise, exp(sharpness * t) grows faster than the gate closes, "
-                "every claim is kept and the gradient is 0. Decrease one of the two "
-                "parameters"
+                f"sharpness * gate_temperature must be less than 1, got {self.sharpness:g} * "
+                f"{self.gate_temperature:g} = {product:g}. Otherwise, every claim is kept and "
+                "the gradient is 0, because exp(sharpness * t) grows faster than the gate "
+                "closes. Decrease sharpness or gate_temperature"
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:

@@ -120,8 +120,8 @@ class ClassifierScorer(Scorer):
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
-                f"the classes of {self.estimator} must be 1 for true claims and 0 for "
-                f"false claims, got {classes}"
+                f"the classes of {self.estimator} must be 0 (false claims) and 1 (true "
+                f"claims), got {classes}"
             )
         if self.requires_fit and len(target) and target.min() != target.max():
             if self.estimator is None:

@@ -142,8 +142,8 @@ class MLPModel(Settings):
             isinstance(n, Integral) and n > 0 for n in hidden
         ):
             raise ValueError(
-                "hidden_layer_sizes must contain one or more integers of at least 1, "
-                f"got {self.hidden_layer_sizes!r}"
+                "hidden_layer_sizes must contain one or more positive integers, got "
+                f"{self.hidden_layer_sizes!r}"
             )
         params = []
         n_in = n_features
@@ -300,7 +300,7 @@ class ConfTrScorer(Scorer):
         """Weights of a linear model, in units of the original features."""
         # A subclass may use the parameters differently.
         if type(self.model_) is not LinearModel:
-            raise AttributeError("coef_ exists only if the model is a LinearModel")
+            raise AttributeError("coef_ is only available for a LinearModel")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:

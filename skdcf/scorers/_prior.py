@@ -160,9 +160,9 @@ class PublicPrior(Scorer):
         missing = [name for name in self.columns_ if name not in names]
         if missing:
             raise ValueError(
-                f"the public prior needs {len(self.columns_)} columns, but "
-                f"{len(missing)} of them are missing, for example {missing[0]!r}. "
-                "Compute them with skdcf.features"
+                f"the problems must have the {len(self.columns_)} columns of the public "
+                f"prior, but {len(missing)} are missing, for example {missing[0]!r}. Compute "
+                "them with skdcf.features"
             )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)

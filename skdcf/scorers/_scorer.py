@@ -243,8 +243,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         except TypeError:
             raise TypeError(
                 f"{type(self).__name__}.fit{inspect.signature(self.fit)} must accept "
-                "the arguments fit(batch, labels, task), with one flat array of "
-                "labels over all claims (1 true, 0 false, -1 unknown)"
+                "fit(batch, labels, task), where labels is a 1-D array over all claims (1 "
+                "for true, 0 for false, -1 for unknown)"
             ) from None
         if not self.uses_alpha:
             [fitted] = run_of(
@@ -428,8 +428,8 @@ def need_features(batch):
     """Return the features of the problems, or raise ValueError if there are none."""
     if batch.features is None:
         raise ValueError(
-            "the scorer needs features, but the problems have no features yet. "
-            "Compute features with a transformer of skdcf.features"
+            "the scorer requires features, but the problems have none. Compute features "
+            "with a transformer from skdcf.features"
         )
     return batch.features
 
@@ -562,10 +562,12 @@ def column_of(feature, batch):
             )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
-        raise ValueError(f"feature must be a name or a column number, got {feature!r}")
+        raise ValueError(
+            f"feature must be a feature name or a column number, got {feature!r}"
+        )
     if not -batch.n_features <= feature < batch.n_features:
         raise ValueError(
-            f"feature must be a column number below {batch.n_features}, got {feature}"
+            f"feature must be a column number less than {batch.n_features}, got {feature}"
         )
     return int(feature)
 

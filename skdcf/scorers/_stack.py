@@ -139,8 +139,8 @@ class StackingScorer(Scorer):
             raise ValueError("scorers must contain at least one scorer, got {}")
         if self.public_prior is not None:
             raise ValueError(
-                "public_prior and scorers cannot both be set. Pass public_prior to "
-                "the NeymanPearsonScorer in scorers"
+                "public_prior and scorers cannot both be set. Pass public_prior to the "
+                "NeymanPearsonScorer in scorers instead"
             )
         for name, scorer in self.scorers.items():
             if not isinstance(scorer, Scorer):
@@ -231,7 +231,7 @@ class StackingScorer(Scorer):
         for name, instead in settled.items():
             if getattr(training, name) is not None:
                 raise ValueError(
-                    f"training.{name} must be None, because the stack sets it, got "
+                    f"training.{name} must be None, because the stack sets this parameter, got "
                     f"{getattr(training, name)!r}. Leave it at None, or use {instead}"
                 )
         if self.final is not None:

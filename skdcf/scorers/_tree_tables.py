@@ -69,10 +69,12 @@ class HazardTable:
         try:
             good = all(self._checks())
         except (AttributeError, TypeError, IndexError) as error:
-            raise ValueError(f"a table of trees is damaged: {error}") from error
+            raise ValueError(
+                f"the trees cannot be loaded, because their table is invalid: {error}"
+            ) from error
         if not good:
             raise ValueError(
-                "a table of trees is damaged, because a branch points outside it"
+                "the trees cannot be loaded, because a branch points outside its table"
             )
 
     def __repr__(self) -> str:

@@ -82,10 +82,9 @@ class FunctionScorer(Scorer):
         owner = getattr(self.function, "__self__", None)
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
-                f"the function is a method of a fitted {type(owner).__name__}. The "
-                "guarantee holds only for problems that were not used to train this "
-                "scorer. Pass the scorer itself, so the filter trains it on other "
-                "problems",
+                f"the scorer is a method of a fitted {type(owner).__name__}. The guarantee "
+                "holds only for problems that were not used to train it. Pass the "
+                f"{type(owner).__name__} itself, so the filter trains it on other problems",
                 GuaranteeWarning,
             )
         self.function_ = deepcopy(self.function)
@@ -139,9 +138,8 @@ def _make(scorer, names):
     if isinstance(scorer, str) and scorer in NAMED:
         if scorer in names:
             raise ValueError(
-                f"{scorer!r} must not be the name of both a scorer and a feature. "
-                f"Pass FeatureScorer({scorer!r}) for the feature, or rename the "
-                "feature"
+                f"a scorer and a feature cannot both be named {scorer!r}. Pass "
+                f"FeatureScorer({scorer!r}) to use the feature, or rename the feature"
             )
         return NAMED[scorer]()
     if isinstance(scorer, str):
@@ -150,8 +148,8 @@ def _make(scorer, names):
         return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
         raise ValueError(
-            f"scorer must not be a filter, got {scorer!r}. Pass the scorer of this "
-            "filter"
+            f"scorer must not be a filter, got {scorer!r}. Pass the scorer of this filter "
+            "instead"
         )
     kind = _kind_of(scorer)
     if kind is None:

@@ -43,8 +43,8 @@ def _power_of(gain: Any) -> Any:
     if callable(power) or (is_number and 0 <= float(power) <= 1):
         return power
     raise ValueError(
-        f"gain must be a power from 0 to 1, one of {list(POWERS)}, or a function of "
-        f"the number of kept claims, such as numpy.sqrt, got {gain!r}"
+        f"gain must be an exponent between 0 and 1, one of {list(POWERS)}, or a "
+        f"function of the number of kept claims, such as numpy.sqrt, got {gain!r}"
     )
 
 
@@ -59,8 +59,8 @@ def check_gain(gain: Gain) -> None:
     grows = np.isfinite(gains).all() and (gains > 0).all()
     if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
         raise ValueError(
-            "gain must be increasing and concave in the number of kept claims. The "
-            "value added by a claim must be positive, and must not exceed the value "
+            "gain must be increasing and concave in the number of kept claims. Each "
+            "additional claim must add a positive value that does not exceed the value "
             "added by the previous claim"
         )
 
@@ -82,8 +82,8 @@ def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
             elementwise_grad(power)(np.ones(1))
         except TypeError as error:
             raise ValueError(
-                f"gain must be differentiable by autograd, got {gain!r}. Use "
-                "functions of autograd.numpy, such as autograd.numpy.sqrt"
+                f"gain must be differentiable with autograd, got {gain!r}. Use functions from "
+                "autograd.numpy, such as autograd.numpy.sqrt"
             ) from error
         return lambda kept: power(kept + FLOOR)
     if power == 0:

@@ -24,8 +24,8 @@ def holdout_count(name: str, size: Any, n: int) -> int:
         count = max(1, round(float(size) * n))
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise ValueError(
-            f"{name} must be a fraction in (0, 1) or a number of problems of at least "
-            f"1, got {size!r}"
+            f"{name} must be a fraction in (0, 1) or a positive number of problems, got "
+            f"{size!r}"
         )
     if int(count) >= n:
         raise ValueError(
@@ -70,9 +70,9 @@ def refuse_one_group(n: int, n_groups: int) -> None:
     """Raise ValueError if no group can be held out of n problems."""
     if n_groups < 2:
         raise ValueError(
-            "groups must contain at least 2 groups, so one can be held out, but all "
-            f"{n} problems are in one group. Use groups=None if each problem answers "
-            "a different question"
+            f"groups must contain at least 2 groups, because one is held out, but all {n} "
+            "problems are in the same group. Use groups=None if each problem answers a "
+            "different question"
         )
 
 

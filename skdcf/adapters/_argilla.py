@@ -67,9 +67,8 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     names = [str(name) for name in frame.columns]
     if names and set(names) >= _NESTED:
         raise ValueError(
-            "the records of Argilla must be flat. In nested records, the responses "
-            "have no status, so drafts cannot be distinguished from submitted "
-            "responses. Export the records with "
+            "the Argilla records must be flat, because nested records do not distinguish "
+            "drafts from submitted responses. Export them with "
             "dataset.records.to_list(flatten=True)"
         )
     questions = [name.removesuffix(_STATUS) for name in names if name.endswith(_STATUS)]
@@ -103,8 +102,8 @@ def _label(row, responses, states):
     responses, states = _as_list(responses), _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
-            f"row {row} must have one state for each of its {len(responses)} "
-            f"responses, got {len(states)} states"
+            f"row {row} must have one state for each of its {len(responses)} responses, "
+            f"got {len(states)}"
         )
     # A state may be an enum.
     states = [word_key(state).rpartition(".")[2] for state in states]
@@ -121,7 +120,7 @@ def _label(row, responses, states):
     if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
         raise ValueError(
             f"row {row}: the response {unknown[0]!r} has no known meaning. Rename the "
-            "labels of the question, for example to true and false"
+            'labels of the question, for example to "true" and "false"'
         )
     labels = {LABEL_WORDS[word_key(word)] for word in words}
     return labels.pop() if len(labels) == 1 else 0 if labels else None
@@ -134,9 +133,8 @@ def _as_list(cell):
             cell = _read_list(cell)
         except ValueError as error:
             raise ValueError(
-                "the responses and their states must be lists, got the cell "
-                f"{cell!r:.60}. Pass the original records, or save the table as "
-                "Parquet"
+                f"responses and their states must be lists, got {cell!r:.60}. Pass the "
+                "original records, or save the table as Parquet"
             ) from error
     if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
         return []

@@ -290,7 +290,7 @@ def _record(cells, rows):
         texts = cells.get("text")
         if texts is None or any(text is None for text in texts):
             raise ValueError(
-                f"row {rows[0]} must have text, because the problem has wordings"
+                f"row {rows[0]} must have a text, because its problem has wordings"
             )
         bounds = pairwise([*starts, len(rows)])
         record["wordings"] = [list(texts[a:b]) for a, b in bounds]
@@ -300,7 +300,7 @@ def _record(cells, rows):
     if "group" in record and any(group != record["group"] for group in cells["group"]):
         raise ValueError(
             f"row {rows[0]}: all rows of a problem must have the same group, but the "
-            f"group is {record['group']!r} here and differs in other rows"
+            f"group {record['group']!r} of this row differs from the group of another row"
         )
     if isinstance(record.get("group"), float):
         record["group"] = _whole(record["group"], "the group", rows[0])
@@ -326,8 +326,8 @@ def add_edges(edges, record):
     claims = record.get("claims")
     if edges is not no_edges and (claims is None or None in claims):
         raise ValueError(
-            "all claims must have text, because the edges are computed from the "
-            "text. If the claims are independent, pass edges=no_edges"
+            "all claims must have a text, because the edges are computed from the texts. "
+            "If the claims are independent, pass edges=no_edges"
         )
     edges_found = [] if claims is None else edges(claims, record.get("problem"))
     return record | {"edges": edges_found, "parents": None}
@@ -350,7 +350,7 @@ def _eager(frame):
             f"frame must be a data frame, got {type(frame).__name__}. " + advice
         ) from None
     if not len(frame):
-        raise ValueError("the table must have at least one row, got 0 rows")
+        raise ValueError("the table must have at least one row, but it is empty")
     return frame
 
 
@@ -360,8 +360,8 @@ def _check_named(frame, named):
         needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
             raise ValueError(
-                f"the column {name!r} for {key!r} does not exist. The existing "
-                f"columns are {frame.columns}"
+                f"the column {name!r} for {key!r} does not exist. The table has the columns "
+                f"{frame.columns}"
             )
 
 
@@ -385,10 +385,9 @@ def _feature_names(frame, features, named):
         ]
         if of_people:
             warn(
-                f"the columns {of_people} are not used as features, because they seem "
-                "to contain human judgements or the ids and times of a labelling "
-                "tool. If these columns are also known for new problems, list them "
-                "in features=",
+                f"the columns {of_people} are not used as features, because they seem to "
+                "contain human judgements, or the ids or times of a labelling tool. List "
+                "them in features= if they are also known for new problems",
                 ParameterWarning,
             )
         for name in free:
@@ -399,11 +398,12 @@ def _feature_names(frame, features, named):
         raise ValueError(f"features must be a list of names, got {features!r}")
     if absent := [name for name in features if name not in frame.columns]:
         raise ValueError(
-            f"the columns {absent} do not exist. The existing columns are "
-            f"{frame.columns}"
+            f"the columns {absent} do not exist. The table has the columns {frame.columns}"
         )
     if (label := named["label"]) in features:
-        raise ValueError(f"{label!r} contains the labels and cannot be a feature")
+        raise ValueError(
+            f"the column {label!r} contains the labels and cannot be used as a feature"
+        )
     return features
 
 
@@ -418,9 +418,9 @@ def _warn_of_labels(frame, named):
     ]
     if found:
         warn(
-            f"the labels are unknown, because there is no column {named['label']!r}. The columns "
-            f"{found} seem to contain labels. Pass one as label={found[0]!r}, with words or "
-            "numbers that mean true and false, or pass label=None",
+            f"the labels are unknown, because the table has no column {named['label']!r}. "
+            f"The columns {found} may contain labels. Pass label={found[0]!r} if its "
+            "values mean true and false, or label=None if there are no labels",
             ParameterWarning,
         )
 
@@ -433,9 +433,9 @@ def _warn_of_numbers(name, values):
     if n_numbers > _MOST * len(cells):
         which = f"; row {texts[0][0]} contains {texts[0][1]!r:.40}" if texts else ""
         warn(
-            f"the column {name!r} is not used as a feature, because it contains "
-            f"strings. However, {n_numbers} of its {len(cells)} cells are "
-            f"numbers{which}. To use the column, convert it to numbers",
+            f"the column {name!r} contains strings and is not used as a feature, although "
+            f"{n_numbers} of its {len(cells)} cells are numbers{which}. Convert the "
+            "column to numbers to use it",
             ParameterWarning,
         )
 
@@ -494,7 +494,7 @@ def _feature_columns(batch):
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
     if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
-            f"the features {taken} must not have the same name as another column or a "
+            f"the features {taken} must not have the same name as another column or "
             "label. Rename these features"
         )
     return dict(zip(names, batch.features.T, strict=True))
@@ -507,9 +507,9 @@ def _problem_names(batch):
     for i, name in enumerate(batch.ids):
         if number.setdefault(name, i) != i:
             raise ValueError(
-                f"problems {number[name]} and {i} have the same id {name!r}, but ids "
-                "must be unique. Change the ids, or remove them with "
-                "[g.replace(id=None) for g in graphs]"
+                f"ids must be unique, but problems {number[name]} and {i} have the same id "
+                f"{name!r}. Change the ids, or remove them with [g.replace(id=None) for g in "
+                "graphs]"
             )
     return batch.ids
 
@@ -527,15 +527,16 @@ def _rows_of_problems(frame, problem, claim, wording):
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
-            f"the rows {shown} must have a value in the column {problem!r}, because "
-            "each row must belong to a problem. Fill in this column, or drop the "
-            "rows"
+            f"the rows {shown} must have a value in the column {problem!r}, which assigns "
+            "each row to a problem. Fill in this column, or drop the rows"
         )
     try:
         for row, name in enumerate(names):
             rows_of[name].append(row)
     except TypeError as error:
-        raise ValueError(f"{problem!r} contains an invalid name: {error}") from error
+        raise ValueError(
+            f"the column {problem!r} contains an invalid problem name: {error}"
+        ) from error
     position = _positions(frame, claim) if claim in frame.columns else None
     if wording in frame.columns:
         places = _positions(frame, wording)
@@ -546,8 +547,8 @@ def _rows_of_problems(frame, problem, claim, wording):
             for due, row in enumerate(rows):
                 if position[row] != due:
                     raise ValueError(
-                        f"problem {name!r}: the positions in {claim!r} must be 0, 1, "
-                        f"..., got {position[row]} instead of {due}"
+                        f"problem {name!r}: the values of {claim!r} must be 0, 1, ..., got "
+                        f"{position[row]} instead of {due}"
                     )
     return rows_of
 
@@ -570,9 +571,9 @@ def _sort_wordings(rows_of, wording, claims, places):
             found = (due[0] if claims is None else claims[row], places[row])
             if found != due or due[0] < 0:
                 raise ValueError(
-                    f"problem {name!r}, row {row}: the claims must be numbered 0, 1, ... and the "
-                    "wordings of each claim 0 (the most specific one), 1, ..., but "
-                    f"{wording!r} is {places[row]}"
+                    f"problem {name!r}, row {row}: claims must be numbered 0, 1, ..., and the "
+                    "wordings of each claim 0, 1, ..., starting with the most specific wording, "
+                    f"but {wording!r} is {places[row]}"
                 )
             before = due
 
@@ -600,7 +601,7 @@ def _whole(value, what, row):
         number = float(value)
     if not number.is_integer():
         raise ValueError(
-            f"row {row}: {what} must be a position (0, 1, ...), got {value!r}"
+            f"row {row}: {what} must be a nonnegative integer, got {value!r}"
         )
     return int(number)
 
@@ -641,9 +642,9 @@ def fill_missing(table, names, missing, place):
     if missing == "raise":
         row = int(absent.any(axis=1).argmax())
         raise ValueError(
-            f"all values must be finite, but {n_missing} values are missing or "
-            f"infinite. The first one is at {place(row)}. Correct these values, or "
-            'replace them with missing="median", missing="mean" or missing=NUMBER'
+            f"all values must be finite, but {n_missing} values are missing or infinite, "
+            f"starting with the value at {place(row)}. Correct these values, or replace "
+            'them with missing="median", missing="mean" or missing=NUMBER'
         )
     if is_number(missing):
         return np.where(absent, missing, table)

@@ -94,8 +94,8 @@ def from_runs(
     check_choice("edges", edges, ("chain", "data"))
     if isinstance(runs, Mapping | str):
         raise ValueError(
-            f"runs must be a list of runs, got {type(runs).__name__}. To pass a "
-            "single run, use [run]"
+            f"runs must be a list of runs, got {type(runs).__name__}. Pass [run] for a "
+            "single run"
         )
     other_runs = answers_of_other_runs(runs) if alternatives else [None] * len(runs)
     records = []

@@ -26,8 +26,8 @@ def check_parallel(name, values, n_problems):
         )
     if len(values) != n_problems:
         raise ValueError(
-            f"the number of {name} must be {n_problems}, which is the number of problems, "
-            f"got {len(values)}"
+            f"{name} must have one entry for each of the {n_problems} problems, got "
+            f"{len(values)}"
         )
 
 
@@ -93,7 +93,7 @@ def read_score(value, name, place):
         return float(value)
     except OverflowError:
         raise ValueError(
-            f"{place}: {name!r} must fit into a float, but the number is too large"
+            f"{place}: {name!r} is too large to be converted to a float"
         ) from None
 
 
@@ -197,7 +197,7 @@ def _texts(claims):
         right = isinstance(row, (list, tuple))
         if not right or not all(hasattr(claim, "claim_text") for claim in row):
             raise ValueError(
-                f"the claims of problem {i} must be a list of claims, as in {_CLAIMS}"
+                f"the entry for problem {i} must be a list of claims, as in {_CLAIMS}"
             )
     return [[claim.claim_text for claim in row] for row in claims]
 
@@ -213,14 +213,12 @@ def _claim_level(values, name):
             continue
         if method in columns:
             raise ValueError(
-                f'{name} must not contain both "{method}" and ("claim", "{method}"). '
-                "Rename one of the keys"
+                f'{name} must not contain both "{method}" and ("claim", "{method}"), because '
+                "both keys have the same meaning. Rename one of them"
             )
         columns[method] = column
     if not columns:
-        raise ValueError(
-            f"{name} must have a key of level 'claim', got only {list(values)}"
-        )
+        raise ValueError(f"{name} must contain a claim-level key, got {list(values)}")
     return columns
 
 
@@ -230,9 +228,8 @@ def _labels(labels, texts):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
             raise ValueError(
-                f"labels must contain one fact check of claims, got {list(checks)}. "
-                'Select one of them, for example labels=manager.gen_metrics["claim", '
-                "name]"
+                f"labels must contain a single claim-level fact check, got {list(checks)}. "
+                'Select one of them, for example labels=manager.gen_metrics["claim", name]'
             )
         ((_, labels),) = checks.items()
     verdicts = np.array(_scores(labels, texts, "labels"), dtype=float)
@@ -240,7 +237,7 @@ def _labels(labels, texts):
     for place, verdict in zip(_places(texts), verdicts, strict=True):
         if verdict not in (0, 1) and not np.isnan(verdict):
             raise ValueError(
-                f"{place}: the verdict must be 1 (false), 0 (true) or NaN (not decided), as in "
+                f"{place}: the verdict must be 0 (true), 1 (false) or NaN (undecided), as in "
                 f"LM-Polygraph, got {verdict}"
             )
     flat = np.where(judged, 1 - verdicts, -1).astype(np.int64)
@@ -350,12 +347,12 @@ def from_uqlm(
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
         raise ValueError(
-            "at least one claim must have a score. Check that result is the output "
-            "of a UQLM long-text scorer"
+            "at least one claim must have a score, but none was found. Check that result "
+            "is the output of a UQLM scorer for long texts"
         )
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(
-            f"the scores {unknown} do not exist. The existing scores are "
+            f"the scores {unknown} do not exist. The claims have the scores "
             f"{_number_keys(every)}"
         )
     texts = [
@@ -381,9 +378,8 @@ def _lists(result):
         table = table.get("data", table)  # `UQResult.to_dict()` returns a dict.
         if "claims_data" not in table:
             raise ValueError(
-                f"the result must have the key 'claims_data', got only {list(table)}. "
-                "Use a UQLM class that scores claims: LongTextUQ, LongTextQA or "
-                "LongTextGraph"
+                f"result must contain the key 'claims_data', got {list(table)}. Use a UQLM "
+                "class that scores claims, such as LongTextUQ, LongTextQA or LongTextGraph"
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
@@ -435,6 +431,6 @@ def value_of(row, keys, where=None):
             return row[key]
     if where is not None:
         raise ValueError(
-            f"{where} must have one of the keys {list(keys)}, got only {list(row)}"
+            f"{where} must contain one of the keys {list(keys)}, got {list(row)}"
         )
     return None

@@ -155,8 +155,8 @@ def from_verdicts(
             dropped.append((i, str(error)))
     if dropped and not read:
         raise ValueError(
-            f'all {len(dropped)} answers were dropped by on_invalid="drop". The first '
-            f"answer was dropped for this reason: {dropped[0][1]}"
+            f'all {len(dropped)} answers were dropped because of on_invalid="drop". The '
+            f"first answer is invalid: {dropped[0][1]}"
         )
 
     results_read = [results[i] for i in names]
@@ -206,8 +206,8 @@ def _judged(result, i, meaning):
     contradicted = [text for text in texts if labels_of_text[_same(text)] >= {0, 1}]
     if contradicted:
         warn(
-            f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice "
-            "with different verdicts, so it gets the label 0 (unsure)",
+            f"problem {i} contains the claim {printable(contradicted[0])!r} twice with "
+            "different verdicts. Its label is set to 0 (unsure)",
             LabelWarning,
         )
     labels = [
@@ -250,7 +250,7 @@ def _joined(claims, result, i):
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
         raise ValueError(
-            f"problem {i} must have one entry of {key} for each of its {len(claims)} "
+            f"problem {i} must have one entry in {key} for each of its {len(claims)} "
             f"claims, got {len(verdicts)}"
         )
     rows = []
@@ -294,9 +294,9 @@ def _label(row, meaning, where):
     for key, verdict in verdicts.items():
         if _key(verdict) not in meaning:
             raise ValueError(
-                f"{where}: the verdict {verdict!r} is unknown. Define its meaning, "
-                f"for example values={{{verdict!r}: 0}}. Use 1 for true, 0 for false "
-                "and -1 for unknown"
+                f"{where} has the unknown verdict {verdict!r}. Define its meaning, for "
+                f"example values={{{verdict!r}: 0}}. Use 1 for true, 0 for false and -1 for "
+                "unknown"
             )
         given.append((key, verdict, meaning[_key(verdict)]))
     for key, verdict in row.items():
@@ -307,8 +307,8 @@ def _label(row, meaning, where):
     if len(labels) > 1:
         shown = ", ".join(f"{key}={verdict!r}" for key, verdict, _ in given)
         raise ValueError(
-            f"{where}: the verdicts {shown} differ, so the verdict is ambiguous. Keep "
-            "only one of these keys in each claim"
+            f"{where} must have a single verdict, got the different verdicts {shown}. "
+            "Keep only one of these keys in each claim"
         )
     return labels.pop() if labels else meaning[""]
 

@@ -98,8 +98,8 @@ def fetch_agent_process_bench(
     check_choice("graph", graph, ("chain", "data", "none"))
     if subset not in _WITH_TEXTS and (graph == "data" or alternatives):
         raise ValueError(
-            'graph="data" and alternatives=True need the texts of the steps. Only '
-            f"the subset {_WITH_TEXTS[0]} has these texts, got subset={subset!r}"
+            'graph="data" and alternatives=True require the step texts, which only the '
+            f"subset {_WITH_TEXTS[0]} contains, got subset={subset!r}"
         )
     names = chosen(judges=(judges, _JUDGES))["judges"] if len(judges) else []
     records = list(_records(subset, dict.fromkeys([*names, labels]), options))
@@ -195,7 +195,7 @@ def _in_order(name, of_run, positions):
     judged = sorted(map(int, of_run))
     if judged != positions:
         raise ValueError(
-            f"the judged messages of {name} must be the steps of the run, which are "
-            f"the messages {positions}, got {judged}"
+            f"the messages judged by {name} must be the steps of the run, {positions}, "
+            f"got {judged}"
         )
     return [of_run[str(position)] for position in positions]

@@ -399,8 +399,8 @@ def _majority(v, responses):
     votes = sum(read_words("response", answers, {"yes": 1, "no": -1}, f"claim {v}"))
     if not votes:
         raise ValueError(
-            f'claim {v} must not have as many "yes" as "no" among its {len(answers)} '
-            "responses"
+            f"claim {v} must have a majority verdict, but its {len(answers)} responses "
+            'contain as many "yes" as "no"'
         )
     return int(votes > 0)
 
@@ -488,13 +488,13 @@ def _premise_edges(entries, n_steps):
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:
         raise ValueError(
-            f"the premises must belong to the {n_steps} steps, got premises for the "
+            f"premises must belong to one of the {n_steps} steps, got premises for the "
             f"steps {list(position)}"
         )
     cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
     if unknown := [pair for pair in cited if pair[0] not in position]:
         parent, child = unknown[0]
-        raise ValueError(f"step {child} has the premise {parent}, which does not exist")
+        raise ValueError(f"step {child} must only have existing premises, got {parent}")
     return sorted({(position[parent], position[child]) for parent, child in cited})
 
 
@@ -503,8 +503,7 @@ def _perl_labels(annotation, n_steps, label):
     entries = sorted(entries, key=lambda entry: entry["step_number"])
     if len({entry["step_number"] for entry in entries}) != n_steps:
         raise ValueError(
-            f"the error entries must cover the {n_steps} steps, got {len(entries)} "
-            "entries"
+            f"the error entries must cover all {n_steps} steps, got {len(entries)} entries"
         )
     return [int(not _is_false(entry, label)) for entry in entries]
 
@@ -515,7 +514,7 @@ def _is_false(entry, label):
     verdict = entry["has_error"]
     if verdict is not bool(types):
         raise ValueError(
-            f"step {step} must have errors exactly if has_error is True, got "
+            f"step {step} must have errors if and only if has_error is True, got "
             f"has_error={verdict!r} and {len(types)} errors"
         )
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

@@ -109,7 +109,10 @@ def _parse_answer(record, passages, verdicts):
     # A few passages consist of the question only.
     context = [text for text in texts if text]
     if not context:
-        raise ValueError(f"the passage for the question {question!r} is missing")
+        raise ValueError(
+            "the retrieved data must contain the passage for each question, but there is "
+            f"none for {question!r}"
+        )
     sentences = [claim["annotation"] for claim in claims]
     return {
         "problem": question,

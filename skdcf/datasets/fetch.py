@@ -127,8 +127,8 @@ def local_file(
     if not download_if_missing:
         state = "is missing" if checksum == "missing" else f"has checksum {checksum}"
         raise FileNotFoundError(
-            f"{path} {state}, expected {source.checksum}. Allow the download with "
-            f"download_if_missing=True, or save {source.url} at this path"
+            f"{path} {state}, expected {source.checksum}. Set download_if_missing=True to "
+            f"download the file, or save {source.url} at this path"
         )
     _download(source, path, n_retries, delay)
     return path
@@ -164,13 +164,14 @@ def _download(source, path, n_retries, delay):
         if checksum_of(path, source) != source.checksum:
             path.unlink()
             raise OSError(
-                f"the checksum must be {source.checksum}, but the downloaded file has "
-                "another one"
+                f"the checksum of the downloaded file must be {source.checksum}, but it is "
+                "different"
             )
     except PermissionError as error:
         raise PermissionError(
-            f"{path} is missing, and its directory is not writable. Choose another "
-            "data_home (or SKDCF_DATA), or ask for the file to be saved there"
+            f"{path} is missing, and its directory is not writable. Set data_home or "
+            "SKDCF_DATA to another directory, or ask an administrator to save the file "
+            "there"
         ) from error
     except OSError as error:
         raise OSError(
@@ -227,7 +228,7 @@ def chosen(**asked: Any) -> Any:
         out[name] = list(dict.fromkeys(value))
         if not out[name]:
             raise ValueError(
-                f"{name} must not be empty. Choose some of {sorted(choices)}"
+                f"{name} must not be empty. Choose at least one of {sorted(choices)}"
             )
         for item in out[name]:
             check_choice(name, item, choices)

@@ -139,8 +139,8 @@ def _per_problem(values, graphs):
         return values
     if values.shape != (graphs.n_claims,):
         raise ValueError(
-            f"there must be one value for each of the {graphs.n_claims} claims, got "
-            f"{len(values)}"
+            f"a flat array must have one value for each of the {graphs.n_claims} claims, "
+            f"got {len(values)}"
         )
     return graphs.split(values)
 
@@ -151,7 +151,7 @@ def _lines(given):
         row: dict[str, Any] = dict(zip(given, values, strict=True))
         if short := [name for name, value in row.items() if value is _END]:
             raise ValueError(
-                f"all arguments must have one entry per problem, got only {number} "
+                f"all arguments must have one entry per problem, got only {number} entries in "
                 f"{' and '.join(short)}"
             )
         try:
@@ -471,7 +471,7 @@ def jsonl_partitions(
     filled = 0
     if not is_plain(path):
         raise ValueError(
-            f"{path} must be an uncompressed UTF-8 file to be read in parts. "
+            f"{path} must be an uncompressed UTF-8 file, because it is read in parts. "
             "Decompress the file, or convert it to UTF-8"
         )
     with open(path, "rb") as file:

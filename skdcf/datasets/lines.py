@@ -69,8 +69,8 @@ def iter_objects(
         for number, line in enumerate(lines, first_line):
             if len(line) > max_line_bytes:
                 raise ValueError(
-                    f"{name}, line {number} must have at most {max_line_bytes:,} bytes. If "
-                    "such a long line is intended, increase max_line_bytes (--max-line-bytes)"
+                    f"{name}, line {number} must have at most {max_line_bytes:,} bytes, but it is "
+                    "longer. Increase max_line_bytes (--max-line-bytes) to allow longer lines"
                 )
             start += len(line)
             if line.strip():
@@ -89,8 +89,8 @@ def iter_objects(
     if len(repaired) > 1:
         shown = ", ".join(map(str, repaired[:20])) + ", ..." * (len(repaired) > 20)
         warn(
-            f"{name}: {len(repaired)} lines contain unpaired surrogates, which were replaced by "
-            f"\ufffd: lines {shown}",
+            f"{name}: unpaired surrogates in {len(repaired)} lines were replaced with \ufffd. "
+            f"The lines are {shown}",
             UnicodeWarning,
         )
 
@@ -134,7 +134,7 @@ def _explained(name):
         yield
     except UnicodeError as error:
         raise ValueError(
-            f"{name} has the byte order mark of UTF-16, but is not UTF-16"
+            f"{name} must be valid UTF-16, because it has a UTF-16 byte order mark"
         ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{name} is not a complete gzip file: {error}") from error
@@ -146,7 +146,7 @@ def _check_form(line, name):
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
         raise ValueError(
-            f"{name} must contain one object per line, got {form}. Convert it with: "
+            f"{name} must contain one object per line, got {form}. Convert the file with: "
             f"jq -c {path} {name}"
         )
 
@@ -161,18 +161,18 @@ def _decoded(line, parse_constant):
         )
     except UnicodeDecodeError as error:
         return ValueError(
-            f"the byte {line[error.start]:#x} is not valid UTF-8. The file may be in Windows-1252 "
-            "(cp1252). Save it as UTF-8"
+            f"the byte {line[error.start]:#x} is not valid UTF-8. The file may be encoded "
+            "as Windows-1252 (cp1252). Save it as UTF-8"
         )
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.pos + 1}"
-        return ValueError(f"the line must contain a whole JSON object: {reason}")
+        return ValueError(f"each line must contain a complete JSON object: {reason}")
     except RecursionError:
-        return ValueError("the brackets of the line are nested too deeply")
+        return ValueError("the line has too many nested brackets")
     except ValueError as error:
         return error
     if not isinstance(record, dict):
-        return ValueError(f"the line must be an object, got {type(record).__name__}")
+        return ValueError(f"each line must be an object, got {type(record).__name__}")
     return record
 
 
@@ -187,8 +187,8 @@ def _whole(record, place, number, repaired):
         repaired.append(number)
         if len(repaired) == 1:
             warn(
-                f"{place}: \\u{ord(text[error.start]):x} is an unpaired surrogate, probably "
-                "because a text was cut off. It was replaced by \ufffd",
+                f"{place}: the unpaired surrogate \\u{ord(text[error.start]):x} was replaced "
+                "with \ufffd. The text was probably cut off",
                 UnicodeWarning,
             )
         text = _SURROGATE.sub("\ufffd", text)
@@ -202,12 +202,14 @@ def _without_copies(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"the key {twice!r} must not occur twice in an object. Keep only one of the two"
+            f"each key must occur once per object, but {twice!r} is repeated. Keep only "
+            "one of them"
         )
     return record
 
 
 def _no_constant(name):
     raise ValueError(
-        f"{name} is not valid JSON. Numbers must be finite. Use null for unknown values"
+        f"{name} is not valid JSON. All numbers must be finite. Use null for unknown "
+        "values"
     )

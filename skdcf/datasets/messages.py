@@ -245,7 +245,7 @@ def naming(position: int) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"message {position} has an unsupported form. A message must be an object "
-            "with a role and a content, which is a text or a list of parts. Calls "
+            "with a role and a content, which is a string or a list of parts. Each call "
             "must have an id, a name and arguments"
         ) from error
 
@@ -280,7 +280,7 @@ def _unwrapped(item):
     """Return a message without the wrapper of LangChain, the OpenAI Agents SDK or another tool."""
     if not isinstance(item, Mapping):
         raise UnreadError(
-            "the message must be an object with a role and a content, got a "
+            "each message must be an object with a role and a content, got a "
             f"{type(item).__name__}"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
@@ -369,7 +369,7 @@ class _Found:
         """Read a whole message, or raise UnreadError if a part of it is not recognised."""
         held = [key for key in CALLS if message.get(key)]
         if role != "assistant" and held:
-            raise UnreadError(f'only messages of the agent may have "{held[0]}"')
+            raise UnreadError(f'only agent messages may contain "{held[0]}"')
         if role == "tool" and not _holds_answers(message):
             framework = message.get(_LANGCHAIN) or {}
             self.answers.append(_answered({**framework, **message}))
@@ -391,8 +391,7 @@ class _Found:
             )
         elif self.calls:
             raise UnreadError(
-                "only messages of the agent may contain calls, got a call of "
-                f"{self.calls[0].name!r}"
+                f"only agent messages may contain calls, got a call of {self.calls[0].name!r}"
             )
 
     def add_part(self, part, role):
@@ -401,7 +400,7 @@ class _Found:
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
             raise UnreadError(
-                f"the parts of a message must be objects, got {part!r:.40}"
+                f"each part of a message must be an object, got {part!r:.40}"
             )
         part = _call_of_page(part)
         kind = _kind_of(part)
@@ -429,7 +428,8 @@ class _Found:
         """Read the value of one of the content keys."""
         if not isinstance(content, str | Mapping | list | tuple):
             raise UnreadError(
-                f"the content of a message must be a text or a list of parts, got {content!r:.40}"
+                "the content of a message must be a string or a list of parts, got "
+                f"{content!r:.40}"
             )
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
@@ -454,7 +454,7 @@ class _Found:
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
-                "the message is from the agent, but contains no readable text or call. "
+                "each agent message must contain a readable text or a call. "
                 f"{keys_of(message)}"
             )
 
@@ -463,7 +463,7 @@ def _calls_under(key, message):
     """Return the calls under one of the call keys of a message."""
     calls = message.get(key) or ()
     if isinstance(calls, str):
-        raise UnreadError(f'"{key}" must be a list of calls, got a text')
+        raise UnreadError(f'"{key}" must be a list of calls, got a string')
     return [
         _call_of(call) for call in ([calls] if isinstance(calls, Mapping) else calls)
     ]
@@ -509,7 +509,7 @@ def _merged(body, inner):
     for key in body.keys() & inner.keys() & {*_ARGUMENTS}:
         if body[key] is not None and _parsed(body[key]) != _parsed(inner[key]):
             raise UnreadError(
-                f'"{key}" must not occur twice in a call. {keys_of(body)}'
+                f'"{key}" must not be repeated in a call. {keys_of(body)}'
             )
     return body | inner
 
@@ -566,14 +566,17 @@ def _text_of(part, body, kind, role):
     if role == "tool" and kind == "document":
         return _written(part)
     if role == "assistant" or not _MEDIUM.search(kind):
-        raise UnreadError(f"a part of the message has no text. {keys_of(part)}")
+        raise UnreadError(
+            "each part of a message must have a text, but a part has none. "
+            f"{keys_of(part)}"
+        )
     return f"[{kind}]"
 
 
 def _call_of(call, kind=""):
     """Convert a call of any tool to a `Call`."""
     if not isinstance(call, Mapping):
-        raise UnreadError(f"the calls of a message must be objects, got {call!r:.40}")
+        raise UnreadError(f"each call in a message must be an object, got {call!r:.40}")
     wrapping = snake(call.get("type"))
     body = _body_of(call, wrapping)
     if isinstance(body.get("function"), Mapping):
@@ -583,10 +586,14 @@ def _call_of(call, kind=""):
     ]
     hosted = kind if kind == _CODE else _CALL.sub("", kind)
     if not names and hosted in ("", "function", "tool", "custom_tool"):
-        raise UnreadError(f"a call must have a name. {keys_of(call)}")
+        raise UnreadError(
+            f"each call must have a name, but a call has none. {keys_of(call)}"
+        )
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
-        raise UnreadError(f"a call must have a call_id. {keys_of(call)}")
+        raise UnreadError(
+            f"each call must have a call_id, but a call has none. {keys_of(call)}"
+        )
     given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
     known = {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping}
     others = {key: value for key, value in body.items() if key not in known and value}
@@ -610,7 +617,7 @@ def _id_of(body):
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
-                raise UnreadError(f"{key} must be a text or a number, got {id!r:.40}")
+                raise UnreadError(f"{key} must be a string or a number, got {id!r:.40}")
             return id
     return None
 
@@ -619,7 +626,9 @@ def _answered(body, kind=""):
     """Return the id of the call that a tool answers, and its answer."""
     id = _CODE if kind == "code_execution_result" else _id_of(body)
     if id is None:
-        raise UnreadError(f"an answer to a call must name the call. {keys_of(body)}")
+        raise UnreadError(
+            f"each answer to a call must contain the id of the call. {keys_of(body)}"
+        )
     return id, _answer_of(body)
 
 
@@ -632,7 +641,7 @@ def _answer_of(body):
         return _observed([*contents, *errors, ""][0])
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
-        raise UnreadError(f"an answer to a call must have a content. {keys_of(body)}")
+        raise UnreadError(f"each answer to a call must have a content. {keys_of(body)}")
     return _observed(rest)
 
 

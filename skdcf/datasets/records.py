@@ -183,7 +183,7 @@ def build_dataset(
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     if return_groups and not return_X_y:
         raise ValueError(
-            "return_groups=True needs return_X_y=True, got return_X_y=False"
+            "return_groups=True requires return_X_y=True, got return_X_y=False"
         )
     rows = []
     dropped = []
@@ -221,7 +221,7 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     if not rows:
         if not dropped:
             raise ValueError(
-                "the data must contain at least one problem, but they are empty"
+                "the data must contain at least one problem, but it is empty"
             )
         raise ValueError(
             Message(
@@ -348,8 +348,8 @@ def format_problem(problem: Any) -> str:
         key for key in ("metadata", *own_values) if back.get(key) != record.get(key)
     ]:
         raise ValueError(
-            f"{wrong[0]} would change when written as JSON. Use lists instead of "
-            "tuples, and strings as keys"
+            f"{wrong[0]} must contain only JSON types, because other values would change "
+            "when they are written. Use lists instead of tuples, and strings as keys"
         )
     return text
 
@@ -382,8 +382,8 @@ def _renamed(record, rename):
         new = "problem" if new == "question" else new
         if new in out and value is not None and out[new] is not None:
             raise ValueError(
-                f"{new!r} must not be given twice, but is also given as {key!r}. "
-                "Remove one of the two"
+                f"{new!r} must be set only once, but {key!r} also sets it. Remove one of the "
+                "two keys"
             )
         if out.get(new) is None:
             out[new] = value
@@ -393,8 +393,8 @@ def _renamed(record, rename):
             continue
         if out.get(new) is not None:
             raise ValueError(
-                f"{new!r} must not be given twice, but is also given as {path!r}. "
-                "Remove one of the two"
+                f"{new!r} must be set only once, but {path!r} also sets it. Remove one of the "
+                "two keys"
             )
         out[new] = value
     return out
@@ -594,8 +594,8 @@ def _check_near(key, record, warned):
     if key not in warned:
         warned.add(key)
         warn(
-            f'the key "{key_shown}" is unknown and is kept in the metadata. Did you '
-            f'mean "{near}"?',
+            f'the unknown key "{key_shown}" is kept in the metadata. Did you mean '
+            f'"{near}"?',
             UnknownKeyWarning,
         )
 
@@ -616,7 +616,7 @@ def _merge(record, own):
     for k, value in extra.items():
         if metadata.setdefault(k, value) != value:
             raise ValueError(
-                f"{k!r} must have one value, got {value!r} in the line and "
+                f"{k!r} must have a single value, got {value!r} in the line and "
                 f"{metadata[k]!r} in its metadata"
             )
     if own:
@@ -637,7 +637,7 @@ def _graph(record, metadata):
         return ReasoningGraph.from_dict(record | {"metadata": metadata})
     if "edges" in record:
         raise ValueError(
-            "edges and parents must not be passed together. Pass only one of them"
+            "edges and parents cannot both be passed. Pass only one of them"
         )
     features = record.pop("features", None)
     record.pop("n_features", None)
@@ -749,9 +749,8 @@ def check_context(passages: Any) -> Any:
             raise ValueError(f"passage {k} of the context {fault}")
     if (length := sum(map(len, passages))) > _LONGEST:
         raise ValueError(
-            f"the context must have at most {_LONGEST:,} characters, got {length:,}. "
-            "Pass only the passages that support the answer instead of a whole "
-            "collection"
+            f"the context must have at most {_LONGEST:,} characters, got {length:,}. Pass "
+            "only the passages that support the answer instead of the whole collection"
         )
     return passages
 

@@ -89,15 +89,14 @@ def read_run(
     task = run.get("task")
     if isinstance(task, bool) or not isinstance(task, str | int) or task == "":
         raise ValueError(
-            "task must be a text or an integer that identifies the task of the run, "
-            f"got {task!r}"
+            f"task must be a string or an integer that identifies the task, got {task!r}"
         )
     steps = _Steps()
     for position, message in chat_messages(run):
         steps.read(position, message)
     if not steps.texts:
         raise ValueError(
-            "the run must have at least one step, but no message has the role "
+            "each run must have at least one step, but no message has the role "
             "'assistant'"
         )
 
@@ -118,9 +117,8 @@ def read_run(
     if alternatives is not None:
         if not alternatives:
             raise ValueError(
-                "alternatives=True needs several runs of each task, because each "
-                f"answer is compared with those of other runs. The task {task!r} has "
-                "only one run"
+                "alternatives=True requires several runs of each task, because answers are "
+                f"compared between runs, but the task {task!r} has only one run"
             )
         record["alternatives"] = list(alternatives)
         record["feature_names"].append(_AGREEMENT)
@@ -156,8 +154,8 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
         steps.read(position, message)
     if steps.texts:
         raise ValueError(
-            "a run must be opened with the messages before its first step, but "
-            f"message {steps.positions[0]} is already a step"
+            "the initial messages of a run must not contain a step, but message "
+            f"{steps.positions[0]} is a step. Send only the messages before the first step"
         )
     names = [*_COLUMNS, *([_AGREEMENT] if run.get("alternatives") else [])]
     asked = {} if steps.question is None else {"question": steps.question}
@@ -191,14 +189,14 @@ def _labels_of(labels, positions):
         by_position = {int(position): label for position, label in labels.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            "labels must be a dict that maps the position of a step's message to 1, "
-            f"0 or -1, got {labels!r:.40}"
+            "labels must be a dict that maps message positions of steps to 1, 0 or -1, "
+            f"got {labels!r:.40}"
         ) from error
     strangers = sorted(set(by_position) - set(positions))
     if strangers:
         raise ValueError(
-            f"labels must be keyed by steps, which are the messages {positions}, got "
-            f"message {strangers[0]}"
+            f"labels must only contain steps as keys, which are the messages {positions}, "
+            f"got message {strangers[0]}"
         )
     return [by_position.get(position, -1) for position in positions]
 
@@ -257,9 +255,9 @@ class _Steps:
         """Return pairs of steps, in which the second step uses the first step's observation."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
-                f'edges="data" allows at most {_MOST_STEPS:,} steps per run, because '
-                "each step is compared with all earlier steps, got "
-                f'{len(self.texts):,}. Use edges="chain", or split the run into parts'
+                f'edges="data" supports at most {_MOST_STEPS:,} steps per run, because each '
+                f"step is compared with all earlier steps, got {len(self.texts):,}. Use "
+                'edges="chain", or split the run into parts'
             )
         pairs = []
         for v, arguments in enumerate(self.arguments):

@@ -144,14 +144,14 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(spans, Mapping):
         if "tags" in spans and "attributes" not in spans:
             raise ValueError(
-                'a span has "tags" instead of "attributes", as in Jaeger and Zipkin. Export '
-                "the spans as OTLP"
+                'each span must have "attributes", but a span has "tags", as in Jaeger and '
+                "Zipkin. Export the spans as OTLP"
             )
         inner = [spans[key] for key in _NESTED if key in spans]
         if not inner and not any(key in spans for key in _OF_SPAN):
             raise ValueError(
-                'a span must have "attributes", and an OTLP file "resourceSpans", got an object '
-                f"with the keys {list(spans)[:20]}"
+                'each span must have "attributes", and an OTLP file must have '
+                f'"resourceSpans", got an object with the keys {list(spans)[:20]}'
             )
         if not inner:
             yield spans
@@ -162,8 +162,8 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
             yield from _flat(span)
     else:
         raise ValueError(
-            "spans must be a list of spans, or an OTLP file as an object with "
-            f'"resourceSpans", got {type(spans).__name__}'
+            'spans must be a list of spans or an OTLP object with "resourceSpans", got '
+            f"{type(spans).__name__}"
         )
 
 
@@ -181,9 +181,8 @@ def _read(span):
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError as error:
             raise ValueError(
-                f"{key} of the span {span.get('name')!r} must be complete JSON "
-                f"({error}). Increase the limit for the length of attributes in the "
-                "program that exports the spans"
+                f"{key} of span {span.get('name')!r} must be complete JSON ({error}). "
+                "Increase the attribute length limit in the program that exports the spans"
             ) from error
         if not isinstance(value, list):
             raise ValueError(f"{key} must be a list, got {type(value).__name__}")
@@ -294,9 +293,9 @@ def _refuse_several(agents):
     of_agents = any(map(_is_agent, agents))
     if (of_agents and len(names) > 1) or len(questions) > 1:
         raise ValueError(
-            f"the spans must come from one run, got several runs, {list(names)[:5]}, "
-            "none of which calls the others. Pass the spans of one agent, including "
-            "those of the tools and agents that it calls"
+            f"the spans must belong to a single run, got several runs, {list(names)[:5]}, "
+            "which do not call each other. Pass the spans of one agent, including the "
+            "tools and agents that it calls"
         )
 
 
@@ -312,9 +311,8 @@ def _refuse_unseen_tools(tools, messages):
         call = name if id is None else id
         if str(call) not in known:
             raise ValueError(
-                "the spans must contain the messages of the whole run, but the tool "
-                f"{name!r} ran (span {span.id}), and no message contains the call "
-                f"{call!r}"
+                "the spans must contain all messages of the run, but no message contains the "
+                f"call {call!r} of the tool {name!r} in span {span.id}"
             )
 
 
@@ -339,9 +337,8 @@ def _refuse_lost_steps(spans, messages):
         for step, said in _steps_in(span.messages):
             if step not in known:
                 raise ValueError(
-                    "the spans must contain the messages of the whole run, but span "
-                    f"{span.id} contains the step {said}, which is missing in the "
-                    "span with the most messages"
+                    f"the spans must contain all messages of the run, but the step {said} of span "
+                    f"{span.id} is missing in the span with the most messages"
                 )
 
 

@@ -88,7 +88,7 @@ def _scorer_with_prior(name, prior):
         return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
     raise ValueError(
         f"--prior {prior} has no effect with --scorer {name}. Use --scorer stack, "
-        "neyman-pearson or public-prior"
+        "--scorer neyman-pearson or --scorer public-prior"
     )
 
 
@@ -207,9 +207,8 @@ def calibrate(options):
     filter = load(options.model)
     if options.show == "auto":
         raise ValueError(
-            "--show auto is only possible in fit, which chooses the share on "
-            "training answers. Pass a number, or leave --show out to keep the share "
-            "of the saved filter"
+            "--show auto is only available in fit, because it requires training answers. "
+            "Pass a number, or omit --show to use the value saved in the filter"
         )
     guarantee = filter.guarantee
     if options.alpha is not None:
@@ -614,9 +613,9 @@ def _put_text(record, key, text):
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
-            f"--text-key {key}: each line must have a text under this key, because "
-            "the unfiltered answer would otherwise remain in the line. The keys of a "
-            f"line without this text are {', '.join(paths_of(record))}"
+            f"--text-key {key}: each line must have a string under this key, because "
+            "otherwise the line would keep the unfiltered answer. A line without this "
+            f"key has the keys {', '.join(paths_of(record))}"
         )
     put_at(place, key, text)
 
@@ -639,8 +638,8 @@ def _find(graphs, wanted):
     if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
         return graphs[int(wanted) - 1]
     raise ValueError(
-        f'no problem has the id "{wanted}". Pass an id, or a number from 1 to '
-        f"{len(graphs)}"
+        f'no problem has the id "{wanted}". Pass an existing id, or a number from 1 '
+        f"to {len(graphs)}"
     )
 
 

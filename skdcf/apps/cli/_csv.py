@@ -50,8 +50,8 @@ def _check_names(path, names):
     named = [name for name in names if name and not name.replace(".", "").isdigit()]
     if len(named) < len(names) or len(set(names)) < len(names) or not names:
         raise ValueError(
-            f"{path}: the first row must contain a different name for each column, "
-            f"for example problem,answer,context, got {names}"
+            f"{path}: the first row must contain unique column names, for example "
+            f"problem,answer,context, got {names}"
         )
 
 

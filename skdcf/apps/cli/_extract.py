@@ -153,7 +153,7 @@ def _headers(options):
         name, _, variable = pair.partition("=")
         if not name.strip() or not variable.strip():
             raise ValueError(
-                "--header must be HEADER=ENVIRONMENT_VARIABLE, for example "
+                "--header must have the form HEADER=ENVIRONMENT_VARIABLE, for example "
                 f"api-key=AZURE_KEY, got {pair!r}"
             )
         headers[name.strip()] = variable.strip()
@@ -209,7 +209,9 @@ def read_config(options):
     for name, value in tomllib.loads(text).items():
         key = name.replace("-", "_")
         if not hasattr(options, key) or key in ("config", "run", "command"):
-            raise ValueError(f'{options.config}: the option "--{name}" does not exist')
+            raise ValueError(
+                f'{options.config}: the option "--{name}" does not exist. Correct or remove it'
+            )
         setattr(options, key, value)
 
 

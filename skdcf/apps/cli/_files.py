@@ -113,7 +113,7 @@ def check_folder(path):
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(
             f"{path} cannot be written, because the folder {folder} does not exist. "
-            "Create this folder first"
+            "Create the folder first"
         )
 
 
@@ -136,22 +136,23 @@ def renamed(options, *, also=()):
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:
             raise ValueError(
-                f"--map must be THEIRS=OURS, for example text=claims, got {pair!r}"
+                f"--map must have the form THEIRS=OURS, for example text=claims, got {pair!r}"
             )
         if ours == "answer" and ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours}: a problem contains claims instead of a whole "
-                'answer. First split the answers into sentences with "skdcf split"'
+                f"--map {theirs}={ours} cannot be used, because a problem contains claims "
+                'instead of a whole answer. Split the answers into sentences with "skdcf '
+                'split" first'
             )
         if ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours}: {ours!r} is not a key of problems. The keys "
-                f"of problems are {', '.join(targets)}"
+                f"--map {theirs}={ours}: {ours!r} is not a valid key of a problem. The valid "
+                f"keys are {', '.join(targets)}"
             )
         if rename.get(theirs, ours) != ours:
             raise ValueError(
-                f"--map must assign one name to each key, got both {rename[theirs]!r} "
-                f"and {ours!r} for {theirs!r}. Remove one of them"
+                f"--map must assign a single name to each key, got {rename[theirs]!r} and "
+                f"{ours!r} for {theirs!r}. Remove one of them"
             )
         rename[theirs] = ours
     return rename
@@ -229,8 +230,8 @@ def _with_group(problem, by):
     elif by == "context" and "context" not in metadata:
         if not graph.context:
             raise ValueError(
-                '--group-by context needs the key "context", which is missing. Pass '
-                "--group-by KEY (a key of your lines) or --group-by none"
+                '--group-by context requires the key "context", but no line contains it. '
+                "Pass --group-by KEY with a key of your lines, or --group-by none"
             )
         group = _digest(graph.context)
     else:
@@ -238,12 +239,12 @@ def _with_group(problem, by):
         if group is None:
             keys = sorted({*metadata} - {records.OWN, NAMES})
             raise ValueError(
-                f"--group-by {by}: this key does not exist. The existing keys are "
+                f"--group-by {by}: no line has this key. The existing keys are "
                 f"{', '.join(keys) or '(none)'}"
             )
         if isinstance(group, bool) or not isinstance(group, (str, int)):
             raise ValueError(
-                f"--group-by {by}: the value must be a text or an integer, got {group!r}"
+                f"--group-by {by}: each value must be a string or an integer, got {group!r}"
             )
     return _with_metadata(problem, {GROUP: group})._replace(group=group)
 
@@ -269,14 +270,15 @@ def read_problems(options, *, labelled=False, path=None):
     problems = bunch_of(rows, path, [])
     if labelled and problems.labels is None:
         raise ValueError(
-            f'{path}: at least one line must have "labels". Add one number per claim: '
-            "1 if the claim is true, 0 if it is false, and -1 if nobody judged it"
+            f'{path}: at least one line must have "labels", but no line has any. Add one '
+            "number per claim: 1 if it is true, 0 if it is false, and -1 if it is "
+            "unjudged"
         )
     meanings = {(row or {}).get("label_meaning") for row in problems.metadata or ()}
     if labelled and "supported" in meanings and problems.graphs.context is None:
         raise ValueError(
-            f"{path}: the labels state whether claims are supported by their context, "
-            "but no line has a context. If the context has another key, pass --map "
+            f"{path}: the labels state whether the context supports each claim, but no "
+            "line has a context. If the context has a different key, pass --map "
             "KEY=context"
         )
     if n := _count_divided(problems.graphs):

@@ -88,8 +88,8 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"{options.results} contains labels of other annotators than "
-                    f"{by}. Pass --annotator with one of {names}"
+                    f"{options.results} contains labels from annotators other than {by}. Pass "
+                    f"--annotator with one of {names}"
                 )
             by = names[0]
     if options.settle:
@@ -119,17 +119,18 @@ def _refuse_mixed(options):
             options, needed
         ):
             raise ValueError(
-                f"{option} has no effect without --{needed}. Leave {option} out, or pass "
-                f"--{needed}"
+                f"{option} has no effect without --{needed}. Omit {option}, or pass --{needed}"
             )
     if options.review and options.audit:
-        raise ValueError("--review and --audit cannot be combined. Choose one of them")
+        raise ValueError(
+            "--review and --audit cannot be combined. Pass only one of them"
+        )
     if options.review or options.audit:
         for name, option in _LABELLING.items():
             if getattr(options, name):
                 raise ValueError(
-                    f"{option} applies only to calibration labels and has no effect "
-                    f"with --review or --audit. Leave {option} out"
+                    f"{option} only applies to calibration labels and has no effect with --review "
+                    f"or --audit. Omit {option}"
                 )
 
 
@@ -137,7 +138,7 @@ def _review(options):
     """Let a person judge the most useful claims of a batch, and write the kept claims."""
     check_folder(options.output)
     if options.budget is not None and options.budget < 0:
-        raise ValueError(f"--budget must be 0 or more, got {options.budget}")
+        raise ValueError(f"--budget must be nonnegative, got {options.budget}")
     filter = load(options.review)
     rows = list(iterate_rows(options))
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
@@ -201,8 +202,8 @@ def _audit(options):
     n_shown = sum(is_shown)
     if not n_shown:
         raise ValueError(
-            f"{options.problems}: the filter keeps no claim of any answer, so there "
-            "are no texts to judge. Use a larger --alpha"
+            f"{options.problems}: there are no claims to judge, because the filter keeps "
+            "no claim of any answer. Increase --alpha"
         )
 
     journal = options.journal or f"{options.problems}.audit"
@@ -268,8 +269,8 @@ def _read_looks(text):
         looks = []
     if not looks or looks[0] < 1 or looks != sorted(set(looks)):
         raise ValueError(
-            "-n must be a number of texts, or several numbers in increasing order, "
-            f"for example 50,100,150, got {text}"
+            "-n must be a positive integer or a list of increasing integers, for example "
+            f"50,100,150, got {text}"
         )
     return looks
 
@@ -300,16 +301,15 @@ def _plan_audit(store, looks, *, masks, seed, by):
     plan = store.plan
     if looks not in (None, plan["looks"]):
         raise ValueError(
-            f"-n is {_listed(looks)}, but must be {_listed(plan['looks'])}, as "
-            f"planned at the start of this audit ({store.path}). The bound does not "
-            "hold if the sizes change after the start. Leave -n out, or "
-            f"{_START_AGAIN}"
+            f"-n must be {_listed(plan['looks'])}, as planned at the start of this audit "
+            f"({store.path}), got {_listed(looks)}. The bound does not hold if the sample "
+            f"sizes change later. Omit -n, or {_START_AGAIN}"
         )
     if any(plan[name] != value for name, value in draw.items()):
         raise ValueError(
-            f"{store.path} is the journal of an audit with other answers, or with "
-            "another filter, --alpha or --seed. Use the same answers and options as "
-            f"at the start of that audit, or {_START_AGAIN}"
+            f"{store.path} belongs to an audit with different answers, or with another "
+            "filter, --alpha or --seed. Use the same answers and options as at the start "
+            f"of that audit, or {_START_AGAIN}"
         )
     return plan
 
@@ -319,11 +319,10 @@ def _refuse_seen(filter, graphs):
     used = trained | calibrated
     if used.any():
         raise ValueError(
-            f"an audit must use new questions, but {int(used.sum())} answers, the "
-            f"first of which is {graphs.name_of(int(np.argmax(used)))}, are to "
-            "questions that were used to train or calibrate the filter. The filter "
-            "makes fewer errors on these questions. Leave these answers out of the "
-            "audit"
+            f"an audit requires new questions, but {int(used.sum())} answers, the first "
+            f"of which is {graphs.name_of(int(np.argmax(used)))}, belong to questions "
+            "that were used for training or calibration. The filter makes fewer errors "
+            "on these questions. Remove these answers from the audit"
         )
 
 
@@ -341,8 +340,8 @@ def _meaning_of_filter(options, filter, graphs):
     [meaning] = meanings
     if options.meaning not in (None, meaning):
         raise ValueError(
-            f"--meaning must be {meaning!r}, which is the meaning of the calibration "
-            f"labels, got {options.meaning!r}. Leave --meaning out"
+            f"--meaning must be {meaning!r}, as for the calibration labels, got "
+            f"{options.meaning!r}. Omit --meaning"
         )
     return meaning
 
@@ -388,13 +387,13 @@ def _meaning(options, graphs):
     }
     if len(meanings) > 1:
         raise ValueError(
-            "all labels of a file must have the same meaning, got "
+            "all labels in a file must have the same meaning, got "
             f"{sorted(map(str, meanings))}. Split the file by meaning"
         )
     if meanings and options.meaning and {options.meaning} != meanings:
         raise ValueError(
-            f"--meaning is {options.meaning!r}, but the meaning of the labels in the "
-            f"file is {meanings.pop()!r}. Leave --meaning out"
+            f"--meaning must be {meanings.pop()!r}, as for the labels in the file, got "
+            f"{options.meaning!r}. Omit --meaning"
         )
     context = any(graph.context for graph in graphs)
     return options.meaning or (meanings or {"supported" if context else "true"}).pop()
@@ -437,7 +436,8 @@ def _import(store, path, by):
             tasks = json.loads(Path(path).read_bytes())
         except ValueError as error:
             raise ValueError(
-                f'{path} is not one JSON document ({error}). Export the labels as "JSON" or CSV'
+                f"{path} must be a single JSON document ({error}). Export the labels as "
+                '"JSON" or CSV'
             ) from None
         judgements = labelling.from_label_studio(tasks, store.graphs)
     else:

@@ -31,14 +31,14 @@ def serve(options: Any) -> None:
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
         raise ValueError(
-            f"the environment variable {options.token_variable} must contain the "
-            "token, but it is empty. Set this variable"
+            f"the environment variable {options.token_variable} must contain the token, "
+            "but it is empty. Set the variable to the token"
         )
     if not token and not is_loopback(options.host):
         raise ValueError(
-            f"a token is required because --host {options.host} allows requests from "
-            "other machines. Store a token in an environment variable, and pass the "
-            "name of this variable with --token-variable"
+            f"--host {options.host} requires a token, because it allows requests from "
+            "other machines. Store a token in an environment variable, and pass its name "
+            "with --token-variable"
         )
     paths = _names_of(options.models)
     filters, calibrated = _load_all(paths)
@@ -85,9 +85,9 @@ def _client(options: Any) -> Any:
     for name in ("model", "cache", "extra", "prices", "confirm_above", "budget"):
         if getattr(options, name) is not None:
             raise ValueError(
-                f"--{name.replace('_', '-')} has no effect without --base-url, "
-                "because no model is called. Pass the address of the endpoint with "
-                "--base-url, or leave this option out"
+                f"--{name.replace('_', '-')} has no effect without --base-url, because no "
+                "model is called. Pass the endpoint's address with --base-url, or omit this "
+                "option"
             )
     return None
 
@@ -99,8 +99,8 @@ def _names_of(models: list[str]) -> dict[str, Path]:
         name = Path(model).stem
         if name in paths:
             raise ValueError(
-                f"two filters would have the same name {name!r} ({paths[name]} and "
-                f"{model}). Rename one of the files"
+                f"{paths[name]} and {model} must not both have the name {name!r}. Rename one "
+                "of these files"
             )
         paths[name] = Path(model)
     return paths

@@ -27,8 +27,8 @@ def split(options):
         return
     if options.edges == "data":
         raise ValueError(
-            "--edges data needs --runs, because it follows the results of tool calls "
-            "into later calls"
+            "--edges data requires --runs, because it tracks the results of tool calls "
+            "in later calls"
         )
     splitter = AnswerSplitter(
         options.language or "en",
@@ -45,8 +45,8 @@ def split(options):
         has_logprobs = graph.features is not None
         if counts["answers"] and bool(counts["logprobs"]) != has_logprobs:
             raise ValueError(
-                f"the answer has {'' if has_logprobs else 'no '}logprobs, unlike the answers "
-                "before it. Either all answers or none of them need logprobs"
+                "either all answers or none of them must have logprobs, but this answer has "
+                f"{('' if has_logprobs else 'no ')}logprobs, unlike the previous answers"
             )
         counts.update(
             answers=1,
@@ -106,13 +106,11 @@ def _split_runs(options):
         )
     if options.no_claim is not None:
         raise ValueError(
-            f"--no-claim {options.no_claim} cannot be used with --runs. Leave "
-            "--no-claim out"
+            f"--no-claim {options.no_claim} cannot be used with --runs. Omit --no-claim"
         )
     if options.language is not None:
         raise ValueError(
-            f"--language {options.language} cannot be used with --runs. Leave "
-            "--language out"
+            f"--language {options.language} cannot be used with --runs. Omit --language"
         )
     rename = files.renamed(options, also=_OF_RUN)
     own_keys = files.own_keys(options)

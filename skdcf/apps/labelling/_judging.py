@@ -236,10 +236,9 @@ def _side_by_side(first, second):
     sizes_of_second = list(map(len, second))
     if sizes != sizes_of_second:
         raise ValueError(
-            "the two sets of labels must belong to the same claims, but the first "
-            f"set has {len(sizes)} problems with {sum(sizes)} claims and the second "
-            f"set has {len(sizes_of_second)} problems with {sum(sizes_of_second)} "
-            "claims"
+            "both sets of labels must belong to the same claims, but the first set has "
+            f"{len(sizes)} problems with {sum(sizes)} claims, and the second set has "
+            f"{len(sizes_of_second)} problems with {sum(sizes_of_second)} claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
@@ -323,9 +322,8 @@ def next_to_label(
     """
     if filter.guarantee is not None:
         raise ValueError(
-            "next_to_label needs a filter with guarantee=None, got "
-            f"guarantee={filter.guarantee!r}. Fit a filter without this guarantee "
-            "(skdcf fit --show 1)"
+            f"filter must have guarantee=None, got guarantee={filter.guarantee!r}. Fit "
+            "the filter without this guarantee (skdcf fit --show 1)"
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha

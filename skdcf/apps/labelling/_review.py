@@ -163,14 +163,14 @@ class ReviewOrder:
         check_choice("verdict", verdict, [*_CHECKED, None])
         if not 0 <= problem < len(self._batch):
             raise ValueError(
-                "problem must be an integer of at least 0 and below "
-                f"{len(self._batch)}, got {problem}"
+                f"problem must be a nonnegative integer less than {len(self._batch)}, got "
+                f"{problem}"
             )
         n_claims = int(self._batch.sizes[problem])
         if not 0 <= claim < n_claims:
             raise ValueError(
-                f"claim of problem {problem} must be an integer of at least 0 and "
-                f"below {n_claims}, got {claim}"
+                f"claim must be a nonnegative integer less than {n_claims} for problem "
+                f"{problem}, got {claim}"
             )
         row = int(self._batch.offsets[problem]) + claim
         if verdict is None:
@@ -210,9 +210,7 @@ class ReviewOrder:
             If the error rate is not in [0, 1).
         """
         if not 0 <= error_rate < 1:
-            raise ValueError(
-                f"the error rate must be at least 0 and below 1, got {error_rate!r}"
-            )
+            raise ValueError(f"the error rate must be in [0, 1), got {error_rate!r}")
         guarantee = self._calibration.guarantee
         sentence = self._calibration.describe(self._level)
         if (self._kept_by_filter & ~self._kept).any():

@@ -131,15 +131,15 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     for number, task in enumerate(tasks, start=1):
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
             raise ValueError(
-                'a task must have a "data" object. Export the tasks as "JSON" '
-                'instead of "JSON-MIN"'
+                'each task must have a "data" object. Export the tasks as "JSON" instead of '
+                '"JSON-MIN"'
             )
         counts["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
             if not isinstance(annotation, Mapping):
                 raise ValueError(
-                    f"an annotation must be an object, got {annotation!r:.40}. Export "
-                    'the tasks as "JSON", which contains the whole annotations'
+                    f"each annotation must be an object, got {annotation!r:.40}. Export the tasks "
+                    'as "JSON", which contains complete annotations'
                 )
             if annotation.get("was_cancelled"):
                 counts["skipped annotations"] += 1
@@ -155,16 +155,16 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     n_silent = counts["annotations"] - len(rows)
     if rows and n_silent:
         warn(
-            f"{n_silent} of {counts['annotations']} annotations are skipped because they "
-            f'contain no choice for the control "verdict" (found: {_counted(counts)})',
+            f"{n_silent} of {counts['annotations']} annotations are skipped, because they "
+            f'contain no choice for the control "verdict". They contain {_counted(counts)}',
             LabelWarning,
         )
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            'at least one task must contain a choice for the control "verdict", '
-            f"found only {_counted(counts)}. Submit the drafts, and name the control "
-            "as in LABEL_STUDIO_CONFIG"
+            'at least one task must contain a choice for the control "verdict", but only '
+            f"these were found: {_counted(counts)}. Submit the drafts, and name the "
+            "control as in LABEL_STUDIO_CONFIG"
         )
     return matched
 
@@ -187,8 +187,8 @@ def _chosen(annotation, found):
         found["empty results"] += 1
     if len(words) > 1:
         warn(
-            f"an annotation contains several choices {sorted(map(str, words))} for "
-            'one claim, so the verdict is "unsure"',
+            f"an annotation contains different choices {sorted(map(str, words))} for the "
+            'same claim, so the verdict is set to "unsure"',
             LabelWarning,
         )
         return "unsure"
@@ -274,22 +274,22 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     columns = Counter(name for name in table.fieldnames or () if name)
     if twice := [name for name, n in columns.items() if n > 1]:
         raise ValueError(
-            f"{path} must not have several columns named {twice[0]!r}. Keep only one "
-            "of these columns"
+            f"{path} must have unique column names, but {twice[0]!r} is repeated. Keep "
+            "only one of these columns"
         )
     if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
         raise ValueError(
             f"{path} must have the columns {sorted(missing)}, got "
-            f"{table.fieldnames or []}. Keep the column names, and separate columns "
-            "by commas, tabs or semicolons"
+            f"{table.fieldnames or []}. Keep the original column names, and separate "
+            "columns with commas, tabs or semicolons"
         )
     read = list(table)
     # As in a spreadsheet, the header is row 1.
     more = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
     if more:
         raise ValueError(
-            f"{path}: row {more[0]} has more cells than there are columns, so its label may be "
-            "in the wrong column. Put texts that contain the separator in quotation marks"
+            f"{path}: row {more[0]} has more cells than the header, so its label may be "
+            "in the wrong column. Quote all texts that contain the separator"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]
     rows = [
@@ -300,8 +300,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'{path}: at least one of the {len(every)} rows must have a "label". Fill '
-            "in this column"
+            f'{path}: at least one of the {len(every)} rows must have a "label", but this '
+            "column is empty. Fill in the column"
         )
     return matched
 
@@ -313,8 +313,8 @@ def _decoded(path):
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if is_utf32 or (b"\0" in content and not is_utf16):
         raise ValueError(
-            f"{path} must be a table in UTF-8, but it is in UTF-32, in UTF-16 without "
-            'a byte order mark, or a workbook. Save it as "CSV UTF-8"'
+            f"{path} must be a UTF-8 table, but it is in UTF-32, in UTF-16 without a byte "
+            'order mark, or a workbook. Save it as "CSV UTF-8"'
         )
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -322,8 +322,8 @@ def _decoded(path):
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(
             f"{path}, line {line}: the byte {content[error.start]:#x} is not valid "
-            f"{'UTF-16' if is_utf16 else 'UTF-8'}. The table may be in Windows-1252 (cp1252). "
-            'Save it as "CSV UTF-8"'
+            f"{'UTF-16' if is_utf16 else 'UTF-8'}. The table may be encoded as "
+            'Windows-1252 (cp1252). Save it as "CSV UTF-8"'
         ) from None
 
 
@@ -369,8 +369,8 @@ def _names(batch):
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"several problems have the id {twice[0]!r}, but ids must be unique "
-            "because they connect labels with problems. Change one of the ids"
+            "problem ids must be unique, because they assign labels to problems, but "
+            f"{twice[0]!r} is repeated. Change one of these ids"
         )
     return names
 
@@ -399,24 +399,24 @@ def _claim_of(row, place, positions, claims):
     name = str(row.get("problem_id"))
     if name not in positions:
         raise ValueError(
-            f'{place} "problem_id": no problem of the file has the id {name!r}. Restore the '
-            "exported id"
+            f'{place} "problem_id": no problem in the file has the id {name!r}. Restore '
+            "the exported id"
         )
     i = positions[name]
     number = str(row.get("claim_number")).strip()
     numbers = [str(v + 1) for v in range(len(claims[i]))]
     if number not in numbers:
         raise ValueError(
-            f'{place} "claim_number": problem {name!r} has {len(numbers)} claims, numbered from '
-            f"1, but the number is {number!r}. Restore the exported number"
+            f'{place} "claim_number": the number must be from 1 to {len(numbers)} for '
+            f"problem {name!r}, got {number!r}. Restore the exported number"
         )
     v = numbers.index(number)
     text = row.get("claim")
     if text is not None and str(text).split() != claims[i][v].split():
         raise ValueError(
-            f'{place} "claim": the text of claim {number} of problem {name!r} was changed to '
-            f"{str(text)!r:.80}, so the label may belong to another claim. Restore the exported "
-            "text"
+            f'{place} "claim": the text of claim {number} of problem {name!r} must not '
+            "change, because the label may belong to another claim, got "
+            f"{str(text)!r:.80}. Restore the exported text"
         )
     return i, v
 
@@ -428,8 +428,9 @@ def _verdict(label, place):
         return word
     if word not in LABEL_WORDS:
         raise ValueError(
-            f'{place} "label": the label must be one of {[w for w in WORDS if w]}, or a word '
-            f'with a known meaning such as "yes" or "unsupported", got {label!r}'
+            f'{place} "label": the label must be one of {[w for w in WORDS if w]}, or '
+            'another word with a known meaning, such as "yes" or "unsupported", got '
+            f"{label!r}"
         )
     return _MEANINGS[LABEL_WORDS[word]]
 
@@ -444,11 +445,13 @@ def _latest(said, claim, by):
     words = [word for _, word in said]
     if latest is None or len(last) > 1:
         raise ValueError(
-            f"{by} judged {claim} several times, {words}. Without dates, the latest "
-            "verdict is unknown. Keep only one of the verdicts"
+            f"{by} judged {claim} several times with the verdicts {words}, but the latest "
+            "verdict is unknown because dates are missing. Keep only one of these "
+            "verdicts"
         )
     warn(
-        f"{by} judged {claim} several times, {words}. The latest verdict is used",
+        f"{by} judged {claim} several times with the verdicts {words}. The latest "
+        "verdict is used",
         LabelWarning,
     )
     return last.pop()

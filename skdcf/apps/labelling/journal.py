@@ -42,12 +42,12 @@ def read_journal(path, take):
             is_whole = number < len(lines) or not line.startswith(b"{")
             if is_whole or not isinstance(error, json.JSONDecodeError):
                 raise ValueError(
-                    f"{place} is not a valid entry of the journal ({error.args[-1]}). "
-                    "Remove this line, or choose another journal"
+                    f"{place} is not a valid journal entry ({error.args[-1]}). Remove this line, "
+                    "or use another journal"
                 ) from error
             os.truncate(path, size)
             warn(
-                f"the last line ({place}) was incomplete, so it was removed",
+                f"the last line ({place}) was removed, because it was incomplete",
                 LabelWarning,
             )
         else:

@@ -337,8 +337,8 @@ class LabelStore:
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
                 raise ValueError(
-                    f"problem {i} must have claim texts to show, but it has none. "
-                    "Create it with claims"
+                    f"problem {i} must have claim texts to show, but it has none. Pass claims "
+                    "when the problem is created"
                 )
         self._digests = [problem_digest(graph) for graph in self.graphs]
         unknown = [
@@ -414,7 +414,7 @@ class LabelStore:
         if seconds is not None:
             if type(seconds) not in (int, float) or not 0 <= seconds < 1e6:
                 raise ValueError(
-                    f"seconds must be a number from 0 to 1,000,000, got {seconds!r}"
+                    f"seconds must be a number between 0 and 1,000,000, got {seconds!r}"
                 )
             event["seconds"] = round(seconds, 1)
         self._save(event, by)
@@ -465,9 +465,9 @@ class LabelStore:
         """
         if self.purpose != "labels":
             raise ValueError(
-                f"edges cannot be corrected in a journal of purpose {self.purpose!r}, "
-                "because the filter has already used them. Correct the edges before "
-                "the answers are filtered"
+                "edges can only be corrected in a labelling journal, got a journal with "
+                f"purpose {self.purpose!r}, for which the filter has already used the edges. "
+                "Correct the edges before filtering the answers"
             )
         if self._graph(problem).wordings is not None:
             raise ValueError(
@@ -536,7 +536,7 @@ class LabelStore:
     def _graph(self, problem):
         if type(problem) is not int or not 0 <= problem < len(self.graphs):
             raise ValueError(
-                f"problem must be an integer of at least 0 and below {len(self.graphs)}, got "
+                f"problem must be a nonnegative integer less than {len(self.graphs)}, got "
                 f"{problem!r}"
             )
         return self.graphs[problem]
@@ -545,7 +545,7 @@ class LabelStore:
         graph = self._graph(problem)
         if type(claim) is not int or not 0 <= claim < graph.n_claims:
             raise ValueError(
-                f"claim must be an integer of at least 0 and below {graph.n_claims}, got "
+                f"claim must be a nonnegative integer less than {graph.n_claims}, got "
                 f"{claim!r}"
             )
         return {"problem": self.digest(problem), "claim": claim}
@@ -721,8 +721,8 @@ class LabelStore:
         for name in names:
             if name not in (annotators := self.annotators()):
                 raise ValueError(
-                    f"{name!r} has not judged any claims. The annotators with "
-                    f"verdicts are {annotators}"
+                    f"the annotator {name!r} has not judged any claims. The annotators who have "
+                    f"judged claims are {annotators}"
                 )
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:

@@ -299,7 +299,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
     if not corrected and any(value != last for _, value in good):
-        raise ValueError(f'the reply contains several objects with "{key}" that differ')
+        raise ValueError(f'the reply contains several different objects with "{key}"')
     return last
 
 
@@ -369,9 +369,7 @@ def _repaired(text, key):
         )
     words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
     if key == "verdict" and len(words) > 1:
-        raise ValueError(
-            'the reply contains several objects with "verdict" that differ'
-        )
+        raise ValueError('the reply contains several different objects with "verdict"')
     return _row_of(value.items())
 
 
@@ -382,7 +380,7 @@ def _repair(text):
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
     )
     if any("missed the closing" in repair["text"] for repair in repairs):
-        raise ValueError("the reply is cut off")
+        raise ValueError("the reply is incomplete")
     return value
 
 
@@ -396,7 +394,9 @@ def _row_of(pairs):
         if name == "verdict" and isinstance(value, str | bool):
             value = plain_word(str(value))
             if row.get(name, value) != value:
-                raise ValueError("the reply contains two verdicts")
+                raise ValueError(
+                    "the reply must contain a single verdict, but it contains two"
+                )
         row[name] = value
     for name in ("why", "span"):  # Values of other types are ignored.
         if not isinstance(row.get(name, ""), str):
@@ -427,7 +427,7 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
         if verdict is None or "{" in text or is_draft:
             beginning = text.strip()[:50]
             raise ValueError(
-                f"the reply is neither true nor false: {beginning!r}"
+                f"the reply must state whether the claim is true or false, got {beginning!r}"
             ) from error
         return verdict
 
@@ -441,8 +441,8 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     if any(row.claim is None for row in rows):
         if len(rows) != n or any(row.claim is not None for row in rows):
             raise ValueError(
-                f"the reply must contain one row for each of the {n} claims, got "
-                f"{len(rows)} rows, some without the number of a claim"
+                f"the reply must contain one row for each of the {n} claims, got {len(rows)} "
+                "rows, some of which have no claim number"
             )
         for v, row in enumerate(rows, 1):
             row.claim = v
@@ -454,7 +454,9 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     if wrong := [v for v in out if not 1 <= v <= n]:
         raise ValueError(f'"claim" must be a number from 1 to {n}, got {wrong[0]}')
     if len(out) < len(rows):
-        raise ValueError("the reply contains a claim twice")
+        raise ValueError(
+            "the reply must contain each claim once, but a claim is repeated"
+        )
     if missing := [v for v in range(1, n + 1) if v not in out]:
         raise ValueError(
             f"the reply must contain claim {missing[0]}, but it is missing"
@@ -465,8 +467,8 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 def read_texts(values: Sequence[str]) -> list[str]:
     """Return the texts. Raise ValueError if one is empty or none contains a letter or digit."""
     if not all(values):
-        raise ValueError("the reply contains an empty text")
+        raise ValueError("the reply must not contain an empty text")
     if values and not any(c.isalnum() for value in values for c in value):
         # A model may copy the "..." of an example.
-        raise ValueError("the reply contains no text with a letter or digit")
+        raise ValueError("the reply must contain a text with a letter or digit")
     return list(values)

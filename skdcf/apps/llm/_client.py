@@ -169,19 +169,18 @@ class ChatClient(Settings):
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
             raise ValueError(
-                "the client was loaded from a file, so its address is missing. Set "
-                "it with set_params(base_url=..., key_variable=...)"
+                "base_url is missing, because the client was loaded from a file. Set it with "
+                "set_params(base_url=..., key_variable=...)"
             )
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
                 raise ValueError(
-                    "base_url and complete cannot both be set. Set only one of them"
+                    "base_url and complete cannot both be set. Pass only one of them"
                 )
         if taken := _OURS.intersection(self.extra or ()):
             raise ValueError(
-                f"extra must not contain {sorted(taken)}, because this package sets "
-                "these parameters"
+                f"extra must not contain {sorted(taken)}, because skdcf sets these parameters"
             )
         pairs = (self.headers or {}).items()
         if not all(isinstance(name, str) for pair in pairs for name in pair):
@@ -191,8 +190,8 @@ class ChatClient(Settings):
         prices = (0, 0) if self.prices is None else self.prices
         if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
             raise ValueError(
-                "prices must be two numbers, the price of a million prompt tokens "
-                f"and the price of a million completion tokens, got {prices!r}"
+                "prices must be a pair of numbers, the prices of a million prompt tokens and "
+                f"a million completion tokens, got {prices!r}"
             )
 
     def _limit(self):
@@ -258,7 +257,7 @@ class ChatClient(Settings):
         """
         if self.cache is None:
             raise ValueError(
-                "this client does not store replies, because cache is None"
+                "replies are not stored, because the cache of this client is None"
             )
         if isinstance(older_than, timedelta):
             older_than = older_than.total_seconds()
@@ -325,8 +324,8 @@ def as_client(client: Any) -> ChatClient:
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
     raise ValueError(
-        f"client must be a ChatClient or a function, got {type(client)}. A client of "
-        "openai stores its key, so pass ChatClient(..., key_variable=...) instead"
+        f"client must be a ChatClient or a function, got {type(client)}. An openai "
+        "client stores its key, so pass ChatClient(..., key_variable=...) instead"
     )
 
 
@@ -540,8 +539,8 @@ def check_step(name: str, step: Any, model: str | None) -> None:
         step.validate()
         if model is step.model is None:
             raise ValueError(
-                f"model is None, but {name} calls a model. Set model, or replace this "
-                "step by a function"
+                f"model must be set, because {name} calls a model, but it is None. Set model, "
+                "or replace this step with a function"
             )
 
 
@@ -557,8 +556,8 @@ def raise_first(results: Sequence[Any]) -> None:
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
         raise CallError(
-            f"{len(failed)} of {len(results)} problems failed. The first failure is "
-            f"problem {i}: {error}. If replies are cached, a second run repeats only "
+            f"{len(failed)} of {len(results)} problems failed. The first is problem {i}: "
+            f"{error}. If replies are cached, running the same call again only repeats "
             "the failed problems"
         ) from error
 

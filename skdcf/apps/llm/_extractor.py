@@ -108,8 +108,8 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
     without = [i for i, answer in enumerate(answers) if answer.logprobs is None]
     if without and len(without) < len(answers):
         raise ValueError(
-            f"problem {without[0]} has no logprobs, but others have them. Either all answers "
-            "or none of them need logprobs"
+            "either all problems or none of them must have logprobs, but problem "
+            f"{without[0]} has none and other problems have them"
         )
     return answers
 
@@ -123,14 +123,13 @@ def _read_answer(i, item, ask):
         item = dict(zip(names, item, strict=False))
     if not isinstance(item, Mapping):
         raise ValueError(
-            f"problem {i} must be a pair (problem, answer) or a dictionary with "
+            f"problem {i} must be a (problem, answer) pair or a dict with the keys "
             f'"problem" and "answer", got {type(item).__name__}'
         )
     if unknown := sorted(map(str, item.keys() - {*names, "group"})):
         raise ValueError(
-            f"problem {i} has the unknown keys {unknown}. The valid keys are {names}, "
-            'and the question belongs to the key "problem". Move other keys into '
-            '"metadata"'
+            f"problem {i} has the unknown keys {unknown}. The valid keys are {names}. "
+            'Store the question under the key "problem", and other data in "metadata"'
         )
     group = {} if item.get("group") is None else {"group": item["group"]}
     try:
@@ -144,11 +143,11 @@ def _checked(ask, group, answer, id, context, logprobs, **others):
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
-        raise ValueError(f"the id must be a text or an integer, got {id!r}")
+        raise ValueError(f"the id must be a string or an integer, got {id!r}")
     asked = answer is None and ask and (graph.problem or "").strip()
     if not (isinstance(answer, str) or asked):
         raise ValueError(
-            f"the answer must be a text, got {answer!r}. Only a pipeline accepts a "
+            f"the answer must be a string, got {answer!r}. Only a pipeline accepts a "
             "question without an answer"
         )
     if logprobs is not None:
@@ -563,8 +562,8 @@ class ClaimExtractor(TransformerMixin, Settings):
                     out.append(((name,), function))
                 case _:
                     raise ValueError(
-                        f"features[{i}] must be a step such as Frequency() or a pair (name, "
-                        f"function), got {step!r}"
+                        f"features[{i}] must be a step such as Frequency(), or a (name, function) "
+                        f"pair, got {step!r}"
                     )
         return out
 

@@ -513,8 +513,8 @@ class ConformalFactualityPipeline(Settings):
         extractions = [text for text in origin.get("extraction", ()) if text]
         if len(extractions) != 1:
             raise ValueError(
-                "the extraction of the calibration claims is unknown to the filter. "
-                "Fit the filter on a file written by skdcf extract"
+                "the filter must be fitted on a single file written by skdcf extract, "
+                "because the extraction of its calibration claims is unknown"
             )
         extraction = _read_json(extractions[0])
         extraction = extraction | {"model": model or extraction["model"]}
@@ -583,8 +583,7 @@ class ConformalFactualityPipeline(Settings):
         names = list(graphs[0].feature_names or ())
         if names != expected:
             raise ValueError(
-                "the columns of the problems must match those of the extractor, "
-                f"{expected}, got {names}"
+                f"the problems must have the columns of the extractor, {expected}, got {names}"
             )
         return GraphBatch.from_graphs(graphs)
 
@@ -667,7 +666,10 @@ class ConformalFactualityPipeline(Settings):
         if alpha is not None:
             check_alpha(alpha)
         if isinstance(problems, str) or isinstance(answers, str):
-            raise ValueError("problems must be a list of texts, got a single text")
+            raise ValueError(
+                "problems must be a list of strings, got a single string. Pass [problem] "
+                "instead"
+            )
         items = list(problems)
         if answers is not None and len(answers) != len(items):
             raise ValueError(

@@ -92,9 +92,9 @@ def _check_protocol(reply):
     for name, keys in _PROTOCOLS.items():
         if keys <= reply.keys():
             raise EndpointError(
-                "the endpoint must use the chat-completions protocol, but the reply "
-                f"uses {name} own protocol. Set base_url to the address of the "
-                "OpenAI-compatible endpoint, which often ends in /v1"
+                "the endpoint must use the chat completions protocol, but the reply uses "
+                f"{name} own protocol. Set base_url to the address of the OpenAI-compatible "
+                "endpoint, which often ends in /v1"
             )
 
 
@@ -130,7 +130,7 @@ def _joined(content):
     if isinstance(content, dict):
         return json.dumps(content)
     if not isinstance(content, str | None):
-        raise TypeError("content is not a text")
+        raise TypeError("the content must be a string")
     return content or ""
 
 
@@ -159,7 +159,7 @@ def _join_stream(body: bytes) -> dict[str, Any]:
             reason = choice.get("finish_reason") or joined.get("finish_reason")
             joined["finish_reason"] = reason
     if joined.get("finish_reason") is None:
-        raise ValueError("the stream of the reply ended before the reply was complete")
+        raise ValueError("the response stream ended before the reply was complete")
     tool_calls = [{"function": {"arguments": written}} for written in calls.values()]
     message = {**texts, "tool_calls": tool_calls}
     choice = {"message": message, "logprobs": {"content": logprobs}}
@@ -223,7 +223,9 @@ def fault_of(
             "redirects are not followed, because texts and keys would be sent to another "
             "host"
         )
-        return EndpointError(f"status {status}: {why}. Change base_url instead")
+        return EndpointError(
+            f"the endpoint returned status {status}: {why}. Change base_url instead"
+        )
     if status == 403 and (has_succeeded or _MODERATED.search(lowered)):
         return UnreadableError(fault)
     empty = "quota" in lowered and wait is None and "per minute" not in lowered

@@ -83,7 +83,7 @@ def split_sentences(
     """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise ValueError(
-            f"language must be an ISO 639 code such as 'en' or 'de', got {language!r}"
+            f"language must be an ISO 639 code, such as 'en' or 'de', got {language!r}"
         )
     claims: list[str] = []
     # Unpaired surrogates are replaced.

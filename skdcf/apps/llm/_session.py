@@ -108,8 +108,8 @@ class Engine:
         if threading.current_thread() is self._thread:
             work.close()
             raise ValueError(
-                "a function called by a client must not call the same client, "
-                "because the client would wait for itself"
+                "a function called by a client must not call the same client, because this "
+                "would cause a deadlock"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 

@@ -120,9 +120,9 @@ class AnswerReader:
         if key is None and self._needs_answer:
             self._check_type_of_answer(record)
             raise ValueError(
-                'a line must have the text "answer", got only the texts '
-                f"{sorted(paths_of(record))}. If the answer has another key or path, "
-                "pass --map KEY=answer"
+                'each line must have a string "answer", got only the strings '
+                f"{sorted(paths_of(record))}. If the answer has a different key or path, pass "
+                "--map KEY=answer"
             )
         given = [value_at(record, name) for name in self._logprobs_keys]
         logprobs = next((g for g in given if g is not MISSING and g is not None), None)
@@ -138,8 +138,8 @@ class AnswerReader:
         for key in self._answer_keys:
             if (value := value_at(record, key)) is not MISSING:
                 raise ValueError(
-                    f'the answer "{key}" must be a text, got {value!r:.80}. An answer '
-                    'without content is the empty text ""'
+                    f'the answer "{key}" must be a string, got {value!r:.80}. Use the empty '
+                    'string "" for an answer without content'
                 )
 
 
@@ -191,15 +191,15 @@ class AnswerSplitter:
         described = [json.loads(text) if text else {} for text in known]
         if len(described) != 1 or "splitter" not in described[0]:
             raise ValueError(
-                "a whole answer cannot be split, because the calibration answers were split "
-                'into sentences in different ways. Send "claims" instead of "answer"'
+                '"answer" cannot be split, because the calibration answers were split into '
+                'sentences in different ways. Send "claims" instead'
             )
         [made] = described
         splitter = cls(made["language"], made["edges"], no_claim)
         if splitter.provenance != made:
             raise ValueError(
-                f"answers must be split like the calibration answers, {made}, got "
-                f"{splitter.provenance}. Pass the same --no-claim FILE, or use the same "
+                f"answers must be split in the same way as the calibration answers, {made}, "
+                f"got {splitter.provenance}. Pass the same --no-claim FILE, or use the same "
                 "version of skdcf"
             )
         return splitter
@@ -239,8 +239,8 @@ class AnswerSplitter:
         """
         if "claims" in record:
             raise ValueError(
-                'a line must have either "claims" or an answer, but it has both. An '
-                "answer that has claims is not split. Remove one of the two keys"
+                'each line must have either "claims" or an answer, but a line has both. An '
+                "answer with claims is not split. Remove one of the two keys"
             )
         line = read(record)
         answer = line.answer or ""

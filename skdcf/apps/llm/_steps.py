@@ -135,8 +135,7 @@ class Decompose(Step):
         texts = calls.read_texts(shown)
         if len(texts) > self.max_claims and not _halves(answer):
             raise ValueError(
-                f"an answer must have at most {self.max_claims} claims, got "
-                f"{len(texts)}"
+                f"each answer must have at most {self.max_claims} claims, got {len(texts)}"
             )
         claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
@@ -243,13 +242,15 @@ def _edges(rows):
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(
-                f"claim {row.claim} depends on {wrong[0]}, which is not an earlier claim"
+                f"claim {row.claim} must only depend on earlier claims, got {wrong[0]}"
             )
     try:
         TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
     except CycleError as error:
         circle = " -> ".join(map(str, error.args[1]))
-        raise ValueError(f"these claims depend on each other: {circle}") from error
+        raise ValueError(
+            f"claims must not depend on each other, but there is a cycle: {circle}"
+        ) from error
     return [(u - 1, row.claim - 1) for row in rows for u in sorted(set(row.builds_on))]
 
 
@@ -436,7 +437,10 @@ class SampleAnswers(Step):
 def _with_passages(problem, context):
     """Return a question with the passages that must support the answer."""
     if not isinstance(problem, str) or not problem.strip():
-        raise ValueError("a problem must have a question to sample other answers")
+        raise ValueError(
+            "each problem must have a question, because other answers to the question "
+            "are sampled"
+        )
     if not context:
         return problem
     passages = json.dumps({"context": list(context)}, ensure_ascii=False)
@@ -449,7 +453,7 @@ def _said(reply, flag=None):
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
     if not text or refused or end == "content_filter" or (end == "length" and not flag):
-        raise ValueError("the answer is empty, was refused or was cut off")
+        raise ValueError("the answer must not be empty, refused or incomplete")
     if end == "length":
         flag(CUT_OFF)
     return text
@@ -504,9 +508,9 @@ class Frequency(Step):
     async def _run(self, chat, graph):
         if graph.alternatives is None:
             raise ValueError(
-                f"{graph.id or graph.problem!r} has no alternatives, but Frequency "
-                "needs other answers to the same question. Sample other answers "
-                "(SampleAnswers, or --samples)"
+                f"{graph.id or graph.problem!r} must have alternatives, because Frequency "
+                "compares other answers to the same question. Sample other answers with "
+                "SampleAnswers or --samples"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
@@ -552,7 +556,7 @@ class SemanticJudge(Step):
         rows = number_rows(reply.ratings, graph.n_claims)
         for row, (name, high) in product(rows, _RATINGS.items()):
             if not 0 <= (value := getattr(row, name)) <= high:
-                raise ValueError(f'"{name}" must be from 0 to {high}, got {value}')
+                raise ValueError(f'"{name}" must be between 0 and {high}, got {value}')
         table = [[v, *(vars(r)[name] for name in _RATINGS)] for v, r in enumerate(rows)]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
@@ -613,8 +617,8 @@ class Verify(Step):
         super().validate()
         if self.per == "answer" and not self.why:
             raise ValueError(
-                'why=False needs per="claim", because rows always contain reasons '
-                'with per="answer"'
+                'why must be True with per="answer", because rows for whole answers always '
+                'contain reasons. Set why=True or per="claim"'
             )
 
     @property
@@ -739,6 +743,6 @@ def rebuild(described: dict[str, Any]) -> Any:
         if used == f"the prompt {step.wording().name!r}":
             return step
     raise ValueError(
-        f"the problems were extracted with {used}, which is not part of this package. "
-        "Create the extractor in Python"
+        f"the problems were extracted with {used}, which is not part of skdcf. Create "
+        "the extractor in Python instead"
     )

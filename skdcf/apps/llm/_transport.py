@@ -74,7 +74,9 @@ class FunctionTransport:
             out = self._function(_messages_of(call), **options)
             out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
-            raise CallError(f"the client must return a text, got {type(out).__name__}")
+            raise CallError(
+                f"the client must return a string, got {type(out).__name__}"
+            )
         return Reply(out) if isinstance(out, str) else out
 
     async def close(self):

@@ -56,7 +56,7 @@ class Answers:
         client.validate()
         for name, bound in (("seconds", seconds), ("budget", budget)):
             if bound is not None and not bound > 0:
-                raise ValueError(f"{name} must be a number above 0, got {bound!r}")
+                raise ValueError(f"{name} must be a positive number, got {bound!r}")
         self.client = client
         self.model = model
         self.seconds = seconds
@@ -125,7 +125,7 @@ class Answers:
         """
         if asked.answer is not None and asked.answers is not None:
             raise ValueError(
-                '"answer" and "answers" cannot both be sent. Send only one of them'
+                '"answer" and "answers" cannot both be sent. Send only one of these keys'
             )
         choose = asked.answers is not None
         item = asked.given("question", "alpha", "filter", "answers")

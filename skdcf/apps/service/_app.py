@@ -112,15 +112,15 @@ def create_app(
     Processes that serve the same folder share answers, labels, monitors and runs.
     """
     if token is not None and not (token.isascii() and token.isprintable() and token):
-        raise ValueError("the token must be a text of printable ASCII characters")
+        raise ValueError("the token must be a string of printable ASCII characters")
     filters = filter if isinstance(filter, Mapping) else {"default": filter}
     answers = None
     if client is not None:
         answers = Answers(client, model, seconds=answer_seconds, budget=budget)
     elif model is not None or budget is not None:
         raise ValueError(
-            "model and budget need a client that calls the model, but client is "
-            "None. Pass a client, or leave model and budget out"
+            "model and budget require a client that calls the model, but client is None. "
+            "Pass a client, or omit model and budget"
         )
     return Service(
         filters,
@@ -242,7 +242,7 @@ class Service:
         """
         if not filters:
             raise ValueError(
-                "at least one filter must be passed, but there is no filter to serve"
+                "filters must contain at least one filter to serve, but it is empty"
             )
         served = {}
         for name, filter in filters.items():

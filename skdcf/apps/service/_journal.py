@@ -127,7 +127,7 @@ class Journal:
             self._db.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise ValueError(
-                f"{path} cannot be used as a journal ({error}). Choose another folder"
+                f"{path} cannot be used as a journal ({error}). Use another folder"
             ) from error
 
     def add(self, entry: Entry) -> None:

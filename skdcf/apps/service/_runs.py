@@ -288,9 +288,9 @@ def _claims_of(
     has_messages = "messages" in head
     if any(("messages" in step) != has_messages for step in steps):
         raise ValueError(
-            "either all requests of a run must have messages, or none. Send the "
-            'first messages as "messages" when the run is opened, and the new '
-            "messages with each step"
+            "either all requests or none of them must have messages in a run. Send the "
+            'initial messages as "messages" when the run is opened, and the new messages '
+            "with each step"
         )
     if has_messages and steps:
         steps = _steps_in_messages(head, steps)
@@ -310,8 +310,8 @@ def _steps_in_messages(
     n_new = len(record["claims"]) - len(sent) + 1
     if n_new != 1:
         raise ValueError(
-            f"the messages must contain exactly one step, got {n_new}. Send the "
-            "messages after the previous step, up to the message of this step"
+            f"the new messages must contain exactly one step, got {n_new}. Send all "
+            "messages after the previous step, including the message of this step"
         )
     rows = zip(record["claims"], record["features"], strict=True)
     return [{"text": text, "features": features} for text, features in rows]

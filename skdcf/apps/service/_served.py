@@ -495,9 +495,9 @@ class Writing:
             raise ValueError(f'"stop" must be true or false, got {self.stop!r}')
         if given := [key for key in _OF_ANSWERS if head.get(key)]:
             raise ValueError(
-                f'"{given[0]}" must not be sent before the first claim, because nothing in it '
-                "would be filtered. Send each claim in its own line, and the messages of an "
-                "agent to /v1/runs"
+                f'"{given[0]}" must not be sent before the first claim, because it would not '
+                "be filtered. Send each claim on a separate line, and send agent messages to "
+                "/v1/runs"
             )
         asked = served.read(head | {"claims": []})
         self.served = served

@@ -78,8 +78,8 @@ def problems():
         (([np.ma.array([1.0], mask=[1])], []), r"features.*masked entries"),
         ((ONE, [(0.5, 1)]), "pairs of integers"),
         ((ONE, [(0, 1, 2)]), "pairs of integers"),
-        ((ONE, [(0, 1), (1, 2, 0)]), "pairs of integers (parent, child), got [("),
-        ((ONE, [0, 1]), "pairs of integers (parent, child), got [0, 1]"),
+        ((ONE, [(0, 1), (1, 2, 0)]), "pairs of integers, got [("),
+        ((ONE, [0, 1]), "pairs of integers, got [0, 1]"),
         ((None, []), r"features.*claims.*None"),
     ],
 )
@@ -93,9 +93,9 @@ def test_bad_graph(arguments, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a"]}, r"claim texts.*rows.*features.*1.*3"),
+        ({"claims": ["a"]}, r"claim texts.*feature rows.*1.*3"),
         ({"feature_names": ["a", "b"]}, r"1 features.*2"),
-        ({"feature_names": ["a", "a"]}, "repeated: ['a']"),
+        ({"feature_names": ["a", "a"]}, "['a'] are repeated"),
         ({"feature_names": {"a"}}, r"feature_names.*list.*set"),
         (
             {"feature_names": frozenset("a")},
@@ -116,9 +116,7 @@ def test_bad_graph(arguments, message):
 def test_bad_graph_fields(fields, message):
     with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph(ONE, [], **fields)
-    message = message.replace(
-        r"claim texts.*rows.*features.*1.*3", r"claims.*entries.*1"
-    )
+    message = message.replace(r"claim texts.*feature rows.*1.*3", r"claims.*entries.*1")
     with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(ONE, [0, 3], **fields)
     batch = GraphBatch.from_arrays(ONE, [0, 3])
@@ -136,7 +134,7 @@ def test_bad_graph_fields(fields, message):
         ),
         ([(3, 3)], r'problem 1 ("q"), claim.*own parent'),
         ([(0, 5)], "edge (0, 5) is out of range"),
-        ([(1, 2)], r"edge (1, 2.*problem.*joins.*0"),
+        ([(1, 2)], r"edge (1, 2.*problem.*0"),
     ],
 )
 def test_bad_flat_edges(edges, message):
@@ -155,8 +153,8 @@ def test_bad_flat_edges(edges, message):
         (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], r"features.*masked entries"),
         ([[0.0]], [0, 2], "n_claims = 2"),
         ([[0.0]], [1, 1], "must start with 0"),
-        ([[0.0]], [0, 2, 1], "must not decrease"),
-        ([[0.0]], [0], "at least two integers"),
+        ([[0.0]], [0, 2, 1], "decrease"),
+        ([[0.0]], [0], "at least two"),
         (None, [0, 1], "features and claims"),
     ],
 )
@@ -338,7 +336,7 @@ def test_masked_labels_are_named():
         ({0: [1], 1: [1, 0]}, r"y.*dict"),
         ({1, 0, -1}, r"y.*set"),
         (3, r"y.*int"),
-        (iter([[1], [1, 0]]), "y must allow repeated iteration, but a list_iterator"),
+        (iter([[1], [1, 0]]), "y must .*iteration, but a list_iterator"),
         (
             pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
             r"y.*DataFrame",
@@ -501,7 +499,7 @@ def test_features_that_differ_from_fit(problems):
         fitted.predict(lost)
     with pytest.raises(ValueError, match=r"unknown.*because"):
         fitted.fit([g.replace(feature_names=None) for g in graphs], y)
-    with pytest.raises(ValueError, match="no features yet"):
+    with pytest.raises(ValueError, match="requires features"):
         HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])
 
 
@@ -557,7 +555,7 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
         ([0, 1], r"21 problems.*X.*2"),
         ([0.0, np.nan] * 10 + [1], "label 1 is .*nan"),
         (np.array([0, None] * 10 + [1], object), "label 1 is None"),
-        (np.array([0, "a"] * 10 + [1], object), "several kinds"),
+        (np.array([0, "a"] * 10 + [1], object), "numbers.*words"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",
@@ -652,7 +650,7 @@ def test_metrics(problems):
         leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
     with pytest.raises(ValueError, match=r"least.*questions"):
         leave_one_out(fitted, graphs[:1], y[:1])
-    with pytest.raises(ValueError, match=r"problem 1.*labels.*entries.*3.*2"):
+    with pytest.raises(ValueError, match=r"y\[1\].*kept.*3.*2"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
 
 

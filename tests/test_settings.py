@@ -315,9 +315,7 @@ def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting,
         filter.fit(GRAPHS, Y)
     message = str(info.value)
     assert f"Leave {setting} at None" in message
-    assert (
-        'choose scorer="stack", scorer="linear"' in message and "MLPModel()" in message
-    )
+    assert 'scorer="stack", scorer="linear"' in message and "MLPModel()" in message
     assert not hasattr(filter, "scorer_")
 
 

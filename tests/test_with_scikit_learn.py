@@ -48,7 +48,7 @@ def scored(scoring):
     )
 
 
-NO_TABLE = "a GraphBatch is not a table of numbers"
+NO_TABLE = "a GraphBatch cannot be converted to a numeric array"
 ROWS = {
     "permutation_importance": (
         lambda: permutation_importance(CF, GRAPHS, LABELS),

@@ -277,8 +277,8 @@ def _compare_features(estimator, batch):
                 f"{gone} are missing. The names seen in fit are {list(names_in_fit)}"
             )
         raise ValueError(
-            "the features must be in the same order as in fit, but they have another "
-            f"order than {list(names_in_fit)}"
+            "the order of the feature names must match that seen in fit, "
+            f"{list(names_in_fit)}"
         )
 
 

@@ -460,8 +460,8 @@ def _check_known(values, by, batch):
         members = value if isinstance(value, frozenset) else (value,)
         if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
             raise ValueError(
-                f"by={by!r} must return a group (a string or a number) or a list of groups, "
-                f"got {value!r} for {batch.name_of(i)}"
+                f"{batch.name_of(i)} must have a group (a string or a number) or a list of "
+                f"groups, got {value!r} from by={by!r}"
             )
 
 

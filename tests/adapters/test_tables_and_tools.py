@@ -318,7 +318,7 @@ def test_lm_polygraph_missing_estimates():
     [
         ({"Max": [1.0, 2.0]}, None, "Max .* 3 claims, got 2"),
         ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0 .*Max .* 2 claims, got 1"),
-        ({("sequence", "P"): [1.0]}, None, "level 'claim'"),
+        ({("sequence", "P"): [1.0]}, None, r"claim-level.*sequence"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "labels .* 3 claims, got 2"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict .*5.0"),
         ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' .*'x'"),
@@ -666,7 +666,7 @@ def test_frame_of_numpy_scalars(library):
         ({"problem": [1], "x": [1]}, {"features": "x"}, "features .*'x'"),
         ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x'.* numeric"),
         ({"problem": [1], "x": [1]}, {"edges": "chain"}, "edges .*'chain'"),
-        ({"problem": [], "x": []}, {}, "got 0 rows"),
+        ({"problem": [], "x": []}, {}, "table.*row"),
         ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"columns \['y'\]"),
         ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 instead of 1"),
         (
@@ -971,7 +971,7 @@ def test_all_that_is_known_survives_a_table(library, through, tmp_path):
 
 def test_groups_of_rows_are_those_of_their_problem(library):
     columns = {"problem": [1, 1, 2], "x": [0.5] * 3, "group": ["a", "b", "a"]}
-    with pytest.raises(ValueError, match=r"group is 'a'.*other rows"):
+    with pytest.raises(ValueError, match=r"row 0.*group 'a'"):
         from_frame(library.DataFrame(columns))
     numbers = columns | {"group": [3.0, 3.0, 4.0]}
     assert from_frame(library.DataFrame(numbers)).groups.tolist() == [3, 4]

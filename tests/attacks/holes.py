@@ -146,7 +146,7 @@ def _named_twice(way, seed, n=60):
     try:
         cf.calibrate(X, y, groups=groups_now and np.array(groups_now(number)))
     except ValueError as error:
-        if "used to train the filter" not in str(error):
+        if "used for training" not in str(error):
             raise
         return np.nan
     new_spots = rng.normal(size=(400, 3))

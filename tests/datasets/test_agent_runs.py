@@ -166,7 +166,7 @@ def test_verdicts_that_fit_no_run_are_named(tmp_path, monkeypatch):
         return path
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
-    with pytest.raises(ValueError, match=r"judged messages.*kimi-k2\.5"):
+    with pytest.raises(ValueError, match=r"messages judged.*kimi-k2\.5"):
         fetch_agent_process_bench("tau2", judges="kimi-k2.5")
     data = fetch_agent_process_bench("tau2", judges="kimi-k2.5", on_invalid="drop")
     assert len(data.graphs) == 1 and len(data.dropped) == 1

@@ -330,7 +330,7 @@ BROKEN = {
         "must be a list of rows",
     ),
     "flat": ({**GOOD, "features": [1.0, 2.0]}, r"features\[0\] is 1.0"),
-    "nesting": (b"[" * 200_000, "nested too deeply"),
+    "nesting": (b"[" * 200_000, "nested brackets"),
     "bytes": (b'{"version": 1, "edges": [], "claims": ["\xff"]}', "0xff.*UTF-8"),
     "cp1252": (
         '{"edges": [], "claims": ["na\u00efve"]}'.encode("cp1252"),

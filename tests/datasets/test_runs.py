@@ -187,7 +187,7 @@ def test_messages_are_a_list(messages):
 
 @pytest.mark.parametrize("labels", [[1], {"x": 1}, 1])
 def test_labels_are_by_position(labels):
-    with pytest.raises(ValueError, match=r"dict.*position.*step's"):
+    with pytest.raises(ValueError, match=r"dict.*position"):
         from_runs([{"task": 1, "messages": list(RUN), "labels": labels}])
 
 

@@ -129,7 +129,7 @@ def test_minus_one_and_one_is_refused_with_both_readings(minus):
     assert HardCF(0, alpha=0.1).fit(X, some_unknown).classes_.tolist() == [0, 1]
     graphs = [ReasoningGraph(row[None], []) for row in X]
     per_problem = [[label] for label in y.astype(int)]
-    with pytest.warns(LabelWarning, match=r"no claim .* was judged"):
+    with pytest.warns(LabelWarning, match="no claims judged"):
         HardCF(0, alpha=0.1).fit(graphs, per_problem)
 
 

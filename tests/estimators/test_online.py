@@ -170,7 +170,7 @@ def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
 def test_a_bound_on_kept_claims_is_refused():
     """A later claim of a small risk makes room for fewer: stream would keep what goes."""
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    with pytest.raises(ValueError, match=r"counts.*kept claims"):
+    with pytest.raises(ValueError, match=r"count.*kept claims"):
         HardCF(0, online=True, guarantee=ExpectedFalse("count", 0.5)).fit(X, y)
 
 

@@ -305,8 +305,8 @@ def test_search_keeps_groups_together(data, seen):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"alphas": []}, "alphas is empty"),
-        ({"alphas": [0.1, 0.1]}, "alphas .*twice"),
+        ({"alphas": []}, "alphas .*empty"),
+        ({"alphas": [0.1, 0.1]}, "alphas .*0.1, 0.1"),
         ({"alphas": [1.0]}, "alpha .*1.0"),
         ({"filters": {}}, r"filters .*\{\}"),
         ({"filters": HardCF()}, r"filters.*HardCF"),
@@ -314,9 +314,9 @@ def test_search_keeps_groups_together(data, seen):
         ({"filters": {"m": {0.1: HardCF()}}}, r"filter 'm' .* none for \[0.15, 0.3\]"),
         ({"protocol": "loo"}, "protocol .*'loo'"),
         ({"groups": [1, 2]}, r"groups .*shape \(2,\)"),
-        ({"groups": [None, *range(119)]}, "group of problem 0"),
-        ({"groups": [*range(119), np.nan]}, "group of problem 119"),
-        ({"groups": MIXED}, "groups must be comparable"),
+        ({"groups": [None, *range(119)]}, "problem 0 .*group"),
+        ({"groups": [*range(119), np.nan]}, "problem 119 .*group"),
+        ({"groups": MIXED}, "groups .*compared"),
         ({"y": [[1]]}, "120 problems"),
         ({"X": []}, "empty"),
         (

@@ -105,7 +105,7 @@ def test_names_idempotent_pickle_clone(transformer, graphs):
 
 def test_other_columns_than_in_fit_are_refused(graphs):
     fitted = GraphFeatures().fit(graphs)
-    with pytest.raises(ValueError, match=r"columns.*fitted.*frequency-score"):
+    with pytest.raises(ValueError, match=r"columns.*fit.*frequency-score"):
         fitted.transform(
             [graph.replace(features=None, feature_names=None) for graph in graphs]
         )

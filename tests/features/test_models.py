@@ -99,7 +99,7 @@ def test_what_was_paid_for_is_kept_when_a_later_call_fails():
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda t, c: [np.nan] * len(t), r"nan for the claim 'a' of problem 0"),
+        (lambda t, c: [np.nan] * len(t), r"nan for claim 'a' of problem 0"),
         (lambda t, c: [0.5], r"shape \(1,\) for 2 pairs"),
         (lambda t, c: np.zeros((len(t), 2)), r"shape \(2, 2\) for 2 pairs"),
         (lambda t, c: np.arange(len(t)), "score.*order"),
@@ -236,7 +236,7 @@ def test_no_server_and_wrong_settings(server):
         column(StepReward(server.url), graph_of(["a<extra_0>b"]))
     with pytest.raises(ValueError, match="file:"):
         StepReward("file:///etc/passwd").fit([graph_of(["a"])])
-    with pytest.raises(ValueError, match=r"shape \(1,\), for 2 claims"):
+    with pytest.raises(ValueError, match=r"shape \(1,\) for 2 claims"):
         column(StepReward(lambda q, c: [0.5]), graph_of(["a", "b"]))
 
 

@@ -65,7 +65,7 @@ def test_flags_of_metadata():
     assert fitted.requires_fit and not given.requires_fit
     with pytest.warns(GuaranteeWarning, match=r"values \['c'\]"):
         given.fit(of_model("c"))
-    with pytest.raises(ValueError, match=r"problem 1.*metadata 'model'"):
+    with pytest.raises(ValueError, match=r"problem 1.*metadata key 'model'"):
         MetadataIndicators().fit([*of_model("a"), ReasoningGraph(None, claims=["b"])])
     with pytest.raises(ValueError, match="keys"):
         MetadataIndicators("model").fit(of_model("a"))

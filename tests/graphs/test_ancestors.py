@@ -227,7 +227,7 @@ def test_a_chain_of_ten_thousand_is_refused_only_where_the_list_is_needed():
     batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], edges, ids=["long"])
     assert count_ancestors(batch).tolist() == list(range(n))
     assert count_descendants(batch).tolist() == list(range(n))[::-1]
-    expected = r'"long"\) is too large .* 10,001 claims .* 50,015,001 .* 50,000,000'
+    expected = r'"long"\) must .* 50,000,000 .* 10,001 claims .* 50,015,001'
     with pytest.raises(ValueError, match=expected):
         _ = batch.closure
     thick = GraphBatch.from_arrays(

@@ -213,8 +213,8 @@ def test_numbers_of_questions_do_not_depend_on_the_company():
     "groups, message",
     [
         ([1, 2], "groups .*shape"),
-        ([1, None, 2], "group of problem 1"),
-        ([1.0, np.nan, 2.0], "group of problem 1"),
+        ([1, None, 2], "problem 1.*group"),
+        ([1.0, np.nan, 2.0], "problem 1.*group"),
     ],
 )
 def test_groups_must_fit(groups, message):

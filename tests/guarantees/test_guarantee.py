@@ -229,7 +229,7 @@ def test_scorers_that_look_at_the_whole_batch_are_refused(pool):
     def rank(batch):
         return np.argsort(np.argsort(batch.features[:, 0])).astype(float)
 
-    with pytest.raises(ValueError, match=r"depends.*problem"):
+    with pytest.raises(ValueError, match=r"depend.*problem"):
         HardCF(rank).fit(graphs[:100], labels[:100])
 
 

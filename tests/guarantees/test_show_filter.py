@@ -272,7 +272,7 @@ def test_a_share_that_no_group_reaches_is_not_tried(data):
     kinds = graphs[:64].replace_metadata(rows)
     guarantee = NoFalseClaim(show="auto", by="kind")
     cf = HardCF(0, alpha=0.1, guarantee=guarantee, random_state=0)
-    with pytest.raises(ShareError, match=r"13 of .* training and [78] for.*group"):
+    with pytest.raises(ShareError, match=r"13 for training and [78] for.*group"):
         cf.fit(kinds, y[:64])
     with pytest.warns(CalibrationWarning, match=r"group '.'.*alpha = 0\.1"):
         cf.set_params(guarantee__show=0.9).fit(kinds, y[:64])
@@ -346,7 +346,7 @@ def test_other_levels_keep_the_share_so_kept_sets_are_nested(data):
 
 def test_too_few_answers_for_any_share_are_refused_with_their_number(data):
     graphs, y = data
-    with pytest.raises(ValueError, match=r"show.*alpha = 0\.02.*54"):
+    with pytest.raises(ValueError, match=r"show.*54.*alpha = 0\.02"):
         auto(alpha=0.02).fit(graphs[:50], y[:50])
 
 

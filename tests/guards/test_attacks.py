@@ -190,7 +190,7 @@ def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
 # --- nothing, and what nobody knows
 
 
-@pytest.mark.filterwarnings("ignore:no claim of .* was judged")
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 @pytest.mark.parametrize("name", EVERY)
 def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
     graphs, y = data
@@ -237,7 +237,7 @@ def test_a_report_and_leave_one_out_of_unknown_labels(data):
         cf = HardCF("frequency-score", guarantee=guarantee, alpha=0.1).fit(graphs, y)
         report = evaluate_filter(cf, graphs, nobody, [0.1, 0.5])
         assert (report.retention == 0).all()
-        with pytest.warns(LabelWarning, match=r"no claim .* was judged"):
+        with pytest.warns(LabelWarning, match="no claims judged"):
             held = leave_one_out(cf, graphs, nobody, [0.1])
         assert (held.coverage >= 0.9).all()
 
@@ -289,7 +289,7 @@ def test_tables_of_groups_hold_yes_and_no(data):
     graphs, y = data
     for table in (np.nan, 0.5, 2):
         by = lambda batch, v=table: np.full((len(batch), 2), v)  # noqa: E731
-        with pytest.raises(ValueError, match=r"values.*False"):
+        with pytest.raises(ValueError, match=r"by=.*boolean table"):
             HardCF(guarantee=NoFalseClaim(by=by)).fit(graphs, y)
     pandas = pytest.importorskip("pandas")
     frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
@@ -431,7 +431,7 @@ def test_parts_are_for_the_fit_that_made_them(data):
             other.calibrate_parts([other.calibration_part(*new), part])
     cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
     unknown = replace(part, made_as=None)
-    with pytest.raises(ValueError, match=r"settings.*unknown"):
+    with pytest.raises(ValueError, match=r"part.*settings.*missing"):
         cf.calibrate_parts([cf.calibration_part(*new), unknown])
     drawn = HardCF("frequency-score", ties="jitter", random_state=0).fit(graphs, y)
     part = drawn.calibration_part(graphs, y)

@@ -558,7 +558,7 @@ def test_who_was_unsure_has_judged():
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
     y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    with pytest.warns(LabelWarning, match="no claim .* was judged true or false"):
+    with pytest.warns(LabelWarning, match="no claims judged true or false"):
         cf = HardCF(0).fit(batch, y)
     known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
     assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
@@ -567,7 +567,7 @@ def test_who_was_unsure_has_judged():
         *batch[:300],
         *(set_label_sources(graph, [model]) for graph in batch[300:]),
     ]
-    with pytest.warns(LabelWarning, match="no claim .* was judged true or false"):
+    with pytest.warns(LabelWarning, match="no claims judged true or false"):
         assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 
@@ -752,7 +752,7 @@ def test_parts_of_another_scorer_do_not_calibrate(make):
     one.calibrate_parts([part])
     with pytest.raises(
         ValueError,
-        match=r"another scorer|with scorer = ",
+        match=r"same scorer|scorer is ",
     ):
         other.calibrate_parts([part])
 

@@ -468,7 +468,7 @@ def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
         (["filter", "NEW", "NEW", "-o", "x"], "new.jsonl"),
         (["fit", "UNLABELLED", "-o", "x"], 'line must have "labels"'),
         (["fit", "OLD", "-o", "x", "--scorer", "magic"], "'magic'"),
-        (["fit", "OLD", "-o", "x", "--features", "given"], "needs features"),
+        (["fit", "OLD", "-o", "x", "--features", "given"], "requires features"),
         (["fit", "OLD", "-o", "x", "--calibration", "300"], "300 of"),
         (["fit", "OLD", "-o", "missing/x"], "the folder"),
         (["evaluate", "MODEL", "UNLABELLED"], 'line must have "labels"'),

@@ -106,7 +106,7 @@ def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
     out = tmp_path / "kept.jsonl"
     command = ["filter", folder / "plain.skops", folder / "new.jsonl", "-o", out]
     assert run(*command, "--at-least-one")
-    assert "error_probability requires a scorer" in capsys.readouterr().err
+    assert "must estimate error probabilities" in capsys.readouterr().err
     assert not out.exists()
     assert not run(*command)
     assert "error probabilities are not available" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_what_is_neither_number_nor_word():
     dates = np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[D]")
     with pytest.raises(ValueError, match=r"numbers.*words"):
         check(HardCF(0), X, dates)
-    with pytest.raises(ValueError, match="several kinds"):
+    with pytest.raises(ValueError, match=r"numbers.*words.*right"):
         check(HardCF(0), X, np.array(["right", 0] * 30, dtype=object))
     numbers = [Ordered.TRUE, Ordered.FALSE] * 30
     assert check(HardCF(0), X, numbers)[1].tolist() == [1, 0] * 30

@@ -303,7 +303,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
         ("{", "line 2: "),
         (
             '{"problem": "q"}',
-            """line 2: a line must have the text "answer", got only the texts ['problem']""",
+            """line 2: each line must have a string "answer", got only the strings ['problem']""",
         ),
         ("[]", "line 2: the line must be an object, got list"),
     ],

@@ -284,7 +284,7 @@ def test_another_extraction_is_noticed(fitted):
         (lambda p: clone(p).set_params(filter="HardCF").fit([], []), "filter"),
         (
             lambda p: clone(p).set_params(extractor__model=None).fit([], []),
-            "model is None",
+            "model must be set",
         ),
     ],
 )

@@ -310,7 +310,7 @@ def test_a_journal_that_is_none_is_refused(fitted, model, tmp_path, capsys):
     with pytest.raises(ValueError, match=r"journal\.sqlite.*journal"):
         create_app(fitted, folder=tmp_path)
     assert main(["serve", str(model), "--folder", str(tmp_path)]) == 2
-    assert "Choose another folder" in capsys.readouterr().err
+    assert "another folder" in capsys.readouterr().err
     assert path.read_text() == "a text, and no table " * 100
 
 
@@ -704,7 +704,7 @@ def test_what_runs_is_finished_and_no_secret_is_logged(model):
 
 def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
     assert main(["serve", str(model), "--host", "0.0.0.0"]) == 2
-    assert "a token is required" in capsys.readouterr().err
+    assert "requires a token" in capsys.readouterr().err
     monkeypatch.setenv("EMPTY", " ")
     assert main(["serve", str(model), "--token-variable", "EMPTY"]) == 2
     assert "variable EMPTY must contain" in capsys.readouterr().err

@@ -325,7 +325,7 @@ def test_what_is_wrong_with_messages(tmp_path):
     app = create_app(cf, folder=tmp_path)
     head, (first, second, *_) = sent_in(recorded(50, rng)["messages"])
     for messages, sentence in (
-        (head + first, "message 1 is already a step"),
+        (head + first, "message 1 is a step"),
         (3, '"messages" is 3'),
         ([3], '"messages.0" is 3'),
     ):

@@ -346,7 +346,7 @@ def test_masked_labels_are_named():
         ([[1], [0, [1]]], r"problem 1, claim.*label"),
         ([np.array([1.0]), np.array(["1", "0"])], r"problem 1, claim 0.*label"),
         ([[1], None], r"problem 1.*labels.*None"),
-        ([[1]], r"y.*2 problems.*1 entries"),
+        ([[1]], r"y.*2 problems.*1"),
         (np.ones(4), r"y.*3 claims.*4"),
     ],
 )
@@ -364,7 +364,7 @@ def test_missing_groups_are_named(problems, missing):
 
 
 def test_missing_label_of_a_row():
-    with pytest.raises(ValueError, match="label 1 is None"):
+    with pytest.raises(ValueError, match="label 1 .*None"):
         HardCF().fit(np.zeros((3, 1)), np.array([1, None, 0], dtype=object))
 
 
@@ -488,7 +488,7 @@ def test_features_that_differ_from_fit(problems):
     with pytest.raises(ValueError, match=r"feature.*names"):
         by_number.predict(swapped)
     renamed = [g.replace(feature_names=["a", "c"]) for g in graphs]
-    with pytest.raises(ValueError, match=re.escape("unknown ['c'], missing ['b']")):
+    with pytest.raises(ValueError, match=r"'c'.*unknown.*'b'.*missing"):
         by_number.predict(renamed)
     with pytest.raises(ValueError, match=r"X.*1.*HardCF.*2"):
         by_number.predict([ReasoningGraph(ONE, [])])
@@ -553,8 +553,8 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
         ([-1] * 21, "got only -1"),
         ([-1, 1, 2] * 7, r"distinct values.*3"),
         ([0, 1], r"21 problems.*X.*2"),
-        ([0.0, np.nan] * 10 + [1], "label 1 is .*nan"),
-        (np.array([0, None] * 10 + [1], object), "label 1 is None"),
+        ([0.0, np.nan] * 10 + [1], "label 1 .*nan"),
+        (np.array([0, None] * 10 + [1], object), "label 1 .*None"),
         (np.array([0, "a"] * 10 + [1], object), "numbers.*words"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
@@ -646,7 +646,7 @@ def test_metrics(problems):
     fitted = HardCF(0).fit(graphs, y)
     with pytest.raises(ValueError, match=r"alphas.*empty"):
         evaluate_filter(fitted, graphs, y, [])
-    with pytest.raises(ValueError, match='ties="exclude"'):
+    with pytest.raises(ValueError, match=r'ties.*"exclude"'):
         leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
     with pytest.raises(ValueError, match=r"least.*questions"):
         leave_one_out(fitted, graphs[:1], y[:1])

@@ -63,7 +63,7 @@ def add_surprisal(
     if len(logprobs) != len(rows_of):
         raise ValueError(
             f"logprobs must contain one list of tokens for each of the {len(rows_of)} "
-            f"claims, got {len(logprobs)} lists"
+            f"claims, got {len(logprobs)}"
         )
     table = np.zeros((graph.n_claims, len(NAMES)))
     for v, (tokens, rows) in enumerate(zip(logprobs, rows_of, strict=True)):

@@ -36,7 +36,7 @@ def check_features(features, n_claims, names, copy=False):
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
-            f"{names.locate(row)}: feature {column} must be finite, got "
+            f"{names.locate(row)}, feature {column} must be finite, got "
             f"{table[row, column]}. Impute or drop such values first"
         )
     return read_only(table)
@@ -258,7 +258,7 @@ def check_edges(edges, offsets, names):
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} must not be its own parent. Note that positions start at 0"
+            f"{names.locate(v)} must not be its own parent (a self-loop). Note that positions start at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None

@@ -400,8 +400,7 @@ def _flat_labels(y, batch):
     if _is_plain(y):
         if len(y) != batch.n_claims:
             raise ValueError(
-                f"y must have one label for each of the {batch.n_claims} claims, got {len(y)} "
-                "labels"
+                f"y must have one label for each of the {batch.n_claims} claims, got {len(y)}"
             )
         return y
     if len(y) == batch.n_claims and all(np.ndim(value) == 0 for value in y):
@@ -409,7 +408,7 @@ def _flat_labels(y, batch):
     if len(y) != len(batch):
         raise ValueError(
             f"y must contain one array of labels for each of the {len(batch)} problems, "
-            f"got {len(y)} arrays"
+            f"got {len(y)}"
         )
     rows = list(y)
     flat = _join_arrays(rows)
@@ -427,7 +426,7 @@ def _flat_labels(y, batch):
             )
         raise ValueError(
             f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} "
-            f"claims, got {n} labels"
+            f"claims, got {n}"
         )
     return np.concatenate(rows) if flat is None else flat
 

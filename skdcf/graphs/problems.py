@@ -400,7 +400,7 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     if (n := len(values)) != len(batch):
         raise ValueError(
             f"by={by!r} must return one group for each of the {len(batch)} problems, got "
-            f"{n} groups"
+            f"{n}"
         )
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:

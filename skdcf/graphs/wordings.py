@@ -62,7 +62,7 @@ def check_wordings(
     if claims is not None and len(rows) != len(claims):
         raise ValueError(
             f"{where}wordings must have one entry for each of the {len(claims)} claims, "
-            f"got {len(rows)} entries"
+            f"got {len(rows)}"
         )
     checked = []
     for v, row in enumerate(rows):

@@ -99,7 +99,7 @@ class Display:
             _, ax = plt.subplots(1, n, figsize=self._size, layout="constrained")
         axes = np.asarray(ax, dtype=object).ravel()
         if len(axes) != n:
-            raise ValueError(f"ax must contain {n} axes, got {len(axes)} axes")
+            raise ValueError(f"ax must contain {n} axes, got {len(axes)}")
         self._draw(axes)
         self.axes_ = axes
         self.ax_ = axes[0]

@@ -318,7 +318,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         ),
         (LOG[0], ["--map", "said=answer"], "--map docs=context"),
         (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" or an answer'),
-        (LOG[0] | {"said": None}, NAMES, 'answer "said" must be a text, got None'),
+        (LOG[0] | {"said": None}, NAMES, 'answer "said" must be a string, got None'),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, capsys, record, options, message):

@@ -242,7 +242,7 @@ def _edges(rows):
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(
-                f"claim {row.claim} must only depend on earlier claims, got {wrong[0]}"
+                f"claim {row.claim} depends on {wrong[0]}, which is not an earlier claim"
             )
     try:
         TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()

@@ -305,7 +305,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
             '{"problem": "q"}',
             """line 2: each line must have a string "answer", got only the strings ['problem']""",
         ),
-        ("[]", "line 2: the line must be an object, got list"),
+        ("[]", "line 2: each line must be an object, got list"),
     ],
 )
 def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):

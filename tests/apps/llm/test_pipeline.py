@@ -275,10 +275,10 @@ def test_another_extraction_is_noticed(fitted):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: p.answer("one question"), "list of texts"),
+        (lambda p: p.answer("one question"), "list of strings"),
         (lambda p: p.answer(["q"], ["a", "b"]), "answers .* 1 problems, got 2"),
-        (lambda p: p.answer(["q"], [None]), "answer must be a text, got None"),
-        (lambda p: p.answer(["q"], "a"), "list of texts"),
+        (lambda p: p.answer(["q"], [None]), "answer must be a string, got None"),
+        (lambda p: p.answer(["q"], "a"), "list of strings"),
         (lambda p: p.answer(["q"], ["a"], alpha=2), "alpha .*2"),
         (lambda p: clone(p).set_params(merge=7).fit([], []), "merge"),
         (lambda p: clone(p).set_params(filter="HardCF").fit([], []), "filter"),

@@ -264,7 +264,7 @@ def test_several_filters_by_name(fitted, tmp_path, capsys):
         content = json.dumps(record | {"filter": wrong}).encode()
         status, reply, _ = call(app, "/v1/filter", content)
         assert status == 400 and repr(wrong) in reply["error"]
-    with pytest.raises(ValueError, match="filters.*at least one"):
+    with pytest.raises(ValueError, match=r"filters.*at least one"):
         create_app({})
     same = [str(tmp_path / "a" / "m.skops"), str(tmp_path / "b" / "m.skops")]
     assert main(["serve", *same]) == 2

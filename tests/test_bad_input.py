@@ -364,7 +364,7 @@ def test_missing_groups_are_named(problems, missing):
 
 
 def test_missing_label_of_a_row():
-    with pytest.raises(ValueError, match="label 1 .*None"):
+    with pytest.raises(ValueError, match=r"label 1 .*None"):
         HardCF().fit(np.zeros((3, 1)), np.array([1, None, 0], dtype=object))
 
 

@@ -193,8 +193,8 @@ def _judged(result, i, meaning):
     """Return one answer's claim texts, labels and reasons."""
     if is_missing(result):
         raise ValueError(
-            f"problem {i} is {result}, because the checker failed. Run the checker again, "
-            'or drop failed answers with on_invalid="drop"'
+            f"problem {i} must have a result, but it is {result} because the checker "
+            'failed. Run the checker again, or drop such problems with on_invalid="drop"'
         )
     rows = _rows(result, i)
     where = f"problem {i}, claim {{}}".format

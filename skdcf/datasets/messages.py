@@ -264,14 +264,14 @@ def _items_of(run):
         raise ValueError(
             'a run must have "messages" or "spans", got the keys '
             f"{sorted(map(str, run))}. Store all messages, from the question to the last "
-            'answer, in one list under "messages". If the list has another key, pass --map '
-            "KEY=messages on the command line"
+            'answer, in one list under "messages". If the list has a different key, pass '
+            "--map KEY=messages on the command line"
         )
     messages = run["messages"]
     if not isinstance(messages, list | tuple):
         raise ValueError(
-            f"messages must be a list of messages, got {type(messages).__name__}. Convert a "
-            "text with json.loads"
+            f"messages must be a list of messages, got {type(messages).__name__}. Convert "
+            "a string with json.loads"
         )
     return messages
 
@@ -313,8 +313,8 @@ def _answered_in(response):
         if isinstance(listed, list) and all(isinstance(x, Mapping) for x in listed):
             if len(listed) != 1:
                 raise UnreadError(
-                    f'"{key}" must have one message, got {len(listed)}. Keep the one that '
-                    "the agent used"
+                    f'"{key}" must contain a single message, got {len(listed)}. Keep the message '
+                    "that the agent used"
                 )
             outside = {name: response[name] for name in response if name != key}
             return outside | {**listed[0]}
@@ -375,7 +375,7 @@ class _Found:
             self.answers.append(_answered({**framework, **message}))
             return
         if role == "user" and not any(key in message for key in _CONTENTS):
-            raise UnreadError(f"the message has no content. {keys_of(message)}")
+            raise UnreadError(f"each message must have a content. {keys_of(message)}")
         framework = message.get(_LANGCHAIN) or {}
         for source in (message, framework):
             for key in _CONTENTS:

@@ -258,7 +258,8 @@ def check_edges(edges, offsets, names):
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} must not be its own parent (a self-loop). Note that positions start at 0"
+            f"{names.locate(v)} must not be its own parent (a self-loop). Note that "
+            "positions start at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None

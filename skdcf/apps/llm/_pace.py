@@ -104,8 +104,8 @@ class Pace:
         wait = error.wait
         if wait is not None and wait > _LONGEST_WAIT:
             raise CallError(
-                f"the server requests a wait of {wait:.0f} s, which is more than "
-                f"{_LONGEST_WAIT:.0f} s: {error}"
+                f"the server must request a wait of at most {_LONGEST_WAIT:.0f} s, got "
+                f"{wait:.0f} s: {error}"
             ) from error
         if isinstance(error, RefusedError):
             now = time.monotonic()
@@ -113,8 +113,8 @@ class Pace:
                 self._waiting = now
             if now - self._waiting > _PATIENCE:
                 raise EndpointError(
-                    f"the endpoint has refused all calls for "
-                    f"{now - self._waiting:.0f} s. The last error is: {error}"
+                    f"the endpoint has refused all calls for {now - self._waiting:.0f} s. The "
+                    f"last error was: {error}"
                 ) from error
             # Calls that started before the last pause ended do not start another one.
             if begun < self._resume:

@@ -209,7 +209,7 @@ class Chat:
                 self.usage.add(reply, cached=True)
                 return value
         if self.session.dry:
-            raise CallError("the cache contains no readable reply to this call")
+            raise CallError("the cache contains no valid reply to this call")
 
         # The call is a separate task, so it continues for other callers if the first
         # caller gives up.
@@ -259,7 +259,7 @@ class Chat:
                 self._store(key, reply, call.prompt)
                 return reply
         raise UnreadableError(
-            f"{call.prompt}: the reply of {call.model!r} cannot be used: {fault}",
+            f"{call.prompt}: the reply from {call.model!r} cannot be used: {fault}",
             reply.text,
         )
 
@@ -279,13 +279,14 @@ class Chat:
         errors = self.session.errors
         if (n := len(errors)) >= max(10, 2 * engine.settings["in_flight"]):
             raise EndpointError(
-                f"the last {n} calls have failed, so no more calls are made. The last "
-                f"error is: {errors[-1]}"
+                f"no more calls are made, because the last {n} calls have failed. The last "
+                f"error was: {errors[-1]}"
             )
         if next(self.allowance, None) is None:
             raise CallError(
-                "the limit of calls for one problem is reached, which is max_calls="
-                f"{engine.settings['max_calls']}. Shorten the answer, or increase max_calls"
+                f"at most max_calls={engine.settings['max_calls']} calls are allowed per "
+                "problem, and all of them were made. Shorten the answer, or increase "
+                "max_calls"
             )
         begin = time.monotonic()
         reply = Reply("", "failed")

@@ -137,9 +137,8 @@ class Endpoint:
         if not re.fullmatch("[!-~]+", value):
             raise EndpointError(
                 f"the environment variable {variable} must contain the key for "
-                f"{self._url.hostname}, which consists of printable ASCII characters "
-                "without spaces. Set the variable, or pass key_variable=None if no key "
-                "is needed"
+                f"{self._url.hostname}, without spaces and in printable ASCII characters. Set "
+                "the variable, or pass key_variable=None if no key is required"
             )
         return value
 
@@ -168,7 +167,7 @@ class Endpoint:
                 n_failed += 1
                 if n_failed > self._settings["max_retries"]:
                     raise CallError(
-                        f"the endpoint did not reply in {n_failed} attempts: "
+                        f"the endpoint did not reply after {n_failed} attempts: "
                         f"{self._mask(str(problem))}"
                     )
                 if problem.wait is None:
@@ -223,8 +222,8 @@ class Endpoint:
             left_out.append(name)
             if is_new:
                 warn(
-                    f"the endpoint does not accept {name!r} for the model {model!r}. "
-                    "Later calls send it in a weaker form or omit it",
+                    f"the endpoint does not accept {name!r} for the model {model!r}. Later calls "
+                    "omit this parameter or send it in a weaker form",
                     ParameterWarning,
                 )
         return left_out
@@ -257,11 +256,10 @@ class Endpoint:
         # request with its key.
         if is_slow and self._pace.halve(begun):
             warn(
-                f"a call took longer than {self._settings['timeout']:g} s, so the "
-                f"number of concurrent calls is reduced from "
-                f"{self._settings['in_flight']} to {self._pace.slots.total_tokens}. If "
-                "the server processes one call at a time, use a longer timeout or a "
-                "smaller in_flight",
+                f"a call took longer than {self._settings['timeout']:g} s, so the number of "
+                f"concurrent calls is reduced from {self._settings['in_flight']} to "
+                f"{self._pace.slots.total_tokens}. If the server processes only one call at a "
+                "time, increase timeout or decrease in_flight",
                 ParameterWarning,
             )
         raise PassingError(self._mask(problem))

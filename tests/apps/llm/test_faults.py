@@ -800,7 +800,7 @@ def test_the_extraction_is_described_and_can_be_built_again():
     with pytest.raises(ValueError, match="prompt 'decompose-own-"):
         ClaimExtractor.from_description(own)
     own["steps"]["decompose"] = {"function": "os.system"}
-    with pytest.raises(ValueError, match=r"os\.system.*package"):
+    with pytest.raises(ValueError, match=r"os\.system"):
         ClaimExtractor.from_description(own)
 
 

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from ..._checks import import_extra
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)")
+_BULLET = re.compile(
+    r"^(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?(?=.)", re.S
+)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: Lines that begin a multi-line formula.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
@@ -23,13 +25,13 @@ _RULE = re.compile(
 )
 #: Text that is not a sentence but belongs to the next one, such as "Step 2." and "M.".
 _NUMBER = re.compile(
-    r"(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
+    r"(?:#{1,6}\s+)?(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
     r"|[A-Z]\."
 )
 #: Abbreviations that precede a number, such as "Eq." in "Eq. 4".
 _CITED = re.compile(
     r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
-    r"[Aa]pprox|[Pp]\u00e1g)\.\s*$"
+    r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a)\.\s*$"
 )
 #: Pattern of German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
@@ -199,7 +201,9 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
         is_inside = (
             bool(sentence) and not sentence[-1].isspace() and piece[0] in _CLOSES
         )
-        is_cited = bool(_CITED.search(sentence)) and piece[0] in "(0123456789"
+        is_cited = (
+            bool(_CITED.search(sentence)) and piece[0] in "(0123456789$\u20ac\u00a3"
+        )
         is_begun = bool(_NUMBER.fullmatch(sentence.strip()))
         is_begun |= language == "de" and bool(_ORDINAL.search(sentence))
         if sentence and not (is_inside or is_cited or is_begun):

@@ -132,6 +132,7 @@ TAKEN = {
         "line_reader schemas_of_keys plain spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
+    "datasets.tables": "explain_rows open_table",
     "estimators": (
         "CoherentConformalFilter ConformalFilter PROMISED SingleFeatureCF accept_provenance "
         "as_chosen at_level calibrated_masks calibration_scores check choose "

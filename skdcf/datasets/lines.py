@@ -143,6 +143,11 @@ def _explained(name):
 def _check_form(line, name):
     """Raise ValueError if the first line shows that the file is not JSON Lines."""
     text = line if isinstance(line, str) else line.decode("latin-1")
+    if "\0" in text:
+        raise ValueError(
+            f"{name} is in UTF-32, in UTF-16 without a byte order mark, or not a text. Save "
+            "it as UTF-8"
+        )
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
         raise ValueError(

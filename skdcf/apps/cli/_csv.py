@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
-csv.field_size_limit(2**31 - 1)
+from ...datasets.tables import explain_rows, open_table
 
 
 class CsvAsLines(io.BytesIO):
@@ -20,28 +19,31 @@ class CsvAsLines(io.BytesIO):
     Parameters
     ----------
     path : path-like
-        A UTF-8 file whose first row contains the column names. The columns are separated by
-        commas, semicolons or tabs.
+        A file in UTF-8 or UTF-16 whose first row contains the column names. The columns are
+        separated by commas, semicolons or tabs.
     answers : collection of str
         Names of the columns that contain answers.
 
     Raises
     ------
     ValueError
-        If the first row does not contain a different name for each column.
+        If the file has another encoding, if the first row does not contain a different name for
+        each column, or if a row has too many cells.
     """
 
     def __init__(self, path, answers=()):
-        text = Path(path).read_text("utf-8-sig")
-        head = text.partition("\n")[0]
-        delimiter = max(",;\t", key=head.count)
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        names = [name.strip() for name in next(rows, [])]
-        _check_names(path, names)
-        empty = {name: "" for name in answers if name in names}
-        lines = [
-            json.dumps(_record(names, row, empty)) if any(row) else "" for row in rows
-        ]
+        text, form = open_table(path)
+        rows = csv.reader(text, **form)
+        with explain_rows(path):
+            names = [name.strip() for name in next(rows, [])]
+            _check_names(path, names)
+            empty = {name: "" for name in answers if name in names}
+            lines = [
+                json.dumps(_record(names, row, empty, f"{path}, row {number}"))
+                if any(row)
+                else ""
+                for number, row in enumerate(rows, 2)
+            ]
         super().__init__("\n".join(["", *lines]).encode())
         self.name = str(path)
 
@@ -55,8 +57,13 @@ def _check_names(path, names):
         )
 
 
-def _record(names, row, empty):
+def _record(names, row, empty, place):
     """Return the values of a row, keyed by column, with a default for some empty cells."""
+    if any(row[len(names) :]):
+        raise ValueError(
+            f"{place} has more cells than there are columns. Put texts that contain the "
+            "separator in quotation marks"
+        )
     record = dict(zip(names, map(_value, row), strict=False))
     return {k: empty.get(k) if value is None else value for k, value in record.items()}
 

@@ -34,7 +34,7 @@ def source(path, answers=()):
     ``answers`` contains the names of the columns of a CSV file in which an empty cell is an
     empty answer.
     """
-    if str(path).lower().endswith(".csv"):
+    if str(path).lower().endswith((".csv", ".tsv")):
         return CsvAsLines(path, answers)
     return sys.stdin.buffer if path == STANDARD else Path(path)
 

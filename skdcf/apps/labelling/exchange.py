@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from ..._checks import warn
 from ..._files import replaced
+from ...datasets.tables import explain_rows, open_table
 from ...exceptions import LabelWarning
 from ...graphs import as_batch
 from ...graphs.labels import LABEL_WORDS, word_key
@@ -172,11 +170,18 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
 def _chosen(annotation, found):
     """Return the verdict of a Label Studio annotation, or "unsure" if there are several."""
     words = set()
-    for choice in annotation.get("result") or ():
+    results = annotation.get("result") or ()
+    for choice in results if isinstance(results, list | tuple) else [results]:
+        if not isinstance(choice, Mapping):
+            raise ValueError(
+                f"a result of an annotation must be an object, got {choice!r:.40}. Export "
+                'the tasks as "JSON", which contains the whole annotations'
+            )
         name = choice.get("from_name")
-        value = choice.get("value") or {}
+        value = choice.get("value")
+        value = value if isinstance(value, Mapping) else {}
         if name == "verdict" and value.get("choices"):
-            words |= {*value["choices"]}
+            words |= _words(value["choices"])
         elif name == "verdict":
             found[
                 f'results of "verdict" without choices, but with {sorted(value)}'
@@ -193,6 +198,16 @@ def _chosen(annotation, found):
         )
         return "unsure"
     return words.pop() if words else None
+
+
+def _words(choices):
+    """Return the chosen words, or raise ValueError if a choice is not a text."""
+    choices = [choices] if isinstance(choices, str) else choices
+    if not all(isinstance(word, str) for word in choices):
+        raise ValueError(
+            f'the choices of the control "verdict" must be texts, got {choices!r:.60}'
+        )
+    return {*choices}
 
 
 def _counted(found):
@@ -267,10 +282,10 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         an annotator assigned different labels to a claim and there are no dates, or if two
         problems have the same id.
     """
-    text = _decoded(path)
-    head = text.partition("\n")[0]
-    delimiter = max(",\t;", key=head.count)
-    table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    with explain_rows(path):
+        lines, form = open_table(path)
+        table = csv.DictReader(lines, **form)
+        read = list(table)
     columns = Counter(name for name in table.fieldnames or () if name)
     if twice := [name for name, n in columns.items() if n > 1]:
         raise ValueError(
@@ -283,7 +298,6 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
             f"{table.fieldnames or []}. Keep the original column names, and separate "
             "columns with commas, tabs or semicolons"
         )
-    read = list(table)
     # As in a spreadsheet, the header is row 1.
     more = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
     if more:
@@ -304,27 +318,6 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
             "column is empty. Fill in the column"
         )
     return matched
-
-
-def _decoded(path):
-    """Decode a table according to its byte order mark, or as UTF-8 without a mark."""
-    content = Path(path).read_bytes()
-    is_utf32 = content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
-    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if is_utf32 or (b"\0" in content and not is_utf16):
-        raise ValueError(
-            f"{path} must be a UTF-8 table, but it is in UTF-32, in UTF-16 without a byte "
-            'order mark, or a workbook. Save it as "CSV UTF-8"'
-        )
-    try:
-        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {line}: the byte {content[error.start]:#x} is not valid "
-            f"{'UTF-16' if is_utf16 else 'UTF-8'}. The table may be encoded as "
-            'Windows-1252 (cp1252). Save it as "CSV UTF-8"'
-        ) from None
 
 
 def _as_cell(text):
@@ -446,8 +439,8 @@ def _latest(said, claim, by):
     if latest is None or len(last) > 1:
         raise ValueError(
             f"{by} judged {claim} several times with the verdicts {words}, but the latest "
-            "verdict is unknown because dates are missing. Keep only one of these "
-            "verdicts"
+            "verdict is unknown because different dates in ISO 8601 are missing. Keep only "
+            "one of these verdicts"
         )
     warn(
         f"{by} judged {claim} several times with the verdicts {words}. The latest "

@@ -131,6 +131,50 @@ def test_an_empty_cell_is_an_empty_answer(tmp_path, column):
     assert empty["claims"] == [] and empty[column] == ""
 
 
+TABLE = "question,answer\nWho?,Dr. Ren\u00e9e came. She left.\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("name", ["log.csv", "log.tsv"])
+def test_tables_in_the_encodings_of_spreadsheets(tmp_path, encoding, name):
+    log, out = tmp_path / name, tmp_path / "out.jsonl"
+    log.write_text(TABLE.replace(",", "," if name == "log.csv" else "\t"), encoding)
+    assert main(["split", str(log), "-o", str(out)]) == 0
+    assert json.loads(out.read_text())["claims"] == [
+        "Dr. Ren\u00e9e came.",
+        "She left.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (TABLE.encode("cp1252"), ["line 2", "0xe9", "UTF-8"]),
+        (TABLE.encode("utf-16-le"), ["UTF-16", "UTF-8"]),
+        (TABLE.encode("utf-32"), ["UTF-32", "UTF-8"]),
+        (b"PK\x03\x04\0\0", ["workbook", "UTF-8"]),
+        (b"question,answer\nWho?,It is so, as said.\n", ["row 2", "quotation"]),
+        (b'question,answer\nWho?,"It is so.\nWhen?,Now.\n', ["quotation"]),
+    ],
+)
+def test_tables_that_are_not_read_are_named(tmp_path, capsys, content, said):
+    log, out = tmp_path / "log.csv", tmp_path / "out.jsonl"
+    log.write_bytes(content)
+    assert main(["split", str(log), "-o", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert all(word in error for word in ["log.csv", *said])
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
+def test_logs_in_encodings_without_a_mark_are_named(tmp_path, capsys, encoding):
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b'{"question": "q", "answer": "a"}\n'.decode().encode(encoding))
+    assert main(["split", str(log), "-o", "-"]) == 2
+    error = capsys.readouterr().err
+    assert "log.jsonl" in error and "UTF-16" in error and "UTF-8" in error
+
+
 def test_paths_are_those_that_lead_to_values():
     record = nested(0, "q", PASSAGES, ANSWER)
     assert list(paths_of(record)) == [

@@ -288,6 +288,38 @@ def test_people_whose_address_is_not_exported_are_told_apart():
     }
 
 
+def test_a_choice_that_is_no_list_and_a_result_that_is_none():
+    """The letters of a word are no choices."""
+    result = annotation("false")["result"][0] | {"value": {"choices": "false"}}
+    for results in ([result], result):
+        task = tasks_with(annotation("false") | {"result": results})
+        assert list(from_label_studio(task, GRAPHS).values()) == [
+            [["false", None], [None]]
+        ]
+
+
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ("false", "'false'"),
+        ([3], "3"),
+        ([{"from_name": "verdict", "value": {"choices": [{"text": "false"}]}}], "text"),
+        ([{"from_name": "verdict", "value": "false"}], "verdict"),
+    ],
+)
+def test_results_of_other_forms_are_shown(result, shown):
+    with pytest.raises(ValueError, match=shown):
+        from_label_studio(tasks_with(annotation("true") | {"result": result}), GRAPHS)
+
+
+def test_a_quotation_without_an_end_is_refused(tmp_path):
+    """All rows after it would be one cell."""
+    path = tmp_path / "t.csv"
+    path.write_text('problem_id,claim_number,label,note\none,1,true,"x\none,2,false,\n')
+    with pytest.raises(ValueError, match=r"t\.csv.*quotation"):
+        read_csv(path, GRAPHS)
+
+
 def test_numbers_in_the_place_of_annotations_are_refused():
     with pytest.raises(ValueError, match=r"12.*JSON"):
         from_label_studio([to_label_studio(GRAPHS)[0] | {"annotations": [12]}], GRAPHS)

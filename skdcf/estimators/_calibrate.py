@@ -170,7 +170,8 @@ def calibration_scores(estimator, X, y):
     ndarray of shape (n_problems,)
         Largest safe threshold of each problem, or +inf if every threshold is safe. For the
         default guarantee, the score is the smallest path risk among the claims that are not known
-        to be true. Each score is lowered by slightly more than the rounding error of the scorer.
+        to be true. Each nonconformity score is lowered by slightly more than the rounding error
+        of the scorer.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

@@ -163,7 +163,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems. Each row of an array is a problem with a single claim.
+            The problems. Each row of a 2-D array is a problem with a single claim.
         y : sequence of 1-D arrays, one per problem
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
@@ -187,8 +187,8 @@ class ConformalFilter(Settings):
         TypeError
             If any other argument is passed. Problem weights must be specified in ``guarantee``.
         ValueError
-            If the problems, labels or parameters are invalid, which is checked before anything is
-            computed.
+            If the problems, labels or parameters are invalid. All checks run before any
+            computation.
 
         Warns
         -----
@@ -206,10 +206,10 @@ class ConformalFilter(Settings):
     ) -> Self:
         """Recalibrate the filter on other problems, with the same columns and scorer.
 
-        At most one answer per question is used. Questions that do not increase the rank at
-        ``alpha`` are left out. The calibration problems are chosen by a fixed hash of their
-        content, and the indices of the unused problems are stored in ``unused_indices_``. If
-        people labelled some answers and a language model labelled others, only the answers
+        At most one answer per question is used for calibration. Questions that do not increase
+        the rank at ``alpha`` are left out. The calibration problems are chosen by a fixed hash of
+        their content, and the indices of the unused problems are stored in ``unused_indices_``.
+        If people labelled some answers and a language model labelled others, only the answers
         labelled by people are used.
 
         Parameters
@@ -680,8 +680,9 @@ class ConformalFilter(Settings):
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
         stop : bool
-            Whether to stop after the first claim that is not kept. This is useful for an agent
-            that executes its steps. If True, each claim must depend on the previous claim.
+            Whether to stop after the first claim that is not kept. Stopping early is useful for
+            an agent that executes its steps. If True, each claim must depend on the previous
+            claim.
         **about
             Data known before the answer, passed as the arguments ``problem``, ``context``,
             ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
@@ -715,8 +716,8 @@ class ConformalFilter(Settings):
         -------
         str
             The description. An answer without kept claims counts as a success, so the proportion
-            of shown texts with a false claim may exceed alpha. This proportion is stated in the
-            second sentence of the description.
+            of shown texts with a false claim may exceed alpha. The second sentence of the
+            description states the proportion of shown texts with a false claim.
 
         Examples
         --------

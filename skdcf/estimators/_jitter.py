@@ -60,7 +60,7 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Return the features as integers, so that rounding errors do not change the hash.
+    """Return the features as integers, so rounding errors do not change the hash.
 
     The unit is 2**-BITS times the power of two nearest to the largest feature in the problem.
     With this unit, common values such as 1 or 0.5 are far from a rounding boundary. The unrounded

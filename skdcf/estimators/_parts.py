@@ -170,8 +170,8 @@ class CalibrationPart:
     def of_people_alone(self) -> CalibrationPart:
         """Remove answers that only a model judged, if people assigned any of the labels so far.
 
-        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. Once human labels have been
-        used, model labels are never used again.
+        When human and model labels were mixed, the miscoverage was 0.20 at alpha = 0.1. Once
+        human labels have been used, model labels are never used again.
 
         Returns
         -------

@@ -48,20 +48,20 @@ class CoherentConformalFilter(ConformalFilter):
         determined by the scorer. This parameter is used only for scorers that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
-        edges after the columns are computed, so that claims are independent. A function, such as
+        edges after the columns are computed, so the claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float, int or None, default=None
         Proportion or number of problems held out of training for calibration. If None, about two
-        fifths of the problems are held out for calibration. The number n of calibration problems
-        is chosen so that ``alpha (n + 1)`` is an integer, in order not to waste any problems. If
-        nothing needs fitting, all problems are used for calibration.
+        fifths of the problems are held out for calibration. To avoid wasting problems, the number
+        n of calibration problems makes ``alpha (n + 1)`` an integer. If nothing needs fitting,
+        all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether the risk of a claim is computed only from this claim and earlier claims, so that
-        `stream` can make decisions while an answer is being written.
+        Whether the risk of a claim is computed only from this claim and earlier claims, which
+        allows `stream` to make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed for the split and the initial parameters. For a fixed seed, training is reproducible
         to the bit.
@@ -85,8 +85,8 @@ class CoherentConformalFilter(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risks of the problems with a false claim, followed by +inf for all
-        others.
+        Sorted largest path risks of the problems with a false claim, and +inf for all other
+        problems.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Sorted largest path risks of the problems.
     threshold_ : float
@@ -104,8 +104,8 @@ class CoherentConformalFilter(ConformalFilter):
     feature_names_in_ : ndarray of str
         Names of the features, available only if the features have names.
     classes_ : ndarray of shape (2,)
-        Values of y that mean false and true, in this order. This attribute exists only after
-        fitting on a table.
+        Values of y that mean false and true, in this order. The attribute ``classes_`` exists
+        only after fitting on a table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
@@ -203,13 +203,13 @@ class HardCF(ConformalFilter):
         settings are used only for scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
-        edges after the columns are computed, so that claims are independent. A function, such as
+        edges after the columns are computed, so the claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float or int, optional
         Proportion or number of problems held out of training for calibration. If None, about two
-        fifths of the problems are held out for calibration. The number n of calibration problems
-        is chosen so that ``alpha (n + 1)`` is an integer, in order not to waste any problems. If
-        nothing needs fitting, all problems are used for calibration.
+        fifths of the problems are held out for calibration. To avoid wasting problems, the number
+        n of calibration problems makes ``alpha (n + 1)`` an integer. If nothing needs fitting,
+        all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
         which preserves the guarantee. "include" keeps such a claim, like the original code of the
@@ -221,8 +221,8 @@ class HardCF(ConformalFilter):
         `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
         If None, ``NoFalseClaim()`` is used.
     online : bool, default=False
-        Whether the risk of a claim is computed only from this claim and earlier claims, so that
-        `stream` can make decisions while an answer is being written.
+        Whether the risk of a claim is computed only from this claim and earlier claims, which
+        allows `stream` to make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed for the split and the jitter.
     n_jobs : int, optional
@@ -235,8 +235,8 @@ class HardCF(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risks of the problems with a false claim, followed by +inf for all
-        others.
+        Sorted largest path risks of the problems with a false claim, and +inf for all other
+        problems.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Sorted largest path risks of the problems.
     threshold_ : float
@@ -253,8 +253,8 @@ class HardCF(ConformalFilter):
     feature_names_in_ : ndarray of str
         Names of the features, available only if the features have names.
     classes_ : ndarray of shape (2,)
-        Values of y that mean false and true, in this order. This attribute exists only after
-        fitting on a table.
+        Values of y that mean false and true, in this order. The attribute ``classes_`` exists
+        only after fitting on a table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None

@@ -37,8 +37,9 @@ class Selection:
     candidates : ndarray of int
         Indices of the problems that may be used for calibration.
     judges_are_mixed : bool
-        True if people judged the candidates and a model judged the other problems. In this case,
-        all candidates are used for calibration, and all other problems are used for training.
+        True if people judged the candidates and a model judged the other problems. If the judges
+        are mixed, all candidates are used for calibration, and all other problems are used for
+        training.
     """
 
     view: View

@@ -37,18 +37,17 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing needs fitting, which is four fifths."""
+    """Return four fifths of the questions, the number to hold out if nothing needs fitting."""
     return n_questions - -(-n_questions // 5)
 
 
 def refuse_too_few(estimator, n_training, n_calibration) -> None:
     """Raise ShareError if there are too few answers to choose any proportion up to 0.9.
 
-    A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. In
-    addition, the number of calibration problems must be large enough for rank 1. If
-    ``calibration_size=1``, nothing is checked, because the caller calibrates afterwards, as in
-    searches. If the guarantee has groups, ``n_calibration`` is the number of questions in the
-    largest group.
+    A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. The
+    number of calibration problems must also be large enough for rank 1. The check is skipped if
+    ``calibration_size=1``, because the caller then calibrates later, as in searches. If the
+    guarantee has groups, ``n_calibration`` is the number of questions in the largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -72,8 +71,8 @@ def largest_group(estimator, calibration) -> int:
     """Return the number of calibration questions in the largest group of the guarantee.
 
     Each group is calibrated separately, so a proportion is considered only if at least one group
-    has enough problems for rank 1. The size of the smallest group would not be a better
-    criterion. The largest acceptable proportion is chosen anyway, and a smaller proportion
+    has enough problems for rank 1. Using the size of the smallest group as a criterion would not
+    be better. The largest acceptable proportion is chosen anyway, and a smaller proportion
     requires more problems for rank 1.
     """
     guarantee = estimator.guarantee
@@ -90,8 +89,9 @@ def set_share(estimator, split, task) -> None:
 
     If no proportion is acceptable, ``share_`` is 0 and ``_no_share`` contains the reason.
 
-    All considered proportions are stored in ``share_table_``. Each row contains a proportion, the
-    number of training answers that pass, and the number of passing answers with an error.
+    All considered proportions are stored in ``share_table_``. Each row of ``share_table_``
+    contains a proportion, the number of training answers that pass, and the number of passing
+    answers with an error.
     """
     train = split.training
     confidence = estimator.scorer_.confidence(train.with_columns)

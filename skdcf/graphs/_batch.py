@@ -148,8 +148,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             belong to the same problem. If None, the edges of all problems are unknown. If the
             list is empty, there are no edges.
         edges_known : array-like of bool, shape (n_graphs,), optional
-            Whether the edges of each problem are known. Required only if some problems have known
-            edges and others do not.
+            Whether the edges of each problem are known. Required only if the edges of some
+            problems are known and the edges of other problems are unknown.
         claims : sequence of str or None, length n_claims, optional
             Claim texts. The claims of a problem must either all have texts or all be None.
         problems : sequence of str or None, length n_graphs, optional

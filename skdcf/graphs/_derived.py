@@ -1,7 +1,7 @@
 """Batch properties that are derived from offsets and edges, and computed on first use.
 
 Values are propagated from parents to children, so all computations require an order in which
-parents precede their children. Each property in the table depends on those above it:
+parents precede their children. Each property in the table depends on the properties above it:
 
 =================  ==================================================================
 sizes, problem_of  number of claims of each problem, and the problem of each claim
@@ -136,7 +136,7 @@ class Structure(Names):
 
     @property
     def shape(self) -> tuple[int]:
-        """Shape (n_graphs,), with which scikit-learn can index a batch like an array."""
+        """Shape (n_graphs,), which allows scikit-learn to index a batch like an array."""
         return (len(self),)
 
     @property
@@ -198,7 +198,7 @@ class Structure(Names):
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Edges in layers, ordered so that parents are visited first."""
+        """Edges in layers, in an order that visits parents first."""
         return find_layers(self.edges, self.rank)
 
     @cached_property
@@ -244,7 +244,7 @@ class Structure(Names):
         Returns
         -------
         list
-            Edges of these problems, ordered so that parents are visited first.
+            Edges of these problems, in an order that visits parents first.
         """
         # Updating every twentieth problem takes 0.9 ms. The sweep of all problems takes
         # 3.7 ms.
@@ -319,8 +319,8 @@ class Structure(Names):
     def unlisted(self) -> NDArray[np.int64]:
         """Indices of the large problems whose ancestors are not all listed at the same time.
 
-        These problems are forests, for which no list is required, and problems with more than 250
-        claims or with many edges.
+        Ancestors are not listed in forests, which do not require a list, or in problems with more
+        than 250 claims or with many edges.
         """
         has_few_edges = np.diff(self.edge_offsets) <= DENSE * self.sizes
         is_listed = (self.sizes <= LISTED) & has_few_edges & ~self.is_forest

@@ -59,10 +59,10 @@ class ReasoningGraph:
     problem : str, optional
         Question to which the answer belongs.
     alternatives : sequence of str, optional
-        Texts of other answers to the same question. This sequence may be empty.
+        Texts of other answers to the same question. The sequence of alternatives may be empty.
     context : sequence of str, optional
-        Texts that must support the answer, such as a passage. If None, the texts are unknown; if
-        the list is empty, there are none.
+        Texts that must support the answer, such as a passage. If None, the texts are unknown. If
+        the list is empty, there are no such texts.
     feature_names : sequence of str, optional
         Feature column names. By default, the column names of a pandas, polars or pyarrow table
         are used.
@@ -241,7 +241,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The copy. All other values are copied from this graph.
+            The copy. All other arguments are copied from this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None

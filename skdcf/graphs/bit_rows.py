@@ -4,7 +4,7 @@ A list of all claim-ancestor pairs would contain up to n^2 / 2 numbers. Merging 
 parents would require n^3 steps if claims have many parents. Rows of bits require only one bit per
 pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
-Claims are numbered by *ranks*, so that parents precede their children.
+Claims are numbered by *ranks*, in which parents precede their children.
 """
 
 from itertools import pairwise
@@ -33,8 +33,8 @@ class Lineage:
     ----------
     ends : tuple of ndarray
         Parents and children of the edges, as ranks, sorted by child. The parents and children are
-        stored in a single attribute, so that concurrent threads never read a mixture of old and
-        new values.
+        stored in a single attribute, so concurrent threads never read a mixture of old and new
+        values.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Lineage:
     def sums(self, values: NDArray[Any]) -> Any:
         """Return the sum of ``values`` over each claim and its ancestors, shape (n_claims,).
 
-        The sums over all subsets of eight adjacent claims are computed first, so that each byte
-        of a row requires only one table lookup.
+        The sums over all subsets of eight adjacent claims are computed first, so each byte of a
+        row requires only one table lookup.
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
         ordered[self.rank] = values
@@ -159,7 +159,8 @@ def _unite(rows, start, parent, child, kept):
     """Merge the rows of parents into the rows of their children, and record necessary parents.
 
     The arguments ``parent`` and ``child`` contain the edges from this block, sorted by child. The
-    necessary parents of this block are added to ``kept``, which contains those of later blocks.
+    necessary parents of this block are added to ``kept``, which already contains the necessary
+    parents of later blocks.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())

@@ -5,13 +5,14 @@ in filters, in the public prior, in label files, or in metadata. Therefore, the 
 never change, and must not depend on the session, unlike the values of Python's ``hash``.
 
 ==========================  ===================================================================
-`hash_question`             SHA-256, because the question hashes ship with the public prior, and
-                            it must be infeasible to construct a text with the same hash
+`hash_question`             SHA-256, for question hashes, which ship with the public prior
 `text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
 `hash_text`                 BLAKE2, which is three times as fast, for claim texts
 `mix`                       hash of numbers that uses eight operations on whole arrays
 `problem_digest`            hexadecimal digits, for label files that people may read
 ==========================  ===================================================================
+
+SHA-256 is used for questions because constructing a text with the same hash must be infeasible.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def most_answers(n: int) -> float:
 
 
 def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
-    """Return the questions of answers that share a name or text, directly or through others.
+    """Return question identifiers, which are equal for answers linked by shared names or texts.
 
     Each question is identified by its smallest name hash, or by its smallest text hash if it has
     no name.
@@ -217,7 +218,7 @@ class Hashes:
         Hashes of the question names, or -1 for questions without a name.
     text : ndarray of int64, shape (n_problems,)
         Hashes of the question texts, or of the contexts for problems without a question text. The
-        hash is -1 if both texts are missing.
+        hash is -1 if a problem has neither a question text nor a context.
     passage : ndarray of uint64, shape (n_problems,)
         Hashes of the question together with the context.
     alone : ndarray of bool, shape (n_problems,)
@@ -257,7 +258,7 @@ class Hashes:
 
     @classmethod
     def unknown(cls, n: int) -> Hashes:
-        """Return hashes for n problems about which nothing is known."""
+        """Return the hashes of n problems with unknown content."""
         none = np.full(n, -1)
         return cls(
             question=-1 - np.arange(n),

@@ -371,7 +371,7 @@ def _usual_word(words):
 
 
 def _opposite(word):
-    """Return the other word of a pair of words for true and false."""
+    """Return the opposite of a word for true or false."""
     text = _as_text(word)
     key = word_key(text)
     meaning = LABEL_WORDS[key]

@@ -1,4 +1,4 @@
-"""Wordings of a claim, of which a filtered text shows the most specific kept wording.
+"""Wordings of a claim. A filtered text shows the most specific kept wording.
 
 Each wording is a node of the graph. The wordings of a claim are adjacent, start with the most
 specific wording, and each depend on the next vaguer wording. Therefore, a filter that keeps a
@@ -15,7 +15,7 @@ statement      most specific kept wording of a claim, which is shown: `shown_sta
 =============  ==============================================================================
 
 All counts refer to the shown text, which contains one statement per claim. If there are no
-wordings, ``counts`` and ``vaguest`` are None, and nothing is computed.
+wordings, ``counts`` and ``vaguest`` are None.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     """Complete the labels of wordings, from the vaguest wording to the most specific wording.
 
     A wording is false if any vaguer wording of the same claim is false. The label of a true
-    wording becomes unknown if the label of a vaguer wording is unknown. With these rules, the
+    wording becomes unknown if the label of a vaguer wording is unknown. With these labels, the
     guarantee is exact for all wordings. If a true wording implied that vaguer wordings are true,
     false vaguer wordings would lead to error rates of 0.14 to 0.17 instead of 0.1.
 

@@ -291,9 +291,9 @@ class Calibration(metaclass=ABCMeta):
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the expected proportion of shown texts with a false claim, and an interval.
 
-        This proportion of new answers is averaged over calibration sets. The proportion equals k
-        / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold},
-        and s is the proportion of shown answers.
+        The proportion refers to new answers and is an average over calibration sets. The
+        proportion equals k / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores
+        below the threshold}, and s is the proportion of shown answers.
 
         Parameters
         ----------

@@ -656,8 +656,9 @@ class NoFalseClaim(Guarantee):
         Maximum number of false claims per problem.
     delta : float in (0, 1), optional
         Maximum probability, over random calibration sets, that the coverage on future problems is
-        below ``1 - alpha``. This parameter requires independently drawn problems. If None, the
-        coverage is at least ``1 - alpha`` on average over calibration sets.
+        below ``1 - alpha``. The parameter ``delta`` requires that the problems are drawn
+        independently. If None, the coverage is at least ``1 - alpha`` on average over calibration
+        sets.
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
         be defined by a metadata key, by the name of a feature that has the same value for all
@@ -757,7 +758,7 @@ class NoFalseClaim(Guarantee):
         """Compute the level of each passing answer's claims, calibrated on all other answers.
 
         An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
-        risk that is equal or lower. The claims of each answer are calibrated on the other passing
+        risk that is equal or lower. The claims of each answer are calibrated on all other passing
         answers.
         """
         out = np.full(len(risks.path_risk), np.inf)
@@ -926,8 +927,8 @@ class ExpectedFalse(Guarantee):
         as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
         as bounds.
     by : str, callable or list of these, optional
-        Definition of problem groups, as in `NoFalseClaim`. The guarantee holds in every group of
-        problems. Groups must not overlap.
+        Definition of the problem groups, as in `NoFalseClaim`. The guarantee holds in every group
+        of problems. Groups must not overlap.
     weight : callable, optional
         Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"

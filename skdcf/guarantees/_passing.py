@@ -8,15 +8,15 @@ c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
 A new answer passes if low < v. Given that the new answer passes, it is exchangeable with the
-answers in B. As a proof, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric
+answers in B. To prove this, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric
 function of the n + 1 answers. The set A contains the new answer if and only if this answer
 passes, and then A consists of B and the new answer. Calibration on B alone is therefore valid for
 each passing answer. Because the cut depends only on the calibration answers, new answers can be
 filtered one at a time.
 
-The guarantee is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the
-taxonomy of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the
-shown texts of a batch (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
+The guarantee is selection-conditional coverage (Jin and Ren, arXiv:2403.03868) with the
+taxonomy of Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the
+shown texts of a batch (Gazin, Heller, Marandon and Roquain, arXiv:2403.12295).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ShareChoice(NamedTuple):
         level : float
             The guarantee level.
         delta : float or None
-            Maximum proportion of calibration sets for which the coverage may be too low.
+            Maximum proportion of calibration sets for which the coverage is too low.
 
         Returns
         -------

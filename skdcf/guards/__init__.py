@@ -1,12 +1,12 @@
 """Guards, each of which prevents one silent violation of the guarantee.
 
-The guards are called by five functions, each of which is called in one place:
+Five functions call the guards, and each of these functions is called in one place.
 
-* `at_fit` after the problems are split, before anything is trained;
-* `at_calibrate` after calibration problems are selected;
-* `at_scores` after calibration problems are scored;
-* `at_use` before a calibrated filter is applied to problems;
-* `at_choice` before a filter chooses one of several answers to a question.
+* `at_fit` is called after the problems are split and before any training.
+* `at_calibrate` is called after the calibration problems are selected.
+* `at_scores` is called after the calibration problems are scored.
+* `at_use` is called before a calibrated filter is applied to problems.
+* `at_choice` is called before a filter chooses one of several answers to a question.
 
 If a guard finds a violation, it raises an error or warns. `at_fit` and `at_calibrate` also store
 the provenance and the judges on the filter, so later problems can be compared with them. Three
@@ -165,7 +165,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the provenance of problems with that of the filter, and store it on the filter."""
+    """Compare the problems' provenance with the filter's provenance, and store it on the filter."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

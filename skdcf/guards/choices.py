@@ -177,7 +177,7 @@ def fingerprint(estimator: Any) -> str:
     Parameters
     ----------
     estimator : filter
-        A filter whose scorer and columns are fitted.
+        A filter whose scorer and columns are already fitted.
 
     Returns
     -------

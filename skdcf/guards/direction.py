@@ -46,7 +46,7 @@ def warn_of_direction(confidence, labels, problem_of):
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     problem_of : ndarray of shape (n_claims,)
-        Index of the problem of each claim.
+        Problem index of each claim.
     """
     judged = np.flatnonzero(labels[:_LOOKED_AT] >= 0)
     true = labels[judged] == 1

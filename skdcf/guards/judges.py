@@ -3,8 +3,8 @@
 If a model assigned the labels, the guarantee refers to the model's verdicts. After calibration at
 alpha = 0.1 on the verdicts of a strong model, 13 to 25 % of the filtered answers contained a
 claim that people judged to be false. If people judged some calibration answers, the answers
-judged only by a model are not used for calibration. When parts with both kinds of labels were
-joined, the miscoverage was 0.20.
+judged only by a model are not used for calibration. When parts with human labels and parts with
+model labels were joined, the miscoverage was 0.20.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8, shape (n_problems,)
-        Kind of judge for each problem: `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
+        Kind of judge for each problem, which is `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
     for i, row in enumerate(batch.metadata_rows):

@@ -1,7 +1,7 @@
 """Guard against problems whose questions were used to train a public prior.
 
-The prior was trained on the labels of these problems, so their scores are too accurate. A
-threshold calibrated on such problems keeps too many claims.
+The prior was trained on the labels of these problems, so it scores them more accurately than new
+problems. A threshold calibrated on such problems keeps too many claims.
 """
 
 from __future__ import annotations

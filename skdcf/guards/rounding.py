@@ -3,9 +3,10 @@
 The guarantee requires that the score depends only on the problem. The last bits of a problem's
 score may change with float32 arithmetic, or with the batch if the order of summation in a matrix
 product depends on the batch size. The score of an exact copy of a false claim may then be lower
-than the calibrated score. With such copies, the coverage was 0.74 instead of 0.90. The guard
-measures how reproducible the scores are, including the columns that the filter computes. Filters
-lower their threshold by more than the measured difference, and reject differences above a bound.
+than the calibrated score. When false claims had such copies, the coverage was 0.74 instead of
+0.90. The guard measures how reproducible the scores are, including the columns that the filter
+computes. Filters lower their threshold by more than the measured difference, and reject
+differences above a bound.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def resolution_of(scorer, batches, confidence):
 
     This function has no information about how the features of the problems were computed. A
     column counts as computed in float32 if all its numbers are float32 numbers and some of them
-    are not round (3 and 0.25 are round). Such a column is only reproducible up to the precision
-    of float32. The same rule applies to confidences.
+    are not round (3 and 0.25 are round). A float32 column is reproducible only up to the
+    precision of float32. The same rule applies to confidences.
 
     Parameters
     ----------
@@ -130,7 +131,8 @@ def raised(risk, table):
     """Return the prediction risks, raised in rows with a float32 number that is not round.
 
     The same problem may have been calibrated in float64, in which 0.6 is smaller by about 2e-8.
-    Otherwise, copies of a false claim could have risks below their calibrated score.
+    If the risks were not raised, copies of a false claim could have risks below their calibrated
+    score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk

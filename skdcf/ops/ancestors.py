@@ -1,13 +1,14 @@
 """Sums, maxima and counts over ancestors, computed without listing the ancestors.
 
-==============================  ===========================================================
-maximum, minimum, "or"          one pass along the edges, which may reach an ancestor twice
-sum if all have one parent      one pass along the edges, which reaches no ancestor twice
-other sums, problems of up to   sum over the list of ancestors, for all problems together
-64 claims; counts, up to 250
-other sums, larger problems     rows of bits (`skdcf.graphs.bit_rows`), n^2 / 8 steps
-                                and 1 KB per claim for a problem of n claims
-==============================  ===========================================================
+================================  ===========================================================
+maximum, minimum, "or"            one pass along the edges, which may reach an ancestor twice
+sum, at most one parent           one pass along the edges, which reaches no ancestor twice
+sum, problems of <= 64 claims     sum over the list of ancestors, for all problems together
+count, problems of <= 250 claims  sum over the list of ancestors, for all problems together
+sum or count, larger problems     rows of bits (`skdcf.graphs.bit_rows`)
+================================  ===========================================================
+
+For a problem of n claims, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
 The result for a claim depends only on its own problem and is reproducible to the bit.
 """

@@ -38,10 +38,10 @@ DIGITS = 12  # number of significant digits of a level that is not a ratio of in
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
-    If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, it is the
-    smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth
-    digit. At this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of all
-    calibration sets.
+    If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, the result
+    is the smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the
+    twelfth digit. At this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of
+    all calibration sets.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     Returns
     -------
     int
-        The rank, which is between 0 and n. The rank is 0 if there are too few problems for this
-        alpha.
+        The rank, which is between 0 and n. The rank is 0 if there are too few calibration
+        problems for alpha.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def claim_alpha(
     -------
     ndarray of shape (n_claims,)
         The smallest alpha of each claim, which is a multiple of 1 / (n + 1) if ``delta`` is None.
-        A value of 1 means that the claim is never kept.
+        If the smallest alpha is 1, the claim is never kept.
     """
     side: Literal["left", "right"] = "left" if keep_equal else "right"
     below = np.searchsorted(scores, path_risk, side=side)
@@ -438,9 +438,9 @@ def share_jumps(
 ) -> Any:
     """Compute the jumps in the running maximum of the proportion of kept claims that are false.
 
-    This proportion can decrease if a larger threshold keeps more true claims. The running maximum
-    never decreases, and is never smaller than the proportion. A claim with several wordings
-    counts as kept if its vaguest wording is kept.
+    The proportion of false claims can decrease if a larger threshold keeps more true claims. The
+    running maximum never decreases, and is never smaller than the proportion. A claim with
+    several wordings counts as kept if its vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = _count_kept(order, of, offsets, vaguest)

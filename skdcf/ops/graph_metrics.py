@@ -10,7 +10,7 @@ link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) t
 
 Shortest paths from different source claims s are independent of each other. Links are therefore
 processed in blocks of adjacent source claims, which limits the memory used for any number of
-problems. Only a single very large problem can require too much memory.
+problems. A single very large problem can still require too much memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -215,9 +215,9 @@ def _walk_paths(batch, with_between):
 def _find_pairs(batch, a, b):
     """Return the pairs and links of the source claims from a to b as four arrays.
 
-    The first two arrays contain the claims s and v of each pair. For each link, the other two
-    arrays contain the index of the pair (s, u) at its start and of the pair (s, v) at its end in
-    the list of pairs.
+    The first two arrays contain the claims s and v of each pair. For each link, the last two
+    arrays contain the list indices of the pair (s, u) at its start and the pair (s, v) at its
+    end.
     """
     i = batch.problem_of[a]
     j = batch.problem_of[b - 1] + 1

@@ -181,7 +181,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
 
 
 def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
-    """Return for which claims all proper ancestors are known to be true.
+    """Return whether all proper ancestors of each claim are known to be true.
 
     The parameters are the same as those of `coherent_labels`.
     """

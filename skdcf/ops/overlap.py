@@ -7,14 +7,14 @@ an interval that is unbounded below. The upper end of this interval is the thres
 
 Let alpha be the level, let Phi_i be the indicators of problem i preceded by a 1, and let x be the
 indicators of the new problem. The dual of the regression on n + 1 scores has one variable in
-[alpha - 1, alpha] for each score, and the variables of each group sum to zero. S is rejected if
-its variable is alpha - 1 in every solution. A fixed solution that is symmetric in the scores
-shows that at most a proportion alpha of each group is rejected. As S increases, its variable
-first exceeds alpha - 1 at
+[alpha - 1, alpha] for each score, and the variables of each group sum to zero. The score S is
+rejected if its variable is alpha - 1 in every solution. A fixed solution that is symmetric in the
+scores shows that at most a proportion alpha of each group is rejected. As S increases, its
+variable first exceeds alpha - 1 at the value
 
-    t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
+    t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b.
 
-which is computed by two linear programs, without a search or randomization.
+The value t(x) is computed by two linear programs, without a search or randomization.
 
 The scores are first mapped to s / (1 + abs(s)), which maps +inf to 1 and preserves their order.
 The guarantee holds for any fixed increasing function of the scores.

@@ -2,7 +2,7 @@
 
 The array ``offsets``, of shape (n + 1,), contains the bounds of contiguous segments of
 ``values``, and segments may be empty. The array ``index`` contains the source or target index of
-each value. Only first derivatives are defined. If several values are tied for a minimum or
+each value. Second derivatives are not defined. If several values are tied for a minimum or
 maximum, they share its gradient equally.
 """
 
@@ -54,7 +54,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Sum the weighted values that have the same index, shape (n,); absent indices have sum 0."""
+    """Sum the weighted values of each index, shape (n,), which is 0 for an index without values."""
     return np.bincount(index, values * weights, n)
 
 

@@ -152,7 +152,7 @@ def _pull_neural_sort(ans, scores, k, strength):
 def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute a soft version of the k-th smallest score, using one row of NeuralSort.
 
-    The result converges to the k-th smallest score as the strength increases. The row is
+    As the strength increases, the result converges to the k-th smallest score. The row is
     ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))``, where i = n + 1 - k is the rank
     counted from the largest score. The sums of distances are computed from the sorted scores,
     which reduces the cost from O(n^2) to O(n log n).

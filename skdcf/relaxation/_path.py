@@ -266,7 +266,7 @@ class PathPlan:
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Claims in problems that are too large for a list of all ancestors."""
+        """Claims in problems that are too large to list all ancestors."""
         return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
 
     @cached_property

@@ -169,8 +169,8 @@ class ClassifierScorer(Scorer):
         """Compute the contribution of each feature to the log odds of the xgboost trees.
 
         The contributions are relative to the training problems of the xgboost model.
-        They are not available for filters loaded from a file, because the file does not contain
-        the xgboost model.
+        The contributions are not available for filters loaded from a file, because the file does
+        not contain the xgboost model.
 
         Parameters
         ----------

@@ -113,7 +113,7 @@ class NeymanPearsonScorer(Scorer):
         training problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with a
         separate weight for each source. The weights are fitted to out-of-fold hazards of the
         training claims. The weight w1 is shrunk towards 0.6, and the source weights are shrunk
-        towards a sum of 1. All weights are then scaled so that they sum to 1.6.
+        towards a sum of 1. All weights are then scaled to a sum of 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. If None, the filter's random state is used.
 
@@ -135,8 +135,8 @@ class NeymanPearsonScorer(Scorer):
         Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance
         between answers that the features do not explain, while a and b are the intercept and
         slope of the log odds. The attribute is None if there are no out-of-fold hazards, which
-        are available only in a stack or with ``public_prior``. In this case, the hazards are used
-        unchanged.
+        are available only in a stack or with ``public_prior``. If ``frailty_`` is None, the
+        hazards are used unchanged.
 
     Notes
     -----

@@ -157,8 +157,8 @@ class Scorer(Settings, metaclass=ABCMeta):
     uses_alpha : bool
         Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
-        Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject these
-        settings if the scorer does not use them.
+        Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject the settings
+        ``relaxation`` and ``training`` if the scorer does not use them.
     resolution : float
         Largest difference between the confidences in the same claim in two batches, relative to
         ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
@@ -260,8 +260,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the columns of the scorer. Only the number of columns and their names
-            are used.
+            Problems with the columns of the scorer. Only the number and names of the columns are
+            used.
 
         Returns
         -------

@@ -209,7 +209,7 @@ class SoftTraining(Settings):
         Strength of the shrinkage towards the initial scores. The term ``shrinkage / (alpha n)^2
         (1 - corr)`` is added to the objective, where corr is the correlation between the scores
         and the initial scores, and n is the number of training problems. If None, the shrinkage
-        is 1,000. If ``init="random"``, the shrinkage must be 0 or None, where None means 0.
+        is 1,000. If ``init="random"``, the shrinkage must be 0, and None is equivalent to 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
         Value assigned to the kept true claims of an answer, whose mean is used in the loss. A
         power x uses (soft number + 0.001)^x, while 0 and "answers" use log(1 + soft number). A

@@ -6,9 +6,10 @@ u      scores with mean 0 and standard deviation 1: (z - mean z) / std z
 k_i    soft number of kept true claims of problem i at the risk -u, or -z without unit variance
 w      the gain, which is the value of a number of claims
 mu     weight of the shrinkage towards the initial scores c
-F      the objective ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, which is minimised, optionally
-       without the logarithm
+F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, c))``
 =====  ==========================================================================
+
+The objective F is minimised, optionally without the logarithm.
 
 Autograd differentiates F through the model, `standardised_risk`, the relaxation steps and the
 loss. Each of these steps is one primitive, which is defined together with its gradient.
@@ -134,8 +135,8 @@ def train(
     n_jobs : int, optional
         Number of levels to train in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar. For a single level, the bar shows the iterations with
-        their loss and retention; for several levels, it shows the levels.
+        Whether to show a progress bar. The bar shows iterations with their loss and retention for
+        a single level, and completed levels for several levels.
     clip : float
         Absolute value to which standardised features are clipped.
 
@@ -465,7 +466,7 @@ LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
 def with_shrinkage(
     value: float, unit_risk: NDArray[np.float64], pull: NDArray[np.float64], mu: float
 ) -> Any:
-    """Return the loss plus ``mu (1 - corr(u, c))``, where ``pull`` is mu c / n; the risk is -u."""
+    """Return the loss plus ``mu (1 - corr(u, c))``, given the risk -u and the ``pull`` mu c / n."""
     return value + (mu + unit_risk @ pull)
 
 

@@ -104,7 +104,7 @@ class Standardizer:
     ----------
     mean, scale : ndarray of shape (n_features,)
         Mean and scale of each feature. If a feature is constant or varies only by rounding
-        errors, its scale is infinite, so that the feature has no effect.
+        errors, its scale is infinite, so the feature has no effect.
     clip : float, default=3.0
         Bound in standard deviations. A linear score is linear in the raw features only if none of
         the features is clipped.

@@ -518,7 +518,7 @@ class ConformalFilter(Settings):
         return _chance.chances_of(self, X, masks, alpha)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
-        """Return the largest risk among each claim and its ancestors.
+        """Return each claim's path risk, the largest risk among the claim and its ancestors.
 
         Parameters
         ----------

@@ -350,7 +350,7 @@ class Decision(NamedTuple):
     confidence : ndarray
         The scorer's confidence in each claim, without considering its ancestors.
     path_risk : ndarray
-        Largest risk among each claim and its ancestors.
+        Path risk of each claim, which is the largest risk among the claim and its ancestors.
     threshold : ndarray
         Threshold that must exceed the path risk for a claim to be kept.
     smallest_alpha : ndarray

@@ -48,7 +48,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Whether the edges of each problem are known. A problem with unknown edges has no rows in
         ``edges``.
     claims, problems, ids : object ndarray or None
-        Claim texts, questions answered by the problems, and problem names.
+        Claim texts, question texts, and problem names.
     alternatives, context, metadata : object ndarray or None
         Object arrays with one entry per problem, which may be None. The entries are tuples of
         texts from other answers, tuples of texts that must support the answer, and dicts.
@@ -153,7 +153,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         claims : sequence of str or None, length n_claims, optional
             Claim texts. The claims of a problem must either all have texts or all be None.
         problems : sequence of str or None, length n_graphs, optional
-            Question that each problem answers, or None if the question is unknown.
+            Text of the question to which each problem belongs, or None if it is unknown.
         alternatives, context : sequence, length n_graphs, optional
             A sequence of strings for each problem, or None if the texts are unknown.
         feature_names : sequence of str, optional

@@ -178,7 +178,7 @@ class Structure(Names):
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
-        """Length of the longest path to each claim from a claim without parents, (n_claims,)."""
+        """Length of the longest path that ends at each claim, shape (n_claims,)."""
         return find_depth(self.edges, self.n_claims)
 
     @cached_property

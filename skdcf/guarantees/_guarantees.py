@@ -45,10 +45,11 @@ from ._passing import Passing
 class Guarantee(Settings, metaclass=ABCMeta):
     """Base class of filter guarantees.
 
-    A user-defined guarantee must implement the methods `scores` and `loss`: `scores` returns each
-    problem's largest safe threshold, and `loss` returns 1 if the guarantee is violated. If the
-    two methods are consistent with each other, the mean loss on new problems is at most alpha.
-    Guarantees are scikit-learn estimators, so ``__init__`` must only store parameters.
+    A user-defined guarantee must implement two methods. The method `scores` returns each
+    problem's largest safe threshold, and the method `loss` returns 1 if the guarantee is
+    violated. If the two methods are consistent with each other, the mean loss on new problems is
+    at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store
+    parameters.
 
     Parameters
     ----------
@@ -312,7 +313,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
-        """Return whether another guarantee has the same functions as ``by`` and ``weight``.
+        """Return whether ``by`` and ``weight`` are the same functions in another guarantee.
 
         Parameters
         ----------

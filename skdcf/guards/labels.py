@@ -26,7 +26,7 @@ def warn_of_no_errors(labels):
 
 
 def warn_of_unjudged(estimator, batch, labels):
-    """Warn if too many calibration problems for this alpha have no judged claims."""
+    """Warn if too many calibration problems have no judged claims, given alpha."""
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = level_in_force(estimator)

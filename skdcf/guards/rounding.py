@@ -156,9 +156,8 @@ def below_copies(scores):
     """Lower a score by one millionth if several problems have this score.
 
     If equal scores are not round numbers, they probably belong to copies, and another copy may be
-    computed on another machine. Columns that were computed before the filter have unknown
-    reproducibility. For example, the difference between products near 1e7 is accurate only to
-    about 1e-8.
+    computed on another machine. The reproducibility of columns that the filter did not compute is
+    unknown. For example, the difference between products near 1e7 is accurate only to about 1e-8.
     """
     size = 1 + np.abs(scores)
     # Scores may be infinite, and their difference is NaN.

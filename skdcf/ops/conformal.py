@@ -6,15 +6,15 @@ thresholds. The threshold t_alpha is the k-th *smallest* of n scores with k = fl
 
 The loss of a problem is a step function of the threshold. The loss starts at 0 and jumps when the
 threshold exceeds the path risk of certain claims. Given the jumps of n calibration problems, a
-claim with path risk R is kept at the level
+claim with path risk R is kept at the following level.
 
-    (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
+    (w own + sum of the heights of all jumps at or below R) / (w + sum of weights)
 
-where ``own`` is an upper bound on the loss of the new problem if the claim is kept, and w is the
-weight of the new problem. Split conformal prediction is the special case in which own = 1 and
-each problem has a single jump of height 1 and weight 1. Losses with other jumps lead to conformal
-risk control (Angelopoulos, Bates, Fisch, Lei, Schuster, ICLR 2024). Problem weights lead to
-weighted conformal prediction (Tibshirani, Barber, Candès, Ramdas, NeurIPS 2019).
+In this formula, ``own`` is an upper bound on the loss of the new problem if the claim is kept, and
+w is the weight of the new problem. Split conformal prediction is the special case in which own = 1
+and each problem has a single jump of height 1 and weight 1. Losses with other jumps lead to
+conformal risk control (Angelopoulos, Bates, Fisch, Lei, Schuster, ICLR 2024). Problem weights lead
+to weighted conformal prediction (Tibshirani, Barber, Candès, Ramdas, NeurIPS 2019).
 """
 
 from bisect import bisect_left, bisect_right

@@ -6,9 +6,9 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-For every claim in the set {v: R_v < t}, the set also contains all ancestors of the claim. The set
-{v: R_v < t} contains no false claim if and only if t <= s. Therefore, the closed form requires
-neither a grid of thresholds nor a list of subgraphs.
+The claims with R_v < t include all ancestors of these claims. No claim with R_v < t is false if and
+only if t <= s. Therefore, the closed form requires neither a grid of thresholds nor a list of
+subgraphs.
 """
 
 from typing import Any

@@ -10,7 +10,7 @@ indicators of the new problem. The dual of the regression on n + 1 scores has on
 [alpha - 1, alpha] for each score, and the variables of each group sum to zero. The score S is
 rejected if its variable is alpha - 1 in every solution. A fixed solution that is symmetric in the
 scores shows that at most a proportion alpha of each group is rejected. As S increases, its
-variable first exceeds alpha - 1 at the value
+variable first exceeds alpha - 1 at the following value t(x).
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b.
 

@@ -326,7 +326,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     The score of a problem without false claims is +inf, and the problem is counted only in n. The
     threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``,
     where the sum is over the m problems with false claims. The right side of this equation is
-    clipped to the range from 0.4 to m - 0.4. If m is 0, the threshold is +inf.
+    clipped to the range from 0.4 to m - 0.4. If no problem has a false claim, the threshold is
+    +inf.
 
     Examples
     --------

@@ -128,8 +128,8 @@ def path_retention(
 def _pull_neural_sort(ans, scores, k, strength):
     """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, where l_j are the logits of the row p.
 
-    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. Therefore,
-    this term is computed from sums over the scores below and above each score.
+    The derivative of each term ``|s_j - s_l|`` in l_j depends only on the order of the scores.
+    Therefore, this term is computed from sums over the scores below and above each score.
     """
 
     def pull(g):

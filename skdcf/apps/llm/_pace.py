@@ -1,8 +1,9 @@
 """Schedule the start of calls, with limited concurrency and pauses after rate limits.
 
 A rate limit applies to all calls. After a refusal, no call starts for the time that the server
-requests. Then two calls start in each pause of this length, until a call succeeds. From then
-on, calls start at the rate of the last successes, which increases with each success.
+requests. Then two calls start in each pause of this length, until a call succeeds. If the server
+requests no time, the pause doubles each time, and one call tests the server. After a success,
+calls start at the rate of the last successes, which increases with each success.
 
 The retries of the openai client and of tenacity are not suitable, because they delay only a
 single call. aiolimiter requires a known rate.
@@ -52,8 +53,9 @@ class Pace:
 
         self._resume = -math.inf  # end of the last pause
         self._seconds = 0.0  # duration of the last pause
-        self._next = -math.inf  # start of the next call at the current rate
-        self._rate = math.inf  # calls per second
+        self._next = -math.inf  # start of the next call
+        self._gap = 0.0  # seconds between the starts of two calls
+        self._rate = math.inf  # calls per second, unless calls are refused
         self._gain = 0.0  # increase of the rate with each success
         self._n_taken = 0  # number of successes at the current rate
         self._round = 0.0  # start of the first of these successes
@@ -89,9 +91,8 @@ class Pace:
             while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
             begun = time.monotonic()
-            seconds = self._seconds / 2 if self._n_refused else 1 / self._rate
             # Calls that were delayed by a pause may start together after the pause.
-            self._next = max(self._next, begun - self._seconds) + seconds
+            self._next = max(self._next, begun - self._seconds) + self._gap
             try:
                 yield
             except PassingError as error:
@@ -120,10 +121,15 @@ class Pace:
             if begun < self._resume:
                 return
             self._n_refused += 1
-            wait = back_off(self._n_refused) if wait is None else wait
-            if self._n_refused > _MANY:
-                # The server still refused after the wait that it had requested.
-                wait = min(wait * 2 ** (self._n_refused // _MANY), max(wait, 60.0))
+            if wait is None:
+                # Only one call starts after the pause, because the pause also counts.
+                wait = back_off(self._n_refused)
+                self._gap = 2 * wait
+            else:
+                # The server may still refuse after the wait that it requests.
+                n_doubled = (self._n_refused - 1) // _MANY
+                wait = min(wait * 2**n_doubled, max(wait, 60.0))
+                self._gap = wait / 2
         if wait is not None:
             self._seconds = max(wait, _SHORTEST)
             self._resume = max(self._resume, time.monotonic() + self._seconds)
@@ -145,3 +151,4 @@ class Pace:
             self._n_taken = self._n_refused = 0
         self._n_taken += 1
         self._rate += self._gain
+        self._gap = 1 / self._rate

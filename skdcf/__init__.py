@@ -27,8 +27,8 @@ _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
-    # This import comes first because nested imports of the package make the call stack of
-    # CPython so deep that importing scipy takes a seventh longer.
+    # This import comes first, because importing scipy takes a seventh longer if nested imports of
+    # this package make the call stack deep.
     if name in __all__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'estimators')}", __name__)

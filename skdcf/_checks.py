@@ -154,7 +154,7 @@ def check_weights(sample_weight, n):
 
 def is_missing(value):
     """Return whether a value is None, NaN, or the NA or NaT of pandas."""
-    # Comparing the name of the type avoids importing pandas.
+    # Comparing the type name avoids importing pandas.
     if value is None or type(value).__name__ == "NAType":
         return True
     differs = value != value

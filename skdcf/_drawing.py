@@ -25,11 +25,14 @@ import numpy as np
 from ._html import card, escape, folded
 
 RADIUS = 12
-SPACING = 40  # distance between two claims in a row
+SPACING = 40  # distance between neighbouring claims in a row
 MARGIN = 20
-TALL, LOW = 50, 37  # distance between two rows in small drawings, and its minimum
+TALL, LOW = (
+    50,
+    37,
+)  # distance between neighbouring rows in small drawings, and its minimum
 HEIGHT = 950  # approximate maximum height of large drawings
-CLEAR = 4  # distance between a claim and the turns of edges
+CLEAR = 4  # distance between a claim and the bends of its edges
 WIDEST = 8  # maximum number of claims in one row
 TURNS = 12
 CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
@@ -207,7 +210,7 @@ def _places(rows, links, half):
         x[row] = gap[row] - gap[row[-1]] / 2
     for turn in range(TURNS + 1):
         for row, towards in _turns(rows, links, turn):
-            # Trunks are kept straight by moving the claims.
+            # Claims are moved to keep trunks straight.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
             x[row] = isotonic_regression(target, weights=weight).x + gap[row]

@@ -76,7 +76,8 @@ def write_text(path, lines):
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
         if str(path).endswith(".gz"):
-            # Without a name and time, the same content is always compressed to the same bytes.
+            # The name and time are omitted, so the same content is always compressed to the same
+            # bytes.
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)
@@ -93,7 +94,7 @@ def _new_draft(path):
             # Some file systems do not support locks.
             with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            # Another process removed this lock file as abandoned.
+            # Another process removed this lock file because it seemed abandoned.
             if not os.fstat(lock).st_nlink:
                 os.close(lock)
                 continue

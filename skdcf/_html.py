@@ -68,7 +68,7 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Disable the typesetting of formulas, which would also change user and model texts.
+# Disable formula typesetting, which would also change user and model texts.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 

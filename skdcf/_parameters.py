@@ -12,7 +12,7 @@ from . import _sklearn
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
-# Type checkers see BaseEstimator, so they also check constructors.
+# Type checkers see BaseEstimator and therefore also check constructors.
 if TYPE_CHECKING:
     MYPY = False
     if MYPY:  # mypy has no types for scikit-learn and would treat its classes as Any.
@@ -81,8 +81,8 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: Public classes that are valid values of a parameter, as a module followed by
-    #: class names. The first class is the default.
+    #: Public classes that are valid parameter values: a module followed by its class names. The
+    #: first class is the default value.
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -98,7 +98,7 @@ class Settings(BaseEstimator):
             cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
-    @cache  # scikit-learn inspects the signature for each clone and each check.
+    @cache  # scikit-learn inspects the signature during each clone and each check.
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 

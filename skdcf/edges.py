@@ -14,24 +14,24 @@ __all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
-# The step number in front of a claim is a position, not a value.
+# The step number before a claim is a position, not a value.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
 # Patterns for a claim number ("#5." or "Step 5:") and for cited claims ("(by #2 #5)" or
 # "(from step 2 and step 5)").
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# Characters to remove inside a number or symbol: LaTeX brackets and spaces, and the braces
-# in 1{,}200.
+# Characters to remove within a number or symbol: LaTeX brackets, spaces, and the braces in
+# 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
-# 1,200.50 is one number, but "1,2" and "2, 3" are two numbers.
+# "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
-# Pattern of a single letter, possibly with an index, such as x, a_n and x_{12}. Letters
-# of words and LaTeX commands do not match, and neither does the s in "Ann's".
+# Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters of words
+# and LaTeX commands do not match. The s in "Ann's" does not match either.
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
-# Values and symbols that also occur in unrelated claims.
+# Values and symbols that often occur in unrelated claims.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 

@@ -249,7 +249,7 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # A comparison uses the same few bands many times.
+@lru_cache(4096)  # A comparison uses the same few bands repeatedly.
 def band_of_law(shape, confidence_level, n_test=None):
     """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
     from scipy.stats import beta, betabinom
@@ -310,7 +310,7 @@ def _check_confidence_level(confidence_level):
         )
 
 
-#: Of the m answers that pass, leave-one-out counts exactly floor(alpha m) as wrong.
+#: Of the m passing answers, leave-one-out evaluation counts exactly floor(alpha m) as wrong.
 NO_COVERAGE = (
     "coverage is not reported, because with show leave-one-out counts the same number of "
     "wrong answers for every filter"
@@ -605,9 +605,9 @@ def report_of(
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
-    # For each problem, compute the loss, the numbers of true and false claims kept,
-    # whether any claim is kept, and whether a false claim is kept. With wordings, each
-    # claim counts once, as it is worded in the text.
+    # For each problem, compute the loss, the numbers of kept true and false claims, whether any
+    # claim is kept, and whether any false claim is kept. If there are wordings, each claim is
+    # counted once, in the wording shown in the text.
     def count(mask):
         reworded = np.zeros(n)
         labels, offsets = of_claims
@@ -882,8 +882,8 @@ def leave_one_out(
             "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert part.rows is not None  # A single call made the part.
-    # Answers that cannot be used for calibration are left out.
+    assert part.rows is not None  # A single call created the part.
+    # Answers that cannot be used for calibration are omitted.
     if len(part) < len(batch):
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]

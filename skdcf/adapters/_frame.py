@@ -25,12 +25,12 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
-#: Type annotations of edge rules, labels, and replacements for missing scores.
+#: Type annotations of edge rules, labels and replacements for missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
 
-# Columns of labels, positions, identifiers, and values derived from labels or by a filter.
+# Columns of labels, positions and identifiers, and columns computed from labels or by a filter.
 _TAKEN = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
@@ -52,11 +52,11 @@ _OF_TOOLS = re.compile(r"_.*|.*_(id|hash|timestamp)|lead_time|claim_number")
 _OF_LABELS = re.compile(
     r"labels?|verdicts?|gold(_label)?|annotation|(is_)?(correct|true)|(ground_)?truth"
 )
-_PRODIGY = {"accept", "reject", "ignore"}  # values in its column "answer"
+_PRODIGY = {"accept", "reject", "ignore"}  # values in Prodigy's column "answer"
 _NUMBER = re.compile(
     r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE
 )
-# A text column with a larger proportion of numbers was probably intended to be numeric.
+# A text column with a larger proportion of numbers was probably meant to be numeric.
 _MOST = 0.5
 
 
@@ -369,7 +369,7 @@ def _floats(frame, name):
     """Return a column as an array of floats."""
     try:
         return frame[name].cast(_narwhals().Float64).to_numpy()
-    except Exception as error:  # Each data frame library raises its own errors.
+    except Exception as error:  # Each data frame library raises different errors.
         raise ValueError(f"the column {name!r} must be numeric: {error}") from error
 
 
@@ -451,7 +451,8 @@ def _of_problems(batch):
     """Return the columns with one value per problem, with groups separated from metadata."""
     metadata = [plain(row) for row in batch.metadata_rows]
     groups = [row.pop("group", None) for row in metadata]
-    if len(set(map(type, groups)) - {type(None)}) > 1:  # A column has a single type.
+    # All values of a column have the same type.
+    if len(set(map(type, groups)) - {type(None)}) > 1:
         groups = [group if group is None else str(group) for group in groups]
     texts = {"alternatives": batch.alternatives, "context": batch.context}
     texts["metadata"] = metadata if any(metadata) else None

@@ -383,7 +383,7 @@ def _lists(result):
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
-        # In the JSON of a data frame, each column is a dict keyed by row number.
+        # In a data frame's JSON, each column is a dict keyed by row number.
         return tuple(list(x.values()) if isinstance(x, Mapping) else x for x in lists)
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None

@@ -16,19 +16,19 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from . import _frame
 from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
 
-#: Keys of the answers in a result, the claims in an answer, and the parts of a claim. If a
-#: record has several of these keys, the first one is used.
+#: Keys of the answers in a result, the claims in an answer, and the parts of a claim. If a record
+#: has several of these keys, the first key is used.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
-# Keys of verdicts in a list separate from the claims.
+# Keys of verdict lists that are separate from the claims.
 _PARALLEL = ("ys", "verdicts", "labels")
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Patterns for other keys. If the value of a matching key is a known word or number, the
-#: value is a verdict or the opposite of a verdict.
+#: Patterns for other keys. If the value of a matching key is a known word or number, it is a
+#: verdict or its opposite.
 _OF_PEOPLE = re.compile(
     r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
     r"reviewers?|raters?|votes?|feedback)(_|$)"
@@ -42,7 +42,7 @@ _OPPOSITE = re.compile(
     r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|inaccurate|wrong|false|"
     r"is_error)(_|$)"
 )
-#: Keys of evidence, whose verdicts are about passages.
+#: Keys of evidence, whose verdicts refer to passages.
 _OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(
@@ -236,8 +236,7 @@ def _rows(result, i):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # If FacTool could not judge a claim, the entry is None and the claim text is stored
-        # elsewhere.
+        # If FacTool could not judge a claim, its entry is None and its text is stored elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
@@ -321,7 +320,7 @@ def _beside(key, value, meaning):
     is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
     if _OF_EVIDENCE.search(name):
         return
-    # A nested verdict has a form such as {"annotations": [{"label": 0}]}.
+    # A nested verdict has the form {"annotations": [{"label": 0}]}, for example.
     if isinstance(value, Mapping):
         for inner, held in value.items():
             yield from _beside(f"{key}.{inner}", held, meaning)

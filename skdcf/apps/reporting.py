@@ -59,7 +59,7 @@ def page(body, title):
     return PAGE.format(title=escape(title), body=body)
 
 
-_MISSED = 20  # maximum number of listed answers with a kept false claim
+_MISSED = 20  # maximum number of answers with a kept false claim to list
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 
@@ -252,7 +252,7 @@ def _drawing(kind, report):
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
     drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-    # On a phone the plot scrolls, because scaled text would be too small.
+    # On a phone, the plot can be scrolled, because scaled text would be too small.
     style = '<svg style="max-width:max(100%,36em);height:auto" '
     drawing = drawing.replace("<svg ", style, 1)
     return card(f'<div class="plot">{drawing}</div>')

@@ -18,17 +18,17 @@ _VERSIONS = {
     "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
     "llama-unscored": "MATH_open_annotations.json",
 }
-#: Scores in both data sets; higher values mean more confidence.
+#: Scores in both data sets, with higher values for more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors interpret as true and as false. Other values are annotators'
-#: typing errors.
+#: Values that the authors interpret as true and false. Other values are annotators' typing
+#: errors.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
 }
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
-#: File names start with the question source, which depends on the setting.
+#: File names begin with the source of the questions, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Contradiction": 0}
@@ -171,7 +171,9 @@ def _parse_scored(record, scores, label, graph=None):
     words = [str(claim[label]).strip() for claim in claims]
     labels = read_words(label, words, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
-    if graph is not None:  # Each row is a child, and each column is a parent.
+    if (
+        graph is not None
+    ):  # Each row represents a child, and each column represents a parent.
         graph_of_claims = ReasoningGraph.from_adjacency(record[graph], claims=texts)
         out["edges"] = graph_of_claims.edges
     if scores:

@@ -29,15 +29,15 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-#: Parameters of the simulation. Each triple is for clean, partly wrong and hallucinated
+#: Parameters of the simulation. Triples of values for clean, partly wrong and hallucinated
 #: problems.
 _SETTINGS = {
     "math": {
         "share": (0.812, 0.118, 0.07),  # proportions of the problems
         "extra_claims": (5.7, 4.6, 3.0),  # mean number of claims beyond the first two
         "source": (0.11, 0.20, 0.50),  # probability that a claim has no parent
-        "more_parents": 0.17,  # probability of each of two further parents
-        "recency": 0.55,  # factor on a parent's weight per step back
+        "more_parents": 0.17,  # probability of each of the two additional parents
+        "recency": 0.55,  # factor by which a parent's weight decreases per step back
         "inherit": 0.85,  # probability that an error propagates
     },
     "felm": {
@@ -345,7 +345,7 @@ def _draw_problem(i, n_alternatives, rng):
     ranges = plot["numbers"].items()
     steps = plot["steps"]
     numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
-    # Some questions provoke the same mistake in several answers.
+    # Some questions cause the same mistake in several answers.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
@@ -411,9 +411,9 @@ def _mistake(kind, choice, terms, made, numbers):
     left, sign, right, value = made
     if kind == 0:  # The result is miscalculated.
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]
-    if kind == 1 and isinstance(terms[2], str):  # A wrong number is used.
+    if kind == 1 and isinstance(terms[2], str):  # The step uses a wrong number.
         other_numbers = [n for n in numbers.values() if n != right] or [right + 1]
         right = other_numbers[choice % len(other_numbers)]
-    else:  # A wrong operation is used.
+    else:  # The step uses a wrong operation.
         sign = {"+": "-", "-": "+", "*": "+"}[sign]
     return left, sign, right, _SIGNS[sign](left, right)

@@ -11,7 +11,7 @@ from .fetch import Names, Options, Rule, chosen, fetcher, load, read, read_words
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
 _SCORE = "similarity-score"
-#: The authors' code uses two labels for "not factual", "N" and "NF".
+#: The authors' code uses two labels for "not factual": "N" and "NF".
 _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
 _FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 
@@ -92,9 +92,9 @@ def _passages_of(subset, options):
     """Return the passages of each question, in file order."""
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
-        # The text may contain quotation marks, but the description that follows is always a dict.
+        # The text may contain quotation marks, but it is always followed by a dict.
         content, _, about = text.rpartition(_LAST)
-        # The source is a Python repr, so it is compared with the repr of the question.
+        # The source is a Python repr and is therefore compared with the question's repr.
         source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
         passages[source].append(content[len(_FIRST) : -1])
     return passages
@@ -106,7 +106,7 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    # A few passages consist of the question only.
+    # A few passages only contain the question.
     context = [text for text in texts if text]
     if not context:
         raise ValueError(
@@ -119,7 +119,7 @@ def _parse_answer(record, passages, verdicts):
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        # The number of features must be given, because one answer has no claims.
+        # The number of features must be passed, because one answer has no claims.
         "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-#: Snake-case names of keys that describe a message and are not part of its step.
+#: Snake-case names of keys that describe a message but are not part of its step.
 _ABOUT = re.compile(
     r"(.*_)?(ids?|idx|uuid|index|hash|fingerprint|version|tier|metadata|meta|usage|info|"
     r"information|logprobs|ratings|tokens|signatures?|timestamp|metrics|timings|effort)|"
@@ -27,7 +27,7 @@ _QUANTITY = re.compile(
     r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
     r"seconds|ms|rank|weight|priority|format)|refusal|add_to_agent_memory|stop_after_tool_call|cached|hidden|example|prefix|streaming|closed|redacted|lc"
 )
-#: Keys of calls. A call in a description is not read.
+#: Keys of calls. Calls within a description are ignored.
 CALLS = (
     "tool_calls",
     "invalid_tool_calls",

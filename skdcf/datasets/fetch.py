@@ -51,7 +51,7 @@ def _address(url, name):
     return f"{url}/{name}"
 
 
-#: Source of each file, keyed by its path below the data directory.
+#: Source of each file, keyed by its path relative to the data directory.
 SOURCES = _read_sources()
 
 
@@ -70,11 +70,11 @@ class Options(TypedDict, total=False):
 _DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
-#: Folders whose ``.jsonl`` files contain a single object each.
+#: Folders whose ``.jsonl`` files each contain a single object.
 _ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
 #: Decorator that adds all `Options` to a function.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: Type annotations of one or several names, and of an edge rule.
+#: Type annotations of one or more names, and of an edge rule.
 Names = str | Sequence[str]
 Rule = str | Callable
 

@@ -28,8 +28,8 @@ from .lines import MAX_LINE_BYTES, is_plain, iter_objects, name_of
 from .records import Problem
 
 _END = object()
-_LOOKED_AT = 10_000  # number of lines to read after the first invalid one
-_SHOWN = 5  # maximum number of different errors in one message
+_LOOKED_AT = 10_000  # number of lines to read after the first invalid line
+_SHOWN = 5  # maximum number of different errors in a message
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")

@@ -11,7 +11,7 @@ import zlib
 
 from .._checks import warn
 
-#: Patterns of possible and actual unpaired surrogates. A surrogate is half of a character.
+#: Patterns of possible and actual unpaired surrogates. A surrogate is one half of a character.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -109,7 +109,7 @@ def is_plain(path):
 @contextlib.contextmanager
 def _opened(path, start):
     """Return the open lines of a file or stream, which the caller must close."""
-    path = getattr(path, "buffer", path)  # Standard input was opened as text.
+    path = getattr(path, "buffer", path)  # Standard input was opened in text mode.
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
         if isinstance(file, io.TextIOBase):

@@ -34,7 +34,7 @@ _ROLES = {
 }
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
-#: Snake-case types of parts and items.
+#: Snake-case types of message parts and items.
 _CALL = re.compile(
     r"(^|_)(call|tool_use|approval_request|tool_invocation|tool_execution|executable_code)$"
 )
@@ -46,7 +46,7 @@ _THOUGHT = re.compile(
     r"(^|_)((thinking|reasoning|thought)(_text|_content|_summary|_details?)?|compaction|"
     r"mcp_list_tools|tool_search_output|step_start|cache_point|source_url|source_document)$"
 )
-#: Keys of thoughts and other parts that are ignored.
+#: Keys of thoughts and other ignored parts.
 _OF_THOUGHTS = {
     "thinking",
     "reasoning",
@@ -61,12 +61,12 @@ _OF_THOUGHTS |= {"reasoningContent", "redactedContent", "reasoningText"}
 _MEDIUM = re.compile(
     r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource|inline)(_|$)"
 )
-# Gemini runs code parts. Code parts and their results have no id.
+# Gemini runs code parts. Code parts and their results do not have ids.
 _CODE = "executable_code"
 # The Vercel AI SDK refers to a call that a person must approve by its id.
 _APPROVAL = re.compile(r"^tool_approval_(request|response)$")
 _OF_APPROVALS = {"id", "approvalId", "toolCallId", "approved", "reason", "isAutomatic"}
-# Parts of a request that pydantic-ai treats as instructions.
+# Request parts that pydantic-ai treats as instructions.
 _INSTRUCTION = ("system_prompt", "instruction")
 
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
@@ -110,7 +110,7 @@ _CONTENTS = (
     "content_blocks",
 )
 _SAME_AS_CONTENT = ("blocks", "contents", "items")
-# LangChain stores values that have no field of their own under "additional_kwargs".
+# LangChain stores values without a separate field under "additional_kwargs".
 _LANGCHAIN = "additional_kwargs"
 _WRAPPINGS = ("data", "raw_item", "message")
 #: Keys of a whole response that contain the message in a list, and settings of a response.
@@ -131,7 +131,11 @@ _SETTINGS |= {
 }
 _SETTINGS |= {"safety_identifier", "store", "temperature", "tools", "top_logprobs"}
 _SETTINGS |= {"top_p", "truncation", "user"}
-_OF_WRAPPED = {"role", "parts", "toolInvocations"}  # keys of a message under "content"
+_OF_WRAPPED = {
+    "role",
+    "parts",
+    "toolInvocations",
+}  # keys under which a message stores its content
 _OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
 
 
@@ -196,7 +200,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     ValueError
         If the format of a message is not supported, or if a message cannot be read completely.
     """
-    # The calls of one response are separate items that follow each other and the text.
+    # The calls in a response are separate items that follow each other and the text.
     response: list[tuple[int, _Found]] = []
     for position, item in enumerate(_items_of(run)):
         with naming(position):
@@ -407,7 +411,7 @@ class _Found:
         body = _body_of(part, kind)
         if _CALL.search(kind) and not _APPROVAL.search(kind):
             call = _call_of(body, kind)
-            # Some logs contain a call twice. Calls without an id are different calls.
+            # Some logs contain a call twice. Calls without an id are always different calls.
             if call.id == call.name or call not in self.calls:
                 self.calls.append(call)
             if kind != "image_generation_call":
@@ -434,7 +438,7 @@ class _Found:
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
             collected.add_part(part, role)
-        # Some tools write the same text twice, as a string and as a part.
+        # Some tools write the same text twice: as a string and as a part.
         self.texts += [text for text in collected.texts if text not in self.texts]
         self._add_calls(collected.calls)
         self.answers += collected.answers

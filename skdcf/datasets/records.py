@@ -30,7 +30,7 @@ from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
 VERSION = 1
-# maximum number of characters in all passages of a context together
+# maximum total number of characters in all passages of a context
 _LONGEST = 10_000_000
 _TYPES: dict[str, set[type]] = {
     "array": {list},
@@ -45,7 +45,7 @@ _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
-#: Metadata key for passages that were objects, without their texts.
+#: Metadata key for passages given as objects, without their texts.
 PASSAGES = "passages_in_log"
 BROKEN = (
     ValueError,
@@ -56,7 +56,7 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
-#: Other tools' names for the format keys (RAGAS, LangChain, LlamaIndex, TruLens).
+#: Names of the format keys in other tools (RAGAS, LangChain, LlamaIndex, TruLens).
 USUAL = {
     "contexts": "context",
     "passages": "context",
@@ -65,14 +65,14 @@ USUAL = {
     "user_input": "problem",
 }
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
-#: Text keys in a passage that is an object (LangChain, LlamaIndex, Haystack).
+#: Text keys of passages given as objects (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
-#: Other keys of the text, and keys next to the text, in passages under an unknown key.
+#: Other text keys and accompanying keys in passages under an unknown key.
 _LIKE_TEXTS = (*_TEXTS, "snippet")
 _BESIDE = {"title", "source", "score", "url", "metadata"}
-# average number of words in a passage; claims and keywords are shorter
+# average number of words in a passage, because claims and keywords are shorter
 _WORDS_OF_PASSAGE = 8
-#: Pairs of keys that have the same meaning. A line has only one key of each pair.
+#: Pairs of keys with the same meaning. A line has at most one key of each pair.
 _SAME = {"question": "problem", "parents": "edges"}
 
 

@@ -22,7 +22,7 @@ from .fetch import other_answers
 from .messages import chat_messages
 from .records import BROKEN
 
-#: Columns of a step, computed from the messages up to this step.
+#: Step columns, which are computed from the messages up to this step.
 _COLUMNS = (
     "position",
     "log_length",

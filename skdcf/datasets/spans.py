@@ -26,7 +26,7 @@ _NESTED = (
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
-#: Prefixes of the attributes of other conventions.
+#: Attribute prefixes in other conventions.
 _OTHERS = {
     "langfuse.": "Langfuse",
     "traceloop.": "OpenLLMetry",
@@ -97,8 +97,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     placed = list(zip(spans, owners, strict=True))
     agents = [span for span, owner in placed if _is_agent(span) and owner is None]
 
-    # The agent's own span may contain fewer messages than its model calls. Spans below
-    # a tool or below another agent do not belong to the run.
+    # The agent's own span may contain fewer messages than its model calls. Spans below a tool or
+    # another agent do not belong to the run.
     of_agent = {id(agent) for agent in agents}
     model_spans = agents + [
         span

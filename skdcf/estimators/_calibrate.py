@@ -43,8 +43,8 @@ def labelled_part(estimator, X, y, groups):
     view = selection.view.take(selection.candidates)
     view.with_columns = estimator._with_columns(view.raw)
     part = score(estimator, view)
-    # Model labels do not count if the part is later joined with a part that people
-    # labelled, so the scores based on human labels alone are also stored.
+    # The scores based only on human labels are also stored, because model labels are ignored if
+    # the part is later joined with a part labelled by people.
     labels = labels_of_people(view.labels, view.raw)
     if (labels == view.labels).all():
         return part
@@ -81,7 +81,9 @@ def score(estimator, view):
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
-    if estimator.ties != "include":  # The published code compares unmodified scores.
+    if (
+        estimator.ties != "include"
+    ):  # The published code compares scores without modification.
         jumps = replace(jumps, position=precision.lower(jumps.position))
     return CalibrationPart(
         jumps=jumps,
@@ -131,8 +133,8 @@ def calibrate_with(estimator, part, fewest):
     guarantee = deepcopy(estimator._resolved_guarantee())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
-    # A whole answer is released once, even if it is in several groups, so one answer
-    # per question is chosen across all groups.
+    # A whole answer is released once, even if it belongs to several groups, so one answer per
+    # question is selected across all groups.
     released = chosen
     if part.groups is not None:
         released, _ = part.choose(guarantee, level, fewest, in_groups=False)
@@ -148,7 +150,7 @@ def calibrate_with(estimator, part, fewest):
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # A guarantee with groups keeps each group's scores separate.
+    # A guarantee with groups stores each group's scores separately.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)

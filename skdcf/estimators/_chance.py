@@ -72,7 +72,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 
-    # Select the given share of the claims, at least one, but no claim that may never be
+    # Select the given share of the claims, but at least one, and no claim that must never be
     # kept.
     position = np.empty(len(risk), dtype=np.int64)
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]

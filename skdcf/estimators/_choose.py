@@ -30,8 +30,8 @@ from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
 Rule = Literal["safest-claim", "whole"]
-#: Largest difference at which two risks count as tied, relative to 1 + abs(risk). The last bits of
-#: a risk can depend on the batch and must not affect the choice.
+#: Maximum difference between two tied risks, relative to 1 + abs(risk). The last bits of a risk
+#: can depend on the batch and must not affect the choice.
 _TIED = 1e-6
 
 

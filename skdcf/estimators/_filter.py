@@ -131,7 +131,9 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted" in vars(self):  # Clones made by a search keep the stated reason.
+        if "_accepted" in vars(
+            self
+        ):  # Clones made by a search retain the stated reason.
             clone._accepted = self._accepted
         return clone
 
@@ -324,7 +326,7 @@ class ConformalFilter(Settings):
             labels, _ = flat_labels(y, batch, is_table, self._classes())
         guards.at_use(self, batch, labelled=y is not None)
         if y is not None:
-            # Labelled problems may be scored repeatedly, so their columns are stored.
+            # Columns are stored, because labelled problems may be scored repeatedly.
             batch = carry_columns(self.features, batch)
         with_columns = self._with_columns(batch)
         return View(
@@ -360,7 +362,7 @@ class ConformalFilter(Settings):
         if not (steady or batch.features is None or self.ties == "include"):
             risk = raised(risk, batch.features)
         if self.ties == "jitter":
-            # If the filter works online, later claims must not affect the jitter.
+            # In an online filter, later claims must not affect the jitter.
             jitter = _online.jittered_so_far if self.online else jittered
             risk = jitter(risk, batch, self._seed, steady)
         if batch.metadata is None:
@@ -819,7 +821,7 @@ class ConformalFilter(Settings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
-        # The estimator type is not "classifier", because the checks of classifiers use
-        # the labels {-1, 1}.
+        # The estimator type is not "classifier", because the classifier checks use the labels
+        # {-1, 1}.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

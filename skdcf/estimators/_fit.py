@@ -58,7 +58,7 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    # Only one level is fitted here. `_levels` passes several tasks.
+    # This function only fits one level. `_levels` passes several tasks.
     [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
@@ -165,9 +165,9 @@ def count_held_out(estimator, selection, scorer):
         guarantee = estimator._resolved_guarantee()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # With fewer than ``needed`` questions, nothing is kept, so ``needed`` questions
-        # are held out if reviewed answers are left for training. The decision depends
-        # on counts only.
+        # With fewer than ``needed`` questions, the filter keeps nothing. Therefore, ``needed``
+        # questions are held out if reviewed answers remain for training. The decision only
+        # depends on counts.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_may_train:
             size = needed
@@ -188,8 +188,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
-        # Without labels, `fit` of the scorer may use the calibration problems, unless the
-        # caller asked for held-out problems.
+        # Without labels, the scorer's `fit` may use the calibration problems, unless the caller
+        # asked for held-out problems.
         warn_of_unused(selection)
         everything = view if n_held is None else view.take(training_rows)
         unlabelled = everything.unlabelled()
@@ -231,7 +231,7 @@ def task_of(estimator, split) -> FitTask:
     # Scorers need a probability for training.
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
-        # Smaller values would overflow in training.
+        # Smaller values would cause overflow during training.
         alpha=max(alpha, 1e-9),
         groups=split.questions,
         rng=split.rng,

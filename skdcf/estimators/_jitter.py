@@ -14,9 +14,7 @@ from ..guards.rounding import single_columns
 from ..ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = (
-    1e-8  # size of the noise, far larger than the rounding allowance of the thresholds
-)
+SCALE = 1e-8  # size of the noise, which is far larger than the rounding allowance of the thresholds
 # bits per feature used for the hash, relative to the problem's largest feature
 BITS = 10
 

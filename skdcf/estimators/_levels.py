@@ -69,7 +69,7 @@ def fit_levels(
     for each in estimators:
         sharing.setdefault(count_held_out(each, selection, scorer), []).append(each)
     for n_held, members in sharing.items():
-        # Only the first filter is checked, because the lowest level has the strictest
+        # Only the first filter is checked, because its lowest level requires the strictest
         # checks.
         members.sort(key=level_in_force)
         _fit_together(members, selection, scorer, n_held)
@@ -81,17 +81,16 @@ def _fit_together(estimators, selection, scorer, n_held):
     first = estimators[0]
     split = divide(first, selection, scorer, n_held)
     share(first, estimators)
-    # A scorer that does not use alpha is fitted once, with the first task. Other
-    # scorers draw the same random numbers at each level as if the level were fitted
-    # alone.
+    # A scorer that does not use alpha is fitted once, with the first task. Other scorers draw the
+    # same random numbers at each level as they would if only this level were fitted.
     tasks = [task_of(each, split) for each in estimators]
     if split.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
     fitted = split.scorer.fit_levels(training.with_columns, training.labels, tasks)
 
-    # Levels that share a scorer are scored once, because their guarantees differ only in
-    # the level.
+    # Levels that share a scorer are scored once, because their guarantees only differ in the
+    # level.
     parts: dict[int, Any] = {}
     for each, task, scorer_of_level in zip(estimators, tasks, fitted, strict=True):
         take_scorer(each, scorer_of_level, split)

@@ -93,7 +93,7 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    # Claims that are never kept are handled per problem.
+    # Claims that are never kept are handled separately for each problem.
     if batch.metadata is not None:
         answers = [_without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
@@ -197,7 +197,7 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
                 ),
             )
         )
-    # In a chain, each later claim has the dropped claim as an ancestor.
+    # In a chain, the dropped claim is an ancestor of each later claim.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
             "stop=True requires edges that form a chain, but the filter was fitted with "
@@ -253,7 +253,7 @@ class _Answer:
         self.about = about | {"metadata": _without_positions(metadata)}
         self.filter = fitted
         self.alpha = alpha
-        # The newest claim is the last one in its prefix, so no claims follow it.
+        # The newest claim is the last claim in its prefix, so no claims follow it.
         self.whole = copy(fitted)
         self.whole.online = False
         self.whole._calibrated_as = settings_of(self.whole)

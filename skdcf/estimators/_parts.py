@@ -26,13 +26,13 @@ from ._validation import check
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 # settings that do not affect the scores
 LEVELS = ("delta", "bound", "unseen", "show")
-# All problems are used if there are at least MANY and each has a separate question.
+# All problems are used if there are at least MANY problems and each has a separate question.
 MANY = 10_000
 # number of problems in a part whose path risks are used to compare scorers
 N_PROBES = 8
 
 
-#: Columns of a part with one value per problem, each of which may be missing.
+#: Columns of a part that contain one value per problem, any of which may be missing.
 COLUMNS = (
     "answers",
     "weights",
@@ -267,7 +267,7 @@ class CalibrationPart:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # `arange` avoids the computation of an order.
+            rows = np.arange(len(self))  # `arange` avoids computing an order.
             return rows, rows[:0]
 
         order, order_of_questions = self._orders
@@ -276,8 +276,8 @@ class CalibrationPart:
         if overlap or not fewest:
             return rows, rows[:0]
 
-        # With at least MANY questions, all are used, and the rank is rounded by at most 1
-        # / (n + 1).
+        # If there are at least MANY questions, all of them are used, and the rank is rounded by
+        # at most 1 / (n + 1).
         chosen = np.zeros(len(self), bool)
         for group in range(group_of.max(initial=0) + 1):
             members = rows[group_of[rows] == group]
@@ -368,7 +368,7 @@ def choose_one_each(questions, order, group_of):
     -------
     ndarray of int, sorted
     """
-    # Decreasing negative numbers mean that each problem has a separate question.
+    # Decreasing negative numbers indicate that each problem has a separate question.
     if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():
         return np.arange(len(questions))
     by = np.lexsort((order, questions, group_of))

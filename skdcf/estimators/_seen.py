@@ -64,7 +64,7 @@ def count_as_trained(estimator, X, groups=None):
         for kind in ("question", "content", "name", "passage")
     }
 
-    # A text identifies a question if it does so in both sets of hashes.
+    # A text identifies a question only if it does so in both sets of hashes.
     text = np.union1d(trained["text"], kept["text"])
     names_one = np.ones(len(text), dtype=bool)
     is_named = np.zeros(len(text), dtype=bool)

@@ -28,7 +28,7 @@ from ..scorers.resolve import (
 from ._validation import with_names
 
 N_FOLDS = 3  # number of folds for the out-of-fold risks that determine the share
-LARGEST = 0.9  # "auto" is refused if the counts do not allow a share of 0.9.
+LARGEST = 0.9  # "auto" raises an error if the counts do not allow a share of 0.9.
 
 
 def is_chosen(estimator) -> bool:
@@ -78,7 +78,8 @@ def largest_group(estimator, calibration) -> int:
     guarantee = estimator.guarantee
     groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))
     questions = calibration.hashes.question
-    alone = -1 - np.arange(len(questions))  # each answer without a question
+    # Each answer without a question forms a separate question.
+    alone = -1 - np.arange(len(questions))
     questions = np.where(questions < 0, alone, questions)
     members = set(zip(questions.tolist(), groups, strict=True))
     return max(Counter(group for _, group in members).values())

@@ -70,7 +70,7 @@ def shown_masks(
     rows = rows[fitted.calibration_.passes(claims)[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
-        # If only some answers may pass, the batch consists of the passing answers.
+        # If only some answers may pass, the batch contains only the passing answers.
         calibration = getattr(calibration, "among", calibration)
         members = rows[group_of[rows] == number]
         rank = shown_rank(calibration.scores, lowest[members], alpha)

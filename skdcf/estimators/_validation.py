@@ -32,8 +32,8 @@ from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
 #: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
-#: "include" keeps it, as published code does, which loses the guarantee if scores are
-#: tied. "jitter" breaks ties by a seeded hash of the problem.
+#: "include" keeps the claim, like published code, which invalidates the guarantee if scores are
+#: tied. "jitter" breaks ties with a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
 
 _P = ParamSpec("_P")
@@ -171,8 +171,8 @@ def admit(estimator, X, *, reset):
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # Answers without claims have no feature names. A part of a file may contain only
-        # such answers.
+        # Answers without claims do not have feature names. A part of a file may contain only such
+        # answers.
         batch = batch.replace_features(
             np.zeros((0, estimator.n_features_in_)),
             getattr(estimator, "feature_names_in_", None),
@@ -244,7 +244,7 @@ def _compare_features(estimator, batch):
     names = batch.feature_names
     names_in_fit = getattr(estimator, "feature_names_in_", None)
 
-    # If only the scorer reads columns, and reads them by name, compare only the names.
+    # If only the scorer reads columns, and reads them by name, only the names are compared.
     columns_read = estimator.scorer_.columns_read()
     if columns_read is not None and names is not None and not _reads_all(estimator):
         missing = [name for name in columns_read if name not in names]

@@ -17,7 +17,7 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # With fewer texts in a bin, the interval would be too wide to be useful.
+FEWEST = 20  # With fewer texts per bin, the interval would be too wide to be useful.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -277,7 +277,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
         search.refit = False
-    # Metadata routing is needed for the filters in the search.
+    # The filters in the search require metadata routing.
     with config_context(enable_metadata_routing=True):
         search.estimator.set_fit_request(groups=True)
         with reason_sent_with(search):
@@ -379,8 +379,8 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         fitted = estimators.fit_levels(
             clone(filter).set_params(**changes), X, y, alphas, groups=groups
         )
-        # The levels share one fit, unless each level chooses a different share of answers
-        # that may pass.
+        # The levels share a single fit, unless each level chooses a different share of passing
+        # answers.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]
         for scorer in dict.fromkeys(scorers):
             positions = [

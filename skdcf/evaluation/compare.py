@@ -35,7 +35,7 @@ from ..training.splitting import number_groups
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, search_in
 
-# number of random choices of the calibration answer if questions have several answers
+# number of random selections of the calibration answer if questions have several answers
 DRAWS = 10
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
@@ -153,7 +153,7 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = check(plain[0], X, y)
-    # Columns that need no fitting are computed once and sliced.
+    # Columns that do not need fitting are computed once and sliced.
     for filter_of in plain[1:]:
         batch = check(filter_of, batch)
     questions = number_groups(question_groups(batch, groups))
@@ -269,8 +269,8 @@ def run_split(
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
     with warnings.catch_warnings(), accept_provenance(reason):
-        # The filters will be calibrated on other problems, and the caller has already
-        # received a warning if there are too few of them.
+        # The filters will be calibrated on other problems, and the caller has already been warned
+        # if there are too few of them.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:

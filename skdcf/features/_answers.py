@@ -27,18 +27,18 @@ from ._expression import NEVER, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-# maximum number of characters in an answer that is interpreted as a value
+# maximum number of characters in an answer that can be interpreted as a value
 _LONGEST = 200
-# The final answer begins after the last of these marks.
+# The final answer begins after the last occurrence of these marks.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-# first words of the marks
+# first words of these marks
 _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus after a value is an operator, not a sign.
+# A minus sign after a value is an operator instead of a sign.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
 # Pattern for texts with several numbers, such as "3 hours 20 minutes".
@@ -113,7 +113,9 @@ def normalise_answer(answer: str) -> float | str:
     if choice := _CHOICE.match(text):
         return choice[1]
     plain = rewrite_plainly(text)
-    if NEVER in plain:  # The text contained a relation such as "<".
+    if (
+        NEVER in plain
+    ):  # The text contained a relation other than equality, such as "<".
         return _BLANK.sub("", text)
     text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
@@ -135,10 +137,10 @@ _AGREEMENT = list_names(
 # Each pair contains the proportion of right answers and the factor by which two alternative
 # answers increased the number of true claims kept at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
-_NEUTRAL = 0.5  # default proportion if there is nothing to compare
-# maximum number of sentences per alternative; later sentences are ignored
+_NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
+# maximum number of sentences per alternative (later sentences are ignored)
 _MOST_SENTENCES = 200
-# cache size in texts; answers to the same question share their alternatives
+# cache size in texts, because answers to the same question share their alternatives
 _REMEMBERED = 1024
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
@@ -265,7 +267,7 @@ class AgreementFeatures(OptionalColumns):
 class AgreementWorth(NamedTuple):
     """Estimated benefit of sampling alternative answers to each question."""
 
-    n_answers: int  # number of answers whose labels show whether they are right
+    n_answers: int  # number of answers whose labels determine whether they are right
     share_right: float  # proportion of labelled answers without a false claim
     interval: tuple[float, float]  # 95 % interval for the proportion
     factor: tuple[float, float]  # gain in kept true claims at both ends of the interval

@@ -6,12 +6,12 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up depend on a text's source, not on its truth.
+# White space and mark-up depend on a text's source but not on its truth.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
-# The stars mean a power in 2**3 and mark-up in **bold**.
+# The stars mean a power in 2**3 and bold text in **bold**.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-# Patterns for "## Step 3:", "- " and "2. " in front of a claim. A list mark must precede a
-# word, so "- 3 + 5 = 2" keeps its minus.
+# Patterns for "## Step 3:", "- " and "2. " before a claim. A list mark must precede a word, so "-
+# 3 + 5 = 2" keeps its minus sign.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
@@ -20,22 +20,22 @@ _LABEL = re.compile(
 _LABELS = frozenset("#-*+>•s0123456789")
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
-# ".5" is written as "0.5".
+# ".5" is replaced with "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-# A comma is a thousands separator if three digits follow. 1,200 is one number, but 1,20
-# is two numbers.
+# A comma is a thousands separator if three digits follow. 1,200 is one number, while 1,20 is two
+# numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-# Translation table of UTF-8 bytes. Every byte except digits, commas and periods is replaced
-# with a space.
+# Translation table for UTF-8 bytes. Every byte except digits, commas and periods is replaced with
+# a space.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = (
-    10_000  # Numbers extracted from longer texts, in characters, are not cached.
+    10_000  # Numbers from texts with more characters than this are not cached.
 )
 LONGEST_NUMBER = 30  # A numeral with more characters than this is not a quantity.
-# Numbers that occur in nearly every text are not evidence that two texts are related.
+# Numbers that occur in nearly every text are no evidence that two texts are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -59,7 +59,7 @@ _FRACTIONS |= {word + "s": n for word, n in _FRACTIONS.items()}
 _FRACTIONS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
-# words that "hundred" and "thousand" may follow
+# words that may precede "hundred" and "thousand"
 _SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
@@ -99,7 +99,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
     else:
-        # A text without other mark-up needs only a few replacements.
+        # A text without other mark-up only needs a few replacements.
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
@@ -177,8 +177,8 @@ def find_spelled_numbers(text: str) -> list[float]:
     if NUMBER_WORDS.keys().isdisjoint(words):
         return numbers
     for word in words:
-        # Combine numbers as in twenty + five and three * hundred. Any other number starts
-        # a new one.
+        # Combine numbers as in twenty + five and three * hundred. Any other number begins a new
+        # quantity.
         if word in _ONES and previous in _TENS:
             numbers[-1] += _ONES[word]
         elif word in _SCALES and previous in _SCALED and numbers:

@@ -15,17 +15,18 @@ from ._cleaning import find_numbers, list_names
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-# maximum number of characters in a context; the longest takes seconds and 200 MB to process
+# maximum number of characters in a context, which takes seconds and 200 MB to process at this
+# length
 _LONGEST = 2_000_000
-_REMEMBERED = 10_000  # Longer passages, in characters, are not cached.
-_MOST_WORDS = 1000  # maximum number of words per claim; later words are ignored
-# maximum number of sentences per passage; later sentences are ignored
+_REMEMBERED = 10_000  # Passages with more characters than this are not cached.
+_MOST_WORDS = 1000  # maximum number of words per claim (later words are ignored)
+# maximum number of sentences per passage (later sentences are ignored)
 _MOST_SENTENCES = 10_000
 # A sentence ends at a period before a space, at an empty line, or before a list mark.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
 )
-# A word is a run of letters and digits, or one Chinese or Japanese character.
+# A word is a sequence of letters and digits, or a single Chinese or Japanese character.
 _WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
 _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
@@ -134,7 +135,7 @@ class ContextFeatures(OptionalColumns):
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
-        # Long passages are cached during a single call only.
+        # Long passages are cached only during a single call.
         read = lru_cache(4)(_Passage)
         # Answers to the same passages are processed one after the other.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
@@ -248,10 +249,10 @@ def _share_found(wanted, sets):
 class Support(NamedTuple):
     """The sentence in a context that shares the most words with a claim."""
 
-    passage: int  # passage index, starting at 0
+    passage: int  # index of the passage, starting at 0
     start: int  # The sentence is context[passage][start:stop].
     stop: int
-    share: float  # proportion of the claim's distinct words that are in the sentence
+    share: float  # proportion of the claim's distinct words in the sentence
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:

@@ -16,19 +16,18 @@ from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
 # Two placeholders replace text that is not arithmetic. A side with UNKNOWN cannot be
-# parsed. A side is split at each WORD, for example at the words around "3 * 5" in
-# "so 3 * 5 eggs".
+# parsed. A side is split at each WORD, such as the words around "3 * 5" in "so 3 * 5 eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-# maximum number of sides per clause and per text; later sides are ignored
+# maximum number of sides per clause and per text (later sides are ignored)
 _MOST_SIDES = 200
 #: Sides with more characters than this are not interpreted as arithmetic.
 _LONGEST_SIDE = 1000
 
-# A clause ends at punctuation, except inside a number or an ellipsis.
+# A clause ends at punctuation, unless it is part of a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
-# Each token includes the space before it. This distinguishes "5-digit" from "5 - 3".
+# Each token includes the preceding space. This rule distinguishes "5-digit" from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
@@ -47,7 +46,7 @@ _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
-# Names of units, grouped by kind. Units that are also words, such as "in", are left out.
+# Names of units, grouped by kind. Units that are also common words, such as "in", are omitted.
 _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
@@ -150,7 +149,7 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        # The equation starts a new sentence about the same quantity.
+        # The equation begins a new sentence about the same quantity.
         if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last
@@ -200,9 +199,8 @@ def _measure_shared_ending(one, other):
     unit = 0  # "3 * 5 miles, distance = 15 miles" has the unit before the name.
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
-    # A word of a name ends in a letter. Up to three words of a unit may precede the name.
-    # After a unit, a single shared word is a name only if the first side consists of this
-    # word.
+    # A word in a name must end with a letter. Up to three words of a unit may precede the name.
+    # After a unit, a single shared word is a name only if the first side consists of this word.
     words = other[len(other) - n :]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
@@ -213,7 +211,7 @@ def _may_convert(one, other):
     """Return whether the sides may agree after unit conversion, as in 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
-        return True  # The dollar sign was removed before.
+        return True  # The dollar sign has already been removed.
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
 
 
@@ -287,7 +285,7 @@ def _append_prose(items, before, token, after):
             items.append(spoken)
             return
     if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
-        items.pop()  # The slash of "km/h" and "5/hour" belongs to a unit.
+        items.pop()  # The slash in "km/h" and "5/hour" belongs to a unit.
         return
     share = has_value and words[0] == "of"  # "30% of the total" is a proportion.
     touches = glued and before[-1:].isdecimal()
@@ -349,7 +347,7 @@ def _append_symbol(items, text, glued, after):
         items.append("r" if text == "√" else "(")
     elif text in ")]}":
         if items[-2:] == ["(", WORD]:
-            del items[-2:]  # The brackets of "3 (breakfast)" contain only a remark.
+            del items[-2:]  # The brackets in "3 (breakfast)" contain only a remark.
         else:
             items.append(")")
     elif text == "-":

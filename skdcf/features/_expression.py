@@ -47,7 +47,7 @@ def _calculate(items):
     """Evaluate with one stack of numbers and one stack of operators that wait for operands."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    # Fast path for the most frequent expressions.
+    # Fast path for the most frequent types of expressions.
     if len(items) == 3 and items[1] in _FREQUENT:
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
@@ -245,13 +245,13 @@ _SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
 _FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product.
-# colon of a time such as "11:30", or of a ratio
+# colon in a time, such as "11:30", or in a ratio
 _CLOCK = re.compile(r":(?<=\d:)(?=\d)")
 # equation in brackets, such as "(3 * 5 = 15)"
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
-# Pattern for a remark such as "(first day)" between numbers. The argument of a function
-# does not match.
+# Pattern for a remark between numbers, such as "(first day)". A function's argument does not
+# match.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
 # possible beginnings of the relations in _UNEQUAL

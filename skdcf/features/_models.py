@@ -21,9 +21,9 @@ from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
 
 WEB = ("http://", "https://")
-_N_PROBED = 8  # number of pairs that are scored twice, in different orders
-_TOLERANCE = 1e-3  # largest difference between two scores that padding may cause
-_LONGEST = 2**24  # maximum number of bytes read from a reply
+_N_PROBED = 8  # number of pairs that are scored twice in different orders
+_TOLERANCE = 1e-3  # maximum difference between two scores that padding may cause
+_LONGEST = 2**24  # maximum number of bytes to read from a reply
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -79,7 +79,7 @@ class ModelColumns(GraphTransformer):
     """
 
     requires_fit = False
-    # The value depends on the model and is unknown.
+    # The value is unknown, because it depends on the model.
     per_problem: ClassVar[bool] = False
 
     def __sklearn_clone__(self) -> Self:

@@ -167,7 +167,7 @@ class _GivenColumns(GraphTransformer):
     """Columns that are copied from the input, possibly under different names."""
 
     reads_edges = False
-    # If True, ``claim_index`` is computed if the data do not contain it.
+    # If True, ``claim_index`` is computed if the data do not contain this column.
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
@@ -346,8 +346,8 @@ class GraphFeatures(GraphTransformer):
         return compute_metrics(batch, self.own_names())
 
 
-# One regular expression per domain, applied to the cleaned question. The patterns avoid
-# false matches and therefore miss some questions, except word_problems, which matches
+# One regular expression per domain, applied to the cleaned question. The patterns avoid false
+# matches and therefore miss some questions. The exception is word_problems, which matches
 # everyday nouns.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
@@ -381,7 +381,7 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-# maximum number of characters searched in a question
+# maximum number of characters to search in a question
 _LONGEST = 20_000
 
 

@@ -15,7 +15,7 @@ from .._parameters import positive, settings
 from ..graphs import ReasoningGraph
 from ._models import AnswerColumns, post
 
-#: Tokens and log-probabilities of a text. The log-probability of a first token is None.
+#: Tokens and log-probabilities of a text. The first token has no log-probability.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
 NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
 _BROKEN = "\ufffd"  # Servers return U+FFFD for an incomplete character.
@@ -188,7 +188,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     starts = []
     position = gap = 0
     for i, token in enumerate(tokens):
-        if _BROKEN in token:  # The next token determines where the character ends.
+        if _BROKEN in token:  # The next token determines the end of the character.
             whole = token[: token.index(_BROKEN)]
             after = position + bool(gap)
             place = text.find(whole, after, position + gap + len(whole))
@@ -198,7 +198,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             starts.append(position)
             gap += _WIDEST
             continue
-        # The incomplete character has a length of at least one.
+        # The incomplete character has at least length 1.
         after = position + bool(gap)
         place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:
@@ -211,7 +211,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
                 f"{printable(token[:40])!r} where the text contains {printable(expected)!r}"
             )
         if place < 0:
-            break  # The model generated the remaining tokens after the text.
+            break  # The model generated the remaining tokens after the end of the text.
         blank = len(token) - len(token.lstrip())
         starts.append(place + (blank if token.strip() else 0))
         position = place + len(token)
@@ -235,7 +235,7 @@ def _check_numbers(tokens, log_probabilities, name):
         )
     given = list(log_probabilities[: len(tokens)])
     if given[:1] == [None]:
-        given[0] = 0.0  # No token precedes the first one.
+        given[0] = 0.0  # No token precedes the first token.
     missing = [i for i, value in enumerate(given) if value is None]
     if missing:
         raise ValueError(

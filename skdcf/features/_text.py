@@ -22,10 +22,10 @@ from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
 
-# maximum number of distinct numbers per text; later numbers are ignored
+# maximum number of distinct numbers per text (later numbers are ignored)
 _MOST_NUMBERS = 64
-_HEAD = 4000  # maximum number of characters read from a text
-_REMEMBERED = 1000  # Longer texts, in characters, are not cached.
+_HEAD = 4000  # maximum number of characters to read from a text
+_REMEMBERED = 1000  # Texts with more characters than this are not cached.
 
 
 def _list_forms(words):
@@ -102,7 +102,7 @@ class Question:
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        # There are at most 63 numbers, so each corresponds to one bit of a 64-bit integer.
+        # There are at most 63 numbers, so each number corresponds to a bit in a 64-bit integer.
         self.asked = _drop_repeats(asked)[:63]
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
@@ -195,7 +195,7 @@ def _is_derived(x, known):
             return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
-    # Sums of decimals are not exact, so they are compared in millionths.
+    # Sums of decimals are inexact and are therefore compared in millionths.
     millionths = {int(b * 1e6 + 0.5) for b in known}
     for a in operands:
         if (
@@ -214,7 +214,7 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Claim values that are needed for the columns of the whole answer.
+# Claim values that are required to compute the columns of the whole answer.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -222,7 +222,7 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # maximum number of parents per claim; later parents are ignored
+_MOST_PARENTS = 64  # maximum number of parents per claim (later parents are ignored)
 
 
 class TextFeatures(GraphTransformer):

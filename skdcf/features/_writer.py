@@ -17,7 +17,7 @@ from ..graphs import ReasoningGraph
 from ..graphs.wordings import rows_of_claims
 from ._surprisal import NAMES, check_log_probabilities, has_digit, summarise
 
-_SHOWN = 20  # maximum number of characters of a text in a message
+_SHOWN = 20  # maximum number of characters from a text to show in a message
 
 
 def add_surprisal(
@@ -166,7 +166,7 @@ def _bytes_of(token):
 
 
 def _encode(text):
-    return text.encode("utf-8", "replace")  # texts may have unpaired surrogates
+    return text.encode("utf-8", "replace")  # Texts may contain unpaired surrogates.
 
 
 def _places(answer, claims):

@@ -266,7 +266,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Only declared fields are copied, so values computed from the edges are dropped.
+        # Only declared fields are copied, and values computed from the edges are therefore
+        # dropped.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -363,7 +364,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes every object with a shape by a tuple.
+            key = key[
+                0
+            ]  # scikit-learn indexes every object that has a shape with a tuple.
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
@@ -419,7 +422,7 @@ def _pack(graphs):
     """Create the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
         raise ValueError("X must contain at least one problem, but it is empty")
-    # An answer without claims does not show which columns it has.
+    # The columns of an answer without claims are unknown.
     first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
     graphs = [_with_columns(graph, first) for graph in graphs]
     for i, graph in enumerate(graphs):
@@ -515,7 +518,7 @@ def _take(batch, rows):
         fields[name] = optional_rows(column, rows)
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    # The depth is independent of the batch, so it is kept if it was computed.
+    # If the depth was computed, it is retained, because it does not depend on the batch.
     if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields

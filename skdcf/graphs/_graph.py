@@ -30,7 +30,7 @@ from .wordings import (
 
 _LISTS = ("claims", "alternatives", "context", "feature_names", "wordings")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_OF_GRAPH = _FIELDS[3:]  # fields of the graph as a whole
+_OF_GRAPH = _FIELDS[3:]  # fields that describe the whole graph
 
 
 #: Advice for the JSON format of networkx.node_link_data.
@@ -330,7 +330,7 @@ class ReasoningGraph:
         counts = count_wordings(self)
         claim = claim_of_row(counts)[mask]
         first = np.append(True, claim[1:] > claim[:-1])[: len(claim)]
-        # If a claim is kept, all wordings of the claims that it depends on are kept as well.
+        # If a claim is kept, all wordings of the claims that it depends on are also kept.
         place = np.full(len(counts), -1)
         place[claim[first]] = np.arange(first.sum())
         pairs = place[edges_between(self.edges, counts)]
@@ -415,7 +415,7 @@ class ReasoningGraph:
         import networkx as nx
 
         fields = {name: getattr(self, name) for name in _OF_GRAPH}
-        del fields["wordings"]  # Each wording is a node.
+        del fields["wordings"]  # Each wording is a separate node.
         out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         if not self.edges_known:
             out.graph["edges_known"] = False

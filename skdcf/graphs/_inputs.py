@@ -14,8 +14,7 @@ from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NEVER_KEPT, is_list_of_claims
 
-# A string is not a list of strings. Sets and mappings are iterable, but have no reliable
-# order.
+# A string is not a list of strings. Sets and mappings are iterable but unordered.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
@@ -278,7 +277,10 @@ def _edge_array(edges, names):
     try:
         packed = isinstance(edges, np.ndarray)
         pairs = edges if packed else np.array([tuple(e) for e in edges])
-    except (TypeError, ValueError):  # An entry is not a pair, or the lengths differ.
+    except (
+        TypeError,
+        ValueError,
+    ):  # An entry is not a pair, or the entries differ in length.
         pairs = np.zeros(1)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -330,8 +332,8 @@ def check_offsets(offsets):
     return offsets
 
 
-LONGEST = 80  # maximum number of characters of a value in a message
-MOST = 10  # maximum number of claims of a cycle listed in a message
+LONGEST = 80  # maximum number of characters of a value to show in a message
+MOST = 10  # maximum number of claims to list if a cycle is reported
 
 
 def show(value):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 8192  # number of ancestors per block, a multiple of 8
-_ROWS = 1024  # number of claims processed together when bits are read
+BLOCK = 8192  # number of ancestors per block, which must be a multiple of 8
+_ROWS = 1024  # number of claims processed together when the bits are read
 
 
 class Lineage:
@@ -47,8 +47,7 @@ class Lineage:
         self.ends: tuple[NDArray[Any], NDArray[Any]] = _sort(
             parent, child, self.n_claims
         )
-        # The original edges are used, because the order of summation must not change
-        # later.
+        # The original edges are used, because the summation order must never change.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self) -> Any:
@@ -91,7 +90,7 @@ class Lineage:
             sources = np.arange(start, stop)
             _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
-            # The row of a root contains only the root itself.
+            # A root's row contains only the root itself.
             direct = inside & root[parent]
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)

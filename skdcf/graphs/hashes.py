@@ -51,7 +51,7 @@ def hash_question(kind: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Data frames with missing values store integers as floats.
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # 7 in a table and "7" in a file are the same key.
+        value = str(value)  # The key 7 in a table is the same as the key "7" in a file.
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 
@@ -141,7 +141,7 @@ def _add_numbers(hashes, batch, problems, mixed, odd):
     position = np.arange(first, last) - batch.offsets[home]
     rows = mixed[position]
     for column, factor in enumerate(odd):
-        # Adding 0.0 turns -0.0 into 0.0.
+        # Adding 0.0 converts -0.0 to 0.0.
         bits = (batch.features[first:last, column] + 0.0).view(np.uint64)
         rows += (bits ^ (bits >> np.uint64(29))) * factor
     np.add.at(hashes, home, mix(rows))
@@ -285,8 +285,8 @@ class Hashes:
             return joined
         n = len(joined.question)
         own_numbers = -1 - np.arange(n)
-        # If all parts declare that each answer belongs to a separate question, this also
-        # holds for the joined parts.
+        # If all parts declare that each answer belongs to a separate question, this is also true
+        # for the joined parts.
         text = np.full(n, -1) if joined.alone.all() else joined.text
         if (joined.name >= 0).all():
             question = joined.name

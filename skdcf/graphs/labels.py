@@ -16,16 +16,16 @@ from ._inputs import NO_LISTS, has_masked, show
 from .wordings import close_labels
 
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
-LABELS = (0, 1)  # the labels of false and true claims
+LABELS = (0, 1)  # the labels for false and true claims
 _JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
-#: Words that people and programs use for labels. The meaning of other words is never guessed.
+#: Words that people and programs use as labels. The meaning of other words is never guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
     "entailed entails entailment factual grounded faithful attributable",
     0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
     "refutes contradicted contradicts contradiction hallucinated hallucination nonfactual "
     "ungrounded unfaithful unattributable "
-    # A person looked at the claim, but could not confirm it.
+    # A person examined the claim but could not confirm it.
     "unsure uncertain unclear neutral borderline idk unverifiable mixed inconclusive "
     "conflicting contradictory nei",
     -1: "none null nan na n/a <na> unknown irrelevant",
@@ -36,8 +36,8 @@ LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable":
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 LABEL_WORDS |= {"non factual": 0, "not faithful": 0, "not attributable": 0}
 LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
-#: Pairs of words for false and true. If a column contains only one word of a pair, the
-#: other word is the second class. Words without a pair use the first pair.
+#: Pairs of words that mean false and true. If a column contains only one word of a pair, the
+#: other word is the second class. Words that do not belong to a pair use the first pair.
 PAIRS = [
     pair.split(" / ")
     for pair in """false / true
@@ -70,7 +70,7 @@ not attributable / attributable""".splitlines()
 ]
 
 
-#: Labels: one array per problem, or one flat array.
+#: Labels as one array per problem, or as one flat array.
 Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 
 

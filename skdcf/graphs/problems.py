@@ -18,10 +18,10 @@ from ._inputs import show
 from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
 from .sources import sentences_without_claim
 
-#: Question of each problem. False means that no two problems belong to the same question.
+#: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems as a list of graphs (also networkx graphs), as packed graphs, or as a table
-#: whose rows are problems with one claim.
+#: Problems as a list of graphs (which may be networkx graphs), as packed graphs, or as a table in
+#: which each row is a problem with one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 
 
@@ -52,7 +52,7 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        # An empty batch is returned as well, because its columns are known.
+        # An empty batch is also returned, because its columns are known.
         return packed
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
@@ -104,7 +104,7 @@ def pack_graphs(X: Any) -> Any:
             "instead"
         )
     refuse_iterator("X", X)
-    if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars.
+    if getattr(X, "ndim", None) == 1:  # X is an array or a Series (pandas or polars).
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
@@ -356,7 +356,7 @@ def _check_shared(texts, keys, batch):
 
 
 SEVERAL = (list, set, frozenset)
-# largest weight, whose inverse is the smallest positive weight
+# maximum weight, whose inverse is the minimum positive weight
 EXTREME = 1e100
 
 

@@ -116,8 +116,8 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # With fewer edges, a loop is faster than numpy.
-_LONG = 64  # minimum number of edges of a chain that is processed in a separate call
+NARROW = 16  # For fewer edges, a loop is faster than numpy.
+_LONG = 64  # minimum number of edges in a chain that is processed with a separate call
 
 # The scalar function that corresponds to each ufunc.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
@@ -170,7 +170,7 @@ class Chain(NamedTuple):
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
-#: Edges in an order in which values can be passed from parents to children.
+#: Edges in an order that allows values to be passed from parents to children.
 Sweep = Sequence[Layer | Walk | Chain]
 
 

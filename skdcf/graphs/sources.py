@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Metadata key for the sources of labels. The value is a list with one entry per claim,
-#: which is None or a dictionary with ``kind``, ``by``, ``when`` and ``version``.
+#: Metadata key for the sources of labels. The value is a list with one entry per claim, which is
+#: None or a dict with the keys ``kind``, ``by``, ``when`` and ``version``.
 SOURCES = "label_sources"
 #: Kinds of sources: a person, a language model, or a rule that derives labels from other
 #: data.
 KINDS = ("human", "model", "derived")
-#: Metadata keys for the positions, starting at 0, of claims without a verdict and of claims
-#: that may misstate the answer.
+#: Metadata keys for the positions, starting at 0, of claims without a verdict and of claims that
+#: may misrepresent the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
-#: Metadata keys for claims that filters never keep. Filters do not keep descendants of
-#: such claims either.
+#: Metadata keys for claims that filters never keep. Filters also drop all descendants of such
+#: claims.
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
-#: Claims that a person examined but could not call true or false. Their label is 0.
+#: Claims that a person examined but could not judge as true or false. Their label is 0.
 UNSURE = "unsure_claims"
 #: Claims that a person marked as not stating a fact. Their label is 1.
 NO_CLAIM = "makes_no_claim"
-#: Sentences in the answer that are not claims. Each is stored with the number of preceding
-#: claims.
+#: Sentences in the answer that are not claims. Each sentence is stored with the number of
+#: preceding claims.
 WITHOUT_CLAIM = "sentences_without_claim"
-#: Words used as labels in files, and the metadata keys that mark the claims.
+#: Words used as labels in files, and the metadata keys that mark these claims.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 

@@ -281,8 +281,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     first = offsets_of(counts)
     contradictions = 0
     for steps in range(1, int(counts.max(initial=1))):
-        # Rows of the wordings that are ``steps`` steps more specific than their claim's
-        # vaguest wording.
+        # Rows of the wordings that are ``steps`` steps more specific than the vaguest wording of
+        # their claim.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
         own = closed[rows]

@@ -404,7 +404,7 @@ class OneThreshold(Calibration):
         if not share > 0 or not rank:
             return None
         assert self.scores is not None
-        # With ties, the number of scores below the threshold is smaller than its rank suggests.
+        # If there are ties, fewer scores are below the threshold than its rank suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)
@@ -513,7 +513,7 @@ class Controlled(Calibration):
         share = self.shown(level)
         if not self.weighted or not share > 0 or not self.guarantee.is_probability:
             return None
-        # With weights, the rank is unknown, so the level is used instead.
+        # If there are weights, the rank is unknown, and the level is used instead.
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
@@ -573,7 +573,7 @@ class PerGroup(Calibration):
         share = self.shown(level)
         if not share > 0:
             return None
-        # If the filter keeps nothing in a group, the group contributes no errors.
+        # A group in which the filter keeps nothing does not contribute any errors.
         wrong = np.zeros(len(self.parts))
         for i, part in enumerate(self.parts):
             share_of_part = part.shown(level)
@@ -616,7 +616,7 @@ class PerGroup(Calibration):
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
             return None
-        if self.guarantee.show == 0:  # one share is chosen for all groups
+        if self.guarantee.show == 0:  # A single share is chosen for all groups.
             return shortages[0][1]
         shown = short[:5]
         rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""
@@ -694,7 +694,7 @@ class Overlapping(Calibration):
         self.n = jumps.n
         self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
-        self.lowest = risks.lowest  # lowest scores, in the order of the indicators
+        self.lowest = risks.lowest  # lowest scores, in the same order as the indicators
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
@@ -721,13 +721,14 @@ class Overlapping(Calibration):
             groups = as_set(groups)
             groups_known = self._known(groups, risks, rows[0])
             # The regression is also solved for problems without a group, because the pooled
-            # threshold may be too high for them.
+            # threshold may be too high for these problems.
             if groups_known or not groups:
                 groups_of_problem = self._indicate(groups_known)
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, groups_of_problem, level
                 )
-            # These groups do not occur in calibration, so scores are pooled without guarantee.
+            # These groups do not occur in calibration, so their scores are pooled without a
+            # guarantee.
             elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out

@@ -596,7 +596,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # number of problems whose groups and weights are recomputed
+LARGEST = 512  # number of problems whose groups and weights are computed again
 TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
@@ -812,7 +812,7 @@ class NoFalseClaim(Guarantee):
         share = f"for {100 - 100 * self.delta:g} % of all calibration sets"
         if self.by is None:
             return f"{sure} ({share}), {what}{self.scope}"
-        # The coverage varies between groups. With many groups, some are usually below the
+        # The coverage varies between groups. If there are many groups, some are usually below the
         # target.
         return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
 
@@ -898,8 +898,7 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# For each loss: the jumps, the bound for a new problem, and the value for a number of false
-# claims.
+# Jumps, bound for a new problem, and value for a number of false claims, keyed by loss.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
@@ -978,8 +977,8 @@ class ExpectedFalse(Guarantee):
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
             return self.describe(level)
-        # A person may also remove true claims. For example, this can raise the share from
-        # 0.12 to 0.261.
+        # A person may also remove true claims. For example, removing true claims can raise the
+        # share from 0.12 to 0.261.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"
@@ -1009,8 +1008,8 @@ class ExpectedFalse(Guarantee):
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        # The value of `level` has priority over ``bound``, and ``bound`` over the alpha
-        # of the filter.
+        # The value of `level` takes precedence over ``bound``, and ``bound`` takes precedence
+        # over the filter's alpha.
         if alpha is not None:
             check_number("the level", alpha, 0)
             return float(alpha)
@@ -1037,5 +1036,5 @@ class ExpectedFalse(Guarantee):
         return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
-        # If the bound allows one false claim per answer, no rank is needed.
+        # If the bound allows one false claim per answer, no rank is required.
         return super().calibration_count(n, min(level, 0.5))

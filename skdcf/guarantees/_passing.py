@@ -91,7 +91,7 @@ class ShareChoice(NamedTuple):
                 f"{needed} calibration answers are needed for this share. Label more answers, use "
                 "better features, or use a larger alpha"
             )
-        # If all n training answers were multiplied by a factor m, the share would be acceptable
+        # If all counts of training answers were multiplied by m, the share would be acceptable
         # for (1 + m wrong) / (1 + m passing) <= level.
         rare = (self.passing > 0) & (self.wrong / np.maximum(self.passing, 1) < level)
         if rare.any():
@@ -200,8 +200,8 @@ class Passing(Calibration):
     @property
     def passing(self) -> float:
         """Proportion of new answers that pass."""
-        # If the cut is +inf, all n answers pass. If it is finite, the new answer is one
-        # of |B| + 1 answers.
+        # If the cut is +inf, all n answers pass. If the cut is finite, the new answer is one of
+        # |B| + 1 answers.
         return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:

@@ -115,7 +115,7 @@ def at_scores(estimator, view, named, risks):
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
     rounding = 0.0
-    # Without fitted columns, no measurement is needed if the scorer's results are bitwise
+    # If no columns are fitted, no measurement is required for a scorer whose results are bitwise
     # equal in every batch.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
         confidence_alone = estimator._confidence_alone

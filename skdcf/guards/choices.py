@@ -25,15 +25,15 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: Metadata key that describes how an answer was chosen. A string names a user-defined rule.
-#: A dictionary has the ``rule``, the number ``k`` of answers to the question and, if a
-#: filter chose the answer, the ``scorer`` of the filter.
+#: Metadata key that describes how an answer was chosen. A string is the name of a user-defined
+#: rule. A dict contains the ``rule``, the number ``k`` of answers to the question, and the
+#: ``scorer`` of the filter if a filter chose the answer.
 CHOSEN_BY = "chosen_by"
-#: Rule of `skdcf.estimators.join_answers`, which leaves the choice open.
+#: Rule of `skdcf.estimators.join_answers`, which does not choose an answer.
 ANY = "any of k"
 #: Rule used only by `skdcf.monitoring.release`.
 WHOLE = "whole"
-_CLEARLY = 3.0  # largest difference between proportions, in standard errors
+_CLEARLY = 3.0  # maximum difference between proportions, in standard errors
 ACCEPT = Advice(
     "accept_provenance",
     "state why this difference is acceptable, with "

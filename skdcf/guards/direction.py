@@ -12,9 +12,11 @@ from scipy.stats import rankdata
 from .._checks import warn
 from ..exceptions import GuaranteeWarning, ParameterWarning
 
-# number of claims sufficient to determine the direction of a score
+# number of claims that suffices to determine the direction of a score
 _LOOKED_AT = 20_000
-_FEWEST = 20  # number of true claims, and of false claims, needed for a warning
+_FEWEST = (
+    20  # minimum number of true claims and minimum number of false claims for a warning
+)
 _ERRORS = (
     4  # number of standard errors below one half that is unlikely to occur by chance
 )
@@ -55,7 +57,8 @@ def warn_of_direction(confidence, labels, problem_of):
     if min(n_true, n_false) < _FEWEST:
         return
     confidence = confidence[judged]
-    # For each claim, compute the proportion of claims of the other kind with a lower score.
+    # For each claim, compute the proportion of claims with the opposite label that have a lower
+    # score.
     exceeded = rankdata(confidence)
     exceeded[true] = (exceeded[true] - rankdata(confidence[true])) / n_false
     exceeded[~true] = (exceeded[~true] - rankdata(confidence[~true])) / n_true

@@ -23,8 +23,8 @@ _FEW = 0.05  # proportion of model labels above which a warning is issued
 _NO_ERROR = "no false claim"
 
 
-#: Judge of an answer, which is unknown, a model alone, or a person who labelled a random
-#: sample. REACHED is an answer without claims that a person reached in the random order.
+#: Judge of an answer: unknown, only a model, or a person who labelled a random sample. REACHED
+#: marks an answer without claims that a person reached in the random order.
 NOBODY, MODEL, PERSON, REACHED = range(4)
 
 

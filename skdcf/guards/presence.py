@@ -18,7 +18,7 @@ from ..exceptions import GuaranteeWarning
 from ..features.columns import reads_edges
 from ..graphs import GraphBatch
 
-#: Fields that must be present or missing in exactly the same way as in calibration.
+#: Fields that must be present or missing in the same way as in calibration.
 PRESENT = {
     "edges": "edges (unknown ones are not the same as none)",
     "alternatives": "alternatives",
@@ -27,7 +27,7 @@ PRESENT = {
 }
 # Missing edges are suspicious if more than 90 % of the calibration problems have edges.
 _MOST = 0.9
-_FEW = 0.05  # proportion of deviating problems above which a warning is issued
+_FEW = 0.05  # proportion of differing problems above which a warning is issued
 
 
 def needs_edges(estimator):

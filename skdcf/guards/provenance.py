@@ -37,7 +37,7 @@ from .presence import (
     warn_of_edges,
 )
 
-#: Metadata that must be the same as in calibration, if both values are known.
+#: Metadata values that must be the same as in calibration if both values are known.
 MADE = {
     "extraction": "what extracted the claims",
     "written_by": "who wrote the answers",
@@ -45,7 +45,7 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
-_AS_SAMPLED = "none, as sampled"  # value if no rule chose the answer
+_AS_SAMPLED = "none, as sampled"  # value if the answer was not chosen by a rule
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
@@ -116,7 +116,7 @@ def reason_in_force(estimator: Any = None) -> str | None:
 def provenance_of(estimator, batch, labelled):
     """Return what is known about the provenance of problems, as a dict."""
     reads = needs_edges(estimator)
-    has_several = batch.has_several  # A single claim needs no edges.
+    has_several = batch.has_several  # A single claim does not need edges.
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
@@ -140,9 +140,11 @@ def provenance_of(estimator, batch, labelled):
     if batch.wordings is not None:
         origin["n_wordings"] = [max(map(len, r)) for r in batch.wordings if r]
 
-    # The inner dictionaries serve as ordered sets.
+    # The inner dicts serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[int, str | None] = {}  # All problems in a file often share one dict.
+    text_of: dict[
+        int, str | None
+    ] = {}  # All problems in a file often share a single dict.
     for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)
@@ -204,7 +206,7 @@ def compare_provenance(estimator, origin, *, new=False):
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
         if new and name == CHOSEN_BY:
-            # A fitted filter chooses its calibration answers later.
+            # A fitted filter selects its calibration answers later.
             calibrated_values = []
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason

@@ -17,17 +17,17 @@ import numpy as np
 
 from ..graphs.ragged import ranges
 
-LARGEST = 512  # number of problems that are scored again
-# Number of problems in each batch. Two more batches follow: one with a third of the problems, and
-# one with the rest.
+LARGEST = 512  # number of problems to score again
+# Number of problems in each batch. Two more batches follow, with a third of the problems and with
+# all other problems.
 SIZES = (*8 * (1,), 7, 60)
-# Tolerance relative to the largest confidence, or to 1. Confidences in float32 differ by
+# Tolerance relative to the largest confidence, or to 1. Confidences computed in float32 differ by
 # about 1e-6.
 TOLERATED = 1e-5
 # factor by which the difference on another machine may exceed the measured difference
 MARGIN = 10.0
 SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
-COPIED = 1e-6  # resolution of scores shared by several problems
+COPIED = 1e-6  # resolution of scores that several problems share
 
 
 def measured_rounding(confidence_alone, batch, confidence):
@@ -160,10 +160,10 @@ def below_copies(scores):
     unknown. For example, the difference between products near 1e7 is accurate only to about 1e-8.
     """
     size = 1 + np.abs(scores)
-    # Scores may be infinite, and their difference is NaN.
+    # Scores may be infinite, in which case their difference is NaN.
     with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    # If the scores are round numbers, the search for equal scores is skipped.
+    # If all scores are rounded to three decimals, the search for equal scores is skipped.
     if not broken.any():
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)

@@ -30,9 +30,9 @@ from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
 
-TABLES = 20  # maximum number of tables of contributions
+TABLES = 20  # maximum number of contribution tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-# Numbers of digits to try in turn until a risk and a threshold look different.
+# Numbers of digits to try until a risk and a threshold look different.
 DIGITS = (4, 6, 9)
 
 
@@ -147,7 +147,7 @@ class Explanation(Table):
             return ""
         if isinf(self.smallest_alpha[v]):
             return ", and it is dropped at every alpha"
-        # Round up, so the claim is kept at the alpha in the sentence.
+        # The value is rounded up, so the claim is kept at the alpha in the sentence.
         level = ceil(self.smallest_alpha[v] * 1e4) / 1e4
         return f"; it is kept if alpha is at least {level:g}"
 

@@ -26,8 +26,8 @@ from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
-GRID = 2001  # number of points at which densities are compared
-BEYOND = 0.25  # margin for the tails of the densities, as a fraction of the range
+GRID = 2001  # number of points at which the densities are compared
+BEYOND = 0.25  # margin for the tails of the densities, as a fraction of their range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +208,9 @@ def score_separation(
             [fitted_filter.confidence(batch[test])[judged] for fitted_filter in row]
             for row in fitted
         ]
-        separations.append(np.array(scores))  # The shape is (filters, levels, claims).
+        separations.append(
+            np.array(scores)
+        )  # The shape is (n_filters, n_levels, n_claims).
     pooled = np.concatenate(separations, axis=2).swapaxes(0, 1)
     scores = [_pooled(table) for table in pooled]
     return SeparationReport(

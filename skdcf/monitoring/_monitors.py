@@ -33,10 +33,12 @@ from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
-PACE = 100.0  # number of problems after which the uninvested wealth has fallen to 63 %
+PACE = (
+    100.0  # number of problems after which the uninvested wealth has decreased to 63 %
+)
 
 
-LARGEST = 700.0  # largest exponent, whose exponential is still finite
+LARGEST = 700.0  # maximum exponent whose exponential is still finite
 
 
 def waiting(t):
@@ -56,7 +58,7 @@ class BettingMonitor(Settings):
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
-    #: Part of delta that is reserved for an unlucky calibration.
+    #: Part of delta that is reserved for an unfavourable calibration set.
     calibration_delta_ = 0.0
 
     @property
@@ -129,10 +131,10 @@ def play(before, state, log_factors):
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
-_BLOCK = 512  # number of problems ranked against each other at a time
+_BLOCK = 512  # number of problems that are ranked against each other at the same time
 
-#: The bets are functions of a p-value with mean 1 over [0, 1]. The bets favour small
-#: values, large values, values at the sides, and values in the middle.
+#: The bets are functions of a p-value with mean 1 over [0, 1]. The bets favour small values,
+#: large values, values at both ends, and values in the middle.
 _SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
 _BENDS = np.array([0.8, -0.4])
 
@@ -325,8 +327,7 @@ def _log_factors(p):
     return np.log(np.hstack([1 + _SLOPES * centred, bends]))
 
 
-#: The bets, as odds ratios of an error relative to the rate that the null hypothesis
-#: allows.
+#: Bets as odds ratios of an error, relative to the rate allowed by the null hypothesis.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
@@ -604,7 +605,7 @@ class CoverageMonitor(BettingMonitor):
         self.groups_ = list(nulls)
         n = len(nulls)
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
-        self.sums_ = np.zeros(n)  # sums of the losses since the last calibration
+        self.sums_ = np.zeros(n)  # sums of losses since the last calibration
         self.group_wealth_ = np.zeros(n)
         self.states_ = [None] * n  # logarithm of the wealth
 
@@ -721,7 +722,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    # In calibration, the question may have had an id, but only its text is known here.
+    # The question may have had an id during calibration, but only its text is known now.
     if "text" in calibrated:
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:

@@ -197,12 +197,13 @@ def nulls_of(
             for name, (group, cut) in groups.items()
         }
     largest = filter.calibration_.guarantee.constant_loss
-    # The loss is an unbounded number of claims. Capping the loss only lowers its mean.
+    # The loss is a number of claims without an upper bound. Capping the loss can only decrease
+    # its mean.
     most = max(1.0, 4 * level) if largest is None else largest
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
-        # The loss of a kept false claim is at least 1, or the cap. The remaining
-        # probability belongs to all other answers.
+        # The loss of a kept false claim is at least 1, or equal to the cap. All other answers
+        # share the remaining probability.
         own_null = 1.0 if largest is None else largest
         total = max((group.n + 1) * level - own_null, 0.0) / most
         mean = largest_mean(total, group.n, calibration_delta / len(groups))

@@ -71,8 +71,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         index of the last row is returned.
     """
     sweep = batch.short_sweep
-    # Only a claim that is not exceeded by an ancestor can be the result, so few claims need
-    # sorting.
+    # Only claims whose values no ancestor exceeds can be the result, so few claims need sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
@@ -82,7 +81,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 def _sort(values):
     """Return the row indices sorted by value, with equal values in row order."""
-    # `argsort` is several times as fast as a stable sort here.
+    # `argsort` is several times faster than a stable sort here.
     order = np.argsort(values)
     ordered = values[order]
     tied = (ordered[1:] == ordered[:-1]).any()
@@ -106,8 +105,8 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     if not batch.n_claims:
         return np.array(values)
-    # The rounding of sums of floating-point numbers depends on the order of the terms.
-    # The order must not change when a later version loads a filter.
+    # The rounding error of a floating-point sum depends on the order of its terms. The order must
+    # not change, even if a later version loads the filter.
     is_exact = values.dtype.kind == "i"
     others = batch.unlisted if is_exact else batch.large
     indptr, indices = batch.listed_closure if is_exact else batch.small_closure
@@ -115,7 +114,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     tree = batch.is_forest[others]
     if tree.any():
         rows = np.isin(batch.problem_of, others[tree])
-        # Sums over all paths could overflow in graphs other than forests.
+        # Outside forests, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
     for i in others[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
@@ -150,7 +149,7 @@ def _count_below(batch, rows):
     """
     n = batch.n_claims
     edges = batch.edges[rows[batch.edges[:, 1]]]
-    jump = np.full(n + 1, n)  # Row n is the parent of all roots.
+    jump = np.full(n + 1, n)  # Row n represents the parent of all roots.
     jump[edges[:, 1]] = edges[:, 0]
     count = np.ones(n + 1, dtype=np.int64)
     while (jump < n).any():

@@ -31,8 +31,8 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids
 from .hard import segment_min
 
-MOST = 2**53  # maximum number of problems named in a message
-DIGITS = 12  # number of significant digits of a level that is not a ratio of integers
+MOST = 2**53  # maximum number of problems to name in a message
+DIGITS = 12  # number of significant digits for a level that is not a ratio of integers
 
 
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
@@ -282,7 +282,7 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     n = len(scores)
     m = len(lowest)
     counts = 1 + np.searchsorted(scores, np.sort(lowest), side="right")
-    # A ratio of integers is rounded once, so it can equal the decimal alpha exactly.
+    # A ratio of integers is only rounded once, so it can equal the decimal alpha exactly.
     good = np.flatnonzero(counts * m / ((n + 1) * np.arange(1, m + 1)) <= alpha)
     if not len(good):
         return 0
@@ -461,7 +461,7 @@ def _count_kept(order, of, offsets, vaguest):
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])
-    # If risks are equal, a more specific wording may precede the vaguest one.
+    # If risks are equal, a more specific wording may come before the vaguest wording.
     return np.maximum(kept - np.append(0, kept)[offsets[of]], 1)
 
 

@@ -22,9 +22,9 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-# maximum number of links of one problem, which take about ten seconds
+# maximum number of links in a problem, which take about ten seconds to process
 MOST_LINKS = 50_000_000
-_BLOCK = 2_000_000  # number of links processed together, which take about 200 MB
+_BLOCK = 2_000_000  # number of links processed together, which require about 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -78,7 +78,7 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
-        # The depth is at most the number of ancestors, and is already known.
+        # The depth is already known and is at most the number of ancestors.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
         _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
@@ -131,8 +131,7 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: Function of each metric. None marks metrics of shortest paths, which are computed
-#: together.
+#: Function of each metric. None marks shortest-path metrics, which are computed together.
 METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
@@ -178,7 +177,7 @@ def _measure_paths(batch, names):
     # Problems outside forests have more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
-    # If there is only one path, each claim on it counts for all pairs that it separates.
+    # If there is only one path, each claim on it counts for all pairs that the claim separates.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if has_many_paths.any():
@@ -225,7 +224,7 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    # A block may contain only part of a large problem.
+    # A block may only contain part of a large problem.
     inside = (a <= source) & (source < b)
     source = source[inside]
     target = target[inside]

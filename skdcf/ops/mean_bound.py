@@ -40,7 +40,7 @@ def largest_mean(total: float, n: int, delta: float) -> float:
 
     bounds = []
     for excess in (hoeffding, bentkus):
-        # The excess functions decrease from above 0 to below 0, and the first function
+        # The excess functions decrease from positive to negative values, and the first function
         # is infinite at 1.
         bounds.append(brentq(excess, share, 1 - 1e-12) if excess(1 - 1e-12) < 0 else 1)
     return float(min(bounds))

@@ -28,11 +28,10 @@ from ..graphs.wordings import shares_of_claims
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
-# largest log odds of a hazard, which correspond to a probability of 1 - 1e-13
+# maximum log odds of a hazard, which corresponds to a probability of 1 - 1e-13
 CERTAIN = 30.0
-# Up to these numbers of pieces and rounds, all curves are processed together. Longer
-# curves are processed one by one, because the largest curve determines the number of
-# rounds.
+# All curves are processed together up to these numbers of pieces and rounds. Longer curves are
+# processed separately, because the longest curve determines the number of rounds.
 _TOGETHER = 64
 
 
@@ -60,8 +59,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # In exact arithmetic, m increases along the edges. The maximum corrects rounding
-    # errors.
+    # In exact arithmetic, m increases along the edges. The maximum corrects for rounding errors.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
@@ -140,7 +138,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
         falls = np.zeros(len(at), dtype=bool)
         falls[1:] = (slope_now[1:] < slope_now[:-1]) & (curve[1:] == curve[:-1])
         head[at[falls]] = False
-        # Only curves that still have decreasing slopes continue in the next round.
+        # Only curves that still have decreasing slopes are processed in the next round.
         is_open = np.zeros(n_curves, dtype=bool)
         is_open[curve[falls]] = True
         open_ = is_open[curve]
@@ -170,7 +168,7 @@ def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
         if curve != last:
             stack = []
             last = curve
-        # Ties are not merged, as above.
+        # As above, ties are not merged.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
             i, rise_above, run_above, _ = stack.pop()

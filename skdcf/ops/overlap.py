@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound, which is far above the solver's error and far below any jump.
+# Tolerance at a bound. It is far larger than the solver's error and far smaller than any jump.
 AT_BOUND = 1e-9
-# The amount by which thresholds are lowered to allow for the solver's rounding.
+# Amount by which thresholds are lowered to compensate for the solver's rounding.
 LOWERED = 1e-9
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -84,7 +84,7 @@ def overlap_threshold(
     dual = linprog(
         -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
     )
-    # The problem is infeasible: no variables balance that of the new problem.
+    # The problem is infeasible, because no variables balance those of the new problem.
     if dual.status == 2:
         return -np.inf
     if dual.status != 0:
@@ -101,10 +101,10 @@ def overlap_threshold(
         bounds=(None, None),
         options=OPTIONS,
     )
-    if face.status == 3:  # Every threshold is safe, however large.
+    if face.status == 3:  # Every threshold is safe, no matter how large it is.
         return np.inf
-    # With near-ties, the feasible face can be so thin that the solver reports it as
-    # empty. Any solution of the regression is then safe, because it is at most the
-    # largest solution, so fewer claims are kept.
+    # If there are near-ties, the feasible face can be so thin that the solver considers it empty.
+    # Any solution of the regression is then safe. It is at most the largest solution, so fewer
+    # claims are kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -65,7 +65,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     >>> back.threshold_ == cf.threshold_
     True
     """
-    from skops import io  # imports all modules of scikit-learn
+    from skops import io  # This call imports all modules of scikit-learn.
 
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"filter must be a fitted skdcf filter, got {filter!r}")
@@ -156,7 +156,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     OSError
         If the file cannot be read.
     """
-    from skops import io  # imports all modules of scikit-learn
+    from skops import io  # This call imports all modules of scikit-learn.
 
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
@@ -312,12 +312,12 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-# Modules that users do not import from.
+# Modules that users do not import directly.
 _INSIDE = ("apps", "cli", "estimators", "ops")
-# Classes of applications open connections and files.
+# Application classes open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 
-#: Classes and harmless functions, in addition to those that skops trusts.
+#: Classes and harmless functions in addition to those trusted by skops.
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
@@ -325,17 +325,17 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Tree classes whose libraries do not check the nodes, so a forged tree can crash the
-#: process. Some versions of skops trust these classes.
+#: Tree classes from libraries that do not check the nodes, which allows a forged tree to crash
+#: the process. Some versions of skops trust these classes.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
-#: String that skops writes for None.
+#: String that skops writes in place of None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
-#: Modules in which some versions of Python define objects that other modules export.
+#: Modules where some Python versions define objects that other modules export.
 _MOVED = {"pathlib._local": "pathlib"}
 
 

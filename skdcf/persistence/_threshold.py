@@ -131,7 +131,7 @@ def save_threshold(
     """
     value = _of_filter(filter, alpha)
     record = asdict(value)
-    if math.isinf(value.threshold):  # JSON has no number for infinity.
+    if math.isinf(value.threshold):  # JSON cannot represent infinity as a number.
         record["threshold"] = str(value.threshold)
     text = json.dumps({"format": FORMAT, "skdcf": __version__, **record}, indent=1)
     return write_text(path, [text])

@@ -20,7 +20,7 @@ from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
 
-# Palette of Okabe and Ito (2008), without yellow, which is hard to see on white.
+# Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
@@ -461,7 +461,7 @@ class ChanceDisplay(Display):
 def _lines(report):
     """Return the columns of a report, keyed by name, with their errors and bands."""
     lines = {}
-    # A comparison contains only means over splits, not intervals.
+    # A comparison only contains means over splits, without intervals.
     if isinstance(report, ComparisonReport):
         table = report._values()
         for name in report.names:

@@ -14,13 +14,13 @@ from .._checks import import_extra, printable
 from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
-# Sizes in points, as in the drawing itself.
-WIDE = 74  # number of characters in a line of text
+# Sizes in points, as in the drawing.
+WIDE = 74  # number of characters per line of text
 LINE, PAD = 12.0, 7.0
 FONT = 9.0
-HINTED = 1.05  # factor by which hinted letters are wider
+HINTED = 1.05  # factor by which hinting widens letters
 LEGEND = 34.0
-GAP = 16.0  # distance between the drawing and the texts
+GAP = 16.0  # distance between the drawing and its texts
 LEAST = 230.0  # minimum width
 
 
@@ -162,7 +162,7 @@ class ReasoningGraphDisplay:
         shown = draw.shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
         title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
-        # There is space for the title inside the axes, so it is not cut off.
+        # The title fits inside the axes, so it is not cut off.
         size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)
@@ -243,7 +243,7 @@ class AxesPen:
         self.above = 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # Later marks cover earlier marks.
+        self.above += 1  # Later marks are drawn on top of earlier marks.
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)

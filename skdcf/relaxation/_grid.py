@@ -22,7 +22,7 @@ from ._path import Relaxation
 # Thresholds for all problems, and log q for all cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Columns of the paper's tables, whose rows are below.
+# Columns of the tables in the paper, whose rows follow.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",
@@ -163,8 +163,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
-        # Small training sets can have rank 0. The rank is raised to 1 in training only. In
-        # prediction, rank 0 means that nothing is kept.
+        # Small training sets can have rank 0. The rank is only raised to 1 for training. In
+        # prediction, nothing is kept if the rank is 0.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
@@ -222,7 +222,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return take(kept, plan.claims_back)
 
 
-# The columns are alpha: gamma, lambda, tau_s, T_p, tau_z.
+# Values of gamma, lambda, tau_s, T_p and tau_z, keyed by alpha.
 _MATH = {
     0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
     0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
@@ -233,7 +233,7 @@ _MATH = {
     0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
     0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
 }
-# The columns are alpha: gamma, lambda, T_p. All rows share the values of tau_s and
+# Values of gamma, lambda and T_p, keyed by alpha. All rows have the same values of tau_s and
 # tau_z.
 _FELM = {
     0.01: (1.5, 1.2, 1.0),

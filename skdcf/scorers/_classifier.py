@@ -20,12 +20,12 @@ from . import _scorer
 from ._scorer import FitTask, LinearForm, Scorer
 from ._tree_tables import as_table
 
-# Methods of classifiers that return a confidence.
+# Classifier methods that return a confidence.
 SURE = (
     "predict_proba",
     "decision_function",
 )
-STRENGTH = 0.03  # C of the logistic regression
+STRENGTH = 0.03  # regularisation parameter C of the logistic regression
 
 
 @settings
@@ -228,6 +228,6 @@ def _fit_logistic(X, target):
     pipeline = make_pipeline(
         StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=1000)
     )
-    # The settings are fixed, so scikit-learn's validation in each fold is skipped.
+    # The settings are fixed, and scikit-learn's validation is therefore skipped in each fold.
     with config_context(skip_parameter_validation=True):
         return pipeline.fit(X, target.astype(int))

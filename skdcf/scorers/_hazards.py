@@ -28,16 +28,15 @@ from ._tree_tables import as_table, design, join
 # number of folds for the out-of-fold hazards that determine the weights of a public
 # prior
 N_FOLDS = 3
-# Each tree is trained on half of the claims. If one of three folds is left out, a tree is
-# trained on about as many claims of the remaining folds. The trees of all folds together
-# form the forest.
+# Each tree is trained on half of the claims. If one of three folds is left out, a tree is trained
+# on about as many claims from the remaining folds. The forest contains the trees of all folds.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-# Number of false claims below an error that are added to the judged claims.
+# Number of false claims below an error to add to the judged claims.
 DOUBTED = 5
-# Smallest hazard. A forest returns 0 if there is no training error nearby. This is
+# Smallest hazard. A forest returns 0 if there are no errors nearby in the training data. This is
 # overconfident.
 DOUBT = 0.05
-# largest number of claims per tree; more claims only take more time
+# maximum number of claims per tree, because more claims only take more time
 MOST_CLAIMS = 15_000
 
 
@@ -60,9 +59,8 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
         early_stopping=False,
         random_state=random_state,
     )
-    # On the targets 0 and 1, a regression forest splits like a classifier, but saves 5
-    # % of the default scorer's fit time, because it does not search for the classes in
-    # each tree.
+    # A regression forest on the targets 0 and 1 splits like a classifier. It saves 5 % of the
+    # default scorer's fit time, because it does not search for the classes in each tree.
     forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,
@@ -80,7 +78,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 def learn(model, columns, rows, evidence):
     """Fit a classifier to some claims and return it as a table, or None if it is constant."""
     X = evidence.X[rows][:, columns]
-    # The settings are fixed, so scikit-learn's validation in each fold is skipped.
+    # The settings are fixed, and scikit-learn's validation is therefore skipped in each fold.
     with config_context(skip_parameter_validation=True):
         return as_table(model.fit(X, evidence.labels[rows] == 0), DOUBT)
 
@@ -209,8 +207,7 @@ class NeymanPearsonScorer(Scorer):
         self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels, task)
         jobs = self._jobs(evidence, batch.n_features, self._seed(task))
-        # The folds are fitted one after the other, because they may draw from the same
-        # RandomState.
+        # The folds are fitted sequentially, because they may use the same RandomState.
         self._adopt([job() for job in jobs], evidence)
         return self
 
@@ -289,8 +286,8 @@ class NeymanPearsonScorer(Scorer):
         """Estimate the overall proportion of false claims."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk & rows] == 0)
-        # If few claims below an error were judged, most of them are assumed false.
-        # Assuming that unjudged claims are true would lose claims at low alpha.
+        # If few claims below an error were judged, most of the others are assumed to be false.
+        # If unjudged claims were assumed to be true, fewer claims would be kept at low alpha.
         below = labels[evidence.after_error & rows]
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 

@@ -134,8 +134,7 @@ class MLPModel(Settings):
             If the number of units in any layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
-        # An int is an Integral, but type checkers do not recognise an int as an
-        # Integral.
+        # An int is an Integral, but type checkers do not recognise this relation.
         hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
         is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
         if not is_sequence or not all(
@@ -259,7 +258,7 @@ class ConfTrScorer(Scorer):
         return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
-        # Only training needs autograd, so it is imported here.
+        # autograd is imported here, because only training needs it.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
@@ -284,7 +283,7 @@ class ConfTrScorer(Scorer):
         return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` used one copy of the model for all levels. Each scorer gets a separate
+        # `train` used the same copy of the model for all levels. Each scorer gets a separate
         # copy.
         self.model_ = self._fresh_model()
         self.params_ = result.params
@@ -298,7 +297,7 @@ class ConfTrScorer(Scorer):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of a linear model, in units of the original features."""
-        # A subclass may use the parameters differently.
+        # A subclass may interpret the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ is only available for a LinearModel")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
@@ -307,8 +306,7 @@ class ConfTrScorer(Scorer):
         if type(self.model_) is not LinearModel:
             return None
         weights = self.coef_
-        # For a constant column, the scale and the bounds are infinite, and the weight is
-        # 0.
+        # A constant column has infinite scale and bounds, and its weight is 0.
         mean = self.standardizer_.mean
         reach = self.standardizer_.clip * self.standardizer_.scale
         return LinearForm(

@@ -25,15 +25,15 @@ from ..training.splitting import Standardizer
 from ._scorer import FitTask, Scorer
 from ._tree_tables import HazardTable, design
 
-# The version also changes if the meaning of a column changes.
+# The version must also change if the meaning of a column changes.
 FORMAT = "skdcf public prior 3"
-# number of claims per block, whose positions in all trees fit into the cache
+# number of claims per block, chosen so that their positions in all trees fit into the cache
 BLOCK = 128
-# The weight of the user's log odds is shrunk towards the first value, and the sum of all
-# sources' weights towards the second. The sum exceeds 1, because a mean of uncertain
-# classifiers is less certain than it should be.
+# The weight of the user's log odds is shrunk towards the first value, and the sum of all weights
+# is shrunk towards the second value. The sum exceeds 1, because the mean of uncertain classifiers
+# is less certain than it should be.
 PULL = 0.6, 1.0
-# strength of the shrinkage; about 100 user claims change the weights little
+# strength of the shrinkage, with which about 100 user claims change the weights only slightly
 STRENGTH = 30.0
 
 
@@ -318,7 +318,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    # number of steps to the left child, which is 0 at a leaf
+    # index offset of the left child, which is 0 for a leaf
     to_left = np.array(trees["down"])
     trees["down"] = _array(to_left + np.arange(len(to_left)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
@@ -330,7 +330,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "weights_": _array(record["weights"]),
         "questions_": _array(record["questions"]),
         "true_after_error_": float(record["true_after_error"]),
-        "_card": json.dumps(record["card"]),  # A single string is saved faster.
+        "_card": json.dumps(record["card"]),  # Saving a single string is faster.
     }
 
 
@@ -350,9 +350,11 @@ def _array(values):
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        # 32-bit integers use half the memory, so more of the array fits into the cache.
+        # 32-bit integers require half the memory, so more of the array fits into the cache.
         array = array.astype(np.int32)
-    array.setflags(write=False)  # All priors of the same file share the arrays.
+    array.setflags(
+        write=False
+    )  # All priors loaded from the same file share the arrays.
     return array
 
 

@@ -395,8 +395,8 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit a scorer on all other folds and compute the confidences in this fold's claims."""
     others, own = parts
-    # Warnings about folds from which nothing can be fitted are ignored, because the
-    # retention shows the effect.
+    # Warnings about folds without usable training data are ignored, because the retention shows
+    # their effect.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(others, labels, tasks)
@@ -535,12 +535,12 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # If the scorer uses other claims, the confidence is not linear in the claim's
-        # features.
+        # If the scorer also uses other claims, the confidence is not linear in the features of
+        # the claim.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
-#: Scorers whose names on the command line are not valid in Python.
+#: Scorers whose command-line names are not valid Python names.
 COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicPrior()"}
 
 

@@ -31,9 +31,9 @@ from ._scorer import (
     run_of,
 )
 
-# Initial weights for columns with unit standard deviation, and the shrinkage towards the
-# initial weights. On ten published data sets, other values keep the same number of claims
-# within one standard error.
+# Initial weights for columns with unit standard deviation, and shrinkage towards these weights.
+# On ten published data sets, other values result in the same number of kept claims within one
+# standard error.
 START = {"neyman-pearson": np.e, "regression": 1.0}
 WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
@@ -169,14 +169,13 @@ class StackingScorer(Scorer):
         """Fit the base scorers for all levels together, then fit the last step for each level."""
         self.validate()
         need_features(batch)
-        first = tasks[0]  # The tasks differ only in alpha.
+        first = tasks[0]  # The tasks only differ in alpha.
         training = self._training(first.training)
         fold_of = folds(len(batch), first.groups, self.n_folds, first.rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         folded = Folded(batch, fold_of)
 
-        # The fitted scorer and the out-of-fold confidences for each base scorer and
-        # level.
+        # The fitted scorer and the out-of-fold confidences of each base scorer at each level.
         fitted: dict[str, list] = {}
         columns = []
         for name, scorer in self._base().items():

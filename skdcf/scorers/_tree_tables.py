@@ -20,7 +20,7 @@ from scipy.special import logit
 
 from ..training.splitting import Standardizer
 
-# number of claims per block, whose positions in all trees fit into the cache
+# number of claims per block, chosen so that their positions in all trees fit into the cache
 BLOCK = 512
 
 
@@ -121,7 +121,7 @@ class HazardTable:
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
         layers = np.arange(self.depth.max(initial=0))
-        # Number of trees that reach below each layer. The deepest trees come first.
+        # Number of trees that extend below each layer. The deepest trees come first.
         deeper = np.searchsorted(-self.depth, -layers).tolist()
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
@@ -254,7 +254,7 @@ def _forest(estimator):
         values = tree.value[:, 0]
         if hasattr(estimator, "classes_"):
             chance = values[:, 1] / values.sum(axis=1)
-        else:  # The mean of regression trees trained on 0 and 1 is a probability.
+        else:  # The mean of regression trees trained on the targets 0 and 1 is a probability.
             chance = values[:, 0]
         nodes.append(_nodes_of(tree, chance / n))
     table = _trees(estimator.n_features_in_, nodes)
@@ -297,10 +297,10 @@ def _xgboosted(estimator):
             return None
         names = "left_children", "right_children", "split_indices"
         number = np.array(tree["split_conditions"], dtype=np.float32)
-        # A value that equals the condition goes right in xgboost, but would go left in
-        # the table.
+        # A value that equals the split value goes right in xgboost, but would go left in the
+        # table.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
-        value = number.astype(np.float64)  # `value` is used for leaves.
+        value = number.astype(np.float64)  # `value` is only used at leaves.
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
 
     margin = partial(estimator.predict, output_margin=True)

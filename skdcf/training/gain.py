@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Function that maps an array of kept-claim counts to their values.
+#: Function that maps an array of kept-claim counts to the values of these counts.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
-# offset of a soft number, because the slope of most gains is infinite at 0
+# offset added to a soft count, because the slope of most gains is infinite at 0
 FLOOR = 0.001
 MOST_KEPT = 1000  # maximum number of claims for which a gain is checked
 
@@ -32,7 +32,7 @@ def worth_of(gain: Gain) -> Worth:
     power = _power_of(gain)
     if callable(power):
         return power
-    # With power 0, the gain would not increase beyond one claim. The logarithm, which is
+    # If the power were 0, the gain would not increase beyond one claim. The logarithm, which is
     # also concave, is used instead.
     return np.log1p if power == 0 else lambda kept: kept**power
 

@@ -183,7 +183,7 @@ def train(
 class _Run:
     """Model with its training problems and settings, which are the same for all levels."""
 
-    verbose = 0  # Several levels share one progress bar.
+    verbose = 0  # All levels share one progress bar.
 
     def __init__(self, model, relaxation, training, rng):
         self.model = model
@@ -225,8 +225,8 @@ class _Run:
         X = self.X[judged]
         target = target[judged]
         start = x
-        # The penalty can shrink all layers of a network to 0, and training cannot start
-        # from zero weights.
+        # The penalty can shrink all layers of a network to 0, but training cannot start from zero
+        # weights.
         for weaker in (1, 10, 100, 1000):
             start = fit_logistic(
                 self.model,
@@ -374,10 +374,10 @@ def _hazard_target(batch, labels):
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
-# standard deviation of the log odds below which scores count as constant
+# standard deviation of the log odds below which scores are treated as constant
 LEAST_SPREAD = 1e-3
 
-# Target, claims and C of the logistic regression for initial parameters.
+# Target, claims and C of the logistic regression for the initial parameters.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 
@@ -423,7 +423,7 @@ def fit_logistic(
         to_weights, scores = make_vjp(lambda w: model(unflatten(w), X))(weights)
         to_scores, loss = make_vjp(log_loss)(scores + flat[-1], sign)
         slope = to_scores(C)
-        # The halves are added separately, which preserves the last bits of recorded fits.
+        # The halves are added separately to preserve the last bits of recorded fits.
         of_weights = to_weights(slope) + weights / 2 + weights / 2
         return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
 
@@ -435,14 +435,13 @@ def fit_logistic(
 def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
     """Return the parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
-        # Autograd does not need to differentiate the identity.
+        # Autograd does not need to differentiate the identity function.
         return params, lambda flat: flat
     return flatten(params)
 
 
-# The losses are functions of the gain of the kept true claims of each problem. Each step
-# of F is one primitive, because tracing a step with autograd would take longer than the
-# step itself.
+# The losses are functions of the gain from the kept true claims of each problem. Each step of F
+# is a single primitive, because tracing a step with autograd would take longer than computing it.
 
 
 @with_vjp(
@@ -481,6 +480,6 @@ def _pull_standardised(risk, scores):
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    # The scale is NaN if all scores are equal, and training then stops.
+    # The scale is NaN if all scores are equal, in which case training stops.
     with np.errstate(invalid="ignore"):
         return -centred / np.sqrt(centred @ centred / len(scores))

@@ -89,10 +89,10 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
     return batch[rows], labels[chosen[batch.problem_of]]
 
 
-# A column contains only rounding errors if its variation is below this fraction of the
-# largest variation. An example is a PCA with more components than the rank of the data. If
-# such a column were standardised, rounding errors would determine the scores and differ
-# between batches.
+# A column is considered pure rounding error if its variation is below this fraction of the
+# largest variation. A PCA with more components than the rank of the data computes such columns,
+# for example. If such a column were standardised, rounding errors would determine the scores,
+# which would then differ between batches.
 NOISE = 1e-12
 
 

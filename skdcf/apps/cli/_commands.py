@@ -63,7 +63,7 @@ _NOT_GUARANTEED = (
 )
 _SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
 _SHOWN = 20  # maximum number of different errors to print
-_EVERY = 10  # every tenth candidate share is printed
+_EVERY = 10  # Print only every tenth candidate share.
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -244,7 +244,7 @@ def _chosen(filter, problems):
 
 def _save(filter, data, options):
     """Save a filter that can keep claims, and print its guarantee."""
-    # Save the filter before printing, because the reader of the summary may close the pipe.
+    # Save the filter before printing, because the summary's reader may close the pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
@@ -307,7 +307,7 @@ def _levels_to_choose(filter, data):
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        # The printed table shows the content of the warning.
+        # The printed table already contains this information.
         warnings.simplefilter("ignore", CalibrationWarning)
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown, at most  true claims kept per answer"
@@ -343,7 +343,7 @@ def _checks_to_spend(filter, data):
     if not len(labels):
         return
     with warnings.catch_warnings():
-        # The printed table shows the content of the warning.
+        # The printed table already contains this information.
         warnings.simplefilter("ignore", CalibrationWarning)
         curve = labelling.review_curve(filter, graphs, labels)
     none, one, two, three = (f"{kept:.2f}" for kept in curve)
@@ -510,7 +510,7 @@ def decided(filter, rows, graphs, *, masks, counts):
     for i, row in enumerate(rows):
         n = int(masks[i].sum())
         n_claims = len(masks[i])
-        # An answer without claims is not counted, because the filter removed nothing.
+        # An answer without claims is not counted, because the filter removed nothing from it.
         counts.update(problems=1, claims=n_claims, kept=n, empty=int(n == 0 < n_claims))
         yield replace(
             row,
@@ -577,7 +577,7 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # The level does not apply to a text made of claims that the filter removed.
+    # The level does not apply to texts that only contain claims removed by the filter.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:

@@ -75,7 +75,9 @@ class _MappedKeys:
     def __init__(self, rename):
         self._missing = {*rename}
         self._empty = set()  # Keys whose value is an empty list in some line.
-        self._without = set()  # Paths into a list whose entries have no such value.
+        self._without = (
+            set()
+        )  # Paths into a list whose entries do not contain such a value.
         self._existing: dict[str, None] = {}
 
     def note(self, record):
@@ -180,7 +182,7 @@ def answer_reader(options):
 
     If the line has no claims, the problem has zero claims. The answer is stored under its key.
     """
-    from ..llm import AnswerReader  # slow to import, and few commands need it
+    from ..llm import AnswerReader  # This import is slow, and few commands need it.
 
     read = AnswerReader(
         renamed(options, also=["answer"]),
@@ -309,7 +311,7 @@ def clock(work):
     """Show the elapsed time of a task if standard error is a terminal."""
 
     def tick():
-        # The bar is disabled at the end, or if the output is not a terminal.
+        # The progress bar is disabled at the end, or if the output is not a terminal.
         while not bar.disable:
             bar.refresh()
             time.sleep(0.5)

@@ -144,7 +144,7 @@ def _review(options):
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    # An invalid error rate must raise an error before the person starts to judge.
+    # An invalid error rate must raise an error before the annotator starts to judge.
     review.describe(error_rate)
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
@@ -161,8 +161,7 @@ def _review(options):
 
     masks = review.masks()
     if options.output:
-        # Checked claims are true, so the error probability is that of the unchecked
-        # claims.
+        # Checked claims are true, so only unchecked claims contribute to the error probability.
         pairs = zip(masks_before, masks, strict=True)
         unchecked = [before & now for before, now in pairs]
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
@@ -420,7 +419,7 @@ def _wait():
     ends = signal.SIGINT, signal.SIGTERM
     handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
-        # On Windows, signals do not interrupt an endless wait.
+        # On Windows, signals do not interrupt a wait without a timeout.
         while not done.wait(0.5):
             pass
     finally:
@@ -527,8 +526,7 @@ def _write(options, store, by, *, meaning, problems):
 def _compare(store, first, second):
     """Print the agreement between two annotators, and the claims with different labels."""
     store.check_judged(first, second)
-    # Labels from the file are not judgements of an annotator, so only verdicts are
-    # compared.
+    # Labels in the file are not judgements of an annotator, so only verdicts are compared.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [

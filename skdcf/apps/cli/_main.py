@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    except BrokenPipeError:  # The reader closed the pipe, as "head" does.
+    except BrokenPipeError:  # The reading process closed the pipe, as "head" does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except (ImportError, OSError, ValueError) as error:

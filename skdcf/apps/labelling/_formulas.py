@@ -13,8 +13,8 @@ _FORMULA = re.compile(
     r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
     re.DOTALL,
 )
-#: Allowed elements. A formula with another element or attribute is shown as plain text,
-#: because claims are untrusted model output and LaTeX can contain ``\\text{<script>}``.
+#: Allowed elements. A formula with any other element or attribute is shown as plain text, because
+#: claims are untrusted model output and LaTeX can contain ``\\text{<script>}``.
 _TAG = re.compile(
     "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
     "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"

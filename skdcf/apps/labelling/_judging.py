@@ -327,7 +327,7 @@ def next_to_label(
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha
-    # Calibration uses one answer per question, and only as many questions as needed.
+    # Calibration uses one answer per question, and only as many questions as required.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
     rows = part.rows[chosen]
@@ -358,7 +358,7 @@ def _to_judge(labels, risk, score, threshold):
 class Order(Protocol):
     """Protocol of orders, which select and sort the claims to label."""
 
-    #: Text shown if no claim is left to label.
+    #: Text shown if all claims are labelled.
     done: str
     #: If True, a problem is finished as soon as one of its claims is judged false.
     one_false_ends: bool

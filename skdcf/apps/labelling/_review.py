@@ -18,8 +18,7 @@ from ...graphs.sources import makes_claim
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
-#: Labels of the verdicts. An "unsure" claim is not known to be false, so a kept claim
-#: stays.
+#: Labels of the verdicts. An "unsure" claim is not known to be false, so it stays if it was kept.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
 #: Verdicts sorted from the strictest to the most lenient.
 _FROM_STRICTEST = ("false", "unsure", "true", "no claim")
@@ -218,8 +217,8 @@ class ReviewOrder:
         checks = f"{sentence}; {self.n_checks} claims were checked by a person"
         if not error_rate:
             return f"{checks}, and the claims judged true are kept as well"
-        # A check detects a false claim with probability 1 - error_rate. Unsure claims
-        # may be false, so all of them are counted.
+        # A check detects a false claim with probability 1 - error_rate. Unsure claims may be
+        # false, so all of them are counted as false.
         outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
         n_false = (self._verdict[outside] != 1).sum() / (1 - error_rate)
         loss = error_rate * n_false / max(len(self._batch), 1)
@@ -366,7 +365,7 @@ class BudgetOrder(Order):
             for i in range(len(store.graphs)) if new else ():
                 positions[store.digest(i)].append(i)
             for event in new:
-                if "label" not in event:  # A note has no label.
+                if "label" not in event:  # A note does not have a label.
                     continue
                 claim = event["claim"]
                 words = self._words[event["problem"], claim]

@@ -15,7 +15,7 @@ from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
-#: Question shown on the page for each meaning of a label.
+#: Question on the page for each meaning of a label.
 MEANINGS = {
     "true": "Is the claim true, given the question and the claims that it depends on? A "
     "claim that follows correctly from a false claim is true. It is dropped together with the "
@@ -94,7 +94,7 @@ class LabelServer:
         self.order = order
         self.guideline = guideline
         self.others = others
-        # The question about support is shown only for answers with a passage.
+        # The question about support is only shown for answers with a passage.
         self.question = MEANINGS["true"]
         self.question_with_passage = MEANINGS[meaning]
         self.token = secrets.token_urlsafe(24)
@@ -115,8 +115,8 @@ class LabelServer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Finish the pending requests. Otherwise, an open browser connection could later
-        # send a verdict that the caller would miss.
+        # Finish the pending requests. Otherwise, an open browser connection could later send a
+        # verdict that the caller would not receive.
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()

@@ -52,7 +52,7 @@ def read_journal(path, take):
             )
         else:
             size += len(line) + 1
-    # The last line break is not followed by a line.
+    # No line follows the last line break.
     return size if lines[-1] else size - 1
 
 

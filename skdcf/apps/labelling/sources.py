@@ -45,11 +45,9 @@ from .journal import follow_journal, read_journal
 #: means that nobody examined the claim. "no claim" means that the sentence does not state
 #: anything that could be false.
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
-#: Labels for the comparison of two annotators. Claims on which an annotator is unsure are
-#: not compared.
+#: Labels for comparing two annotators. Claims that an annotator is unsure about are not compared.
 VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
-#: Purposes of a journal. Only verdicts of the purpose "labels" may be used for
-#: calibration.
+#: Purposes of a journal. Only verdicts with the purpose "labels" may be used for calibration.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
@@ -350,7 +348,7 @@ class LabelStore:
         #: edges of all problems are ignored if the set of problems has changed.
         self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
-        #: The last event for each kind, person, problem and claim.
+        #: Last event of each kind, keyed by person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         #: Plan of an audit, or None until the plan is saved.

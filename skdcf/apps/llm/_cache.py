@@ -7,7 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-# longest wait in seconds for another program that has locked the cache file
+# maximum time in seconds to wait for another program that has locked the cache file
 _BUSY_SECONDS = 60
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
@@ -28,8 +28,8 @@ class ReplyCache:
         # Connecting to a folder fails, so the folder's mode is never changed.
         path.open("ab").close()
         path.chmod(0o600)
-        # SQLite does not wait if another program is changing the journal mode, so retry
-        # here.
+        # SQLite does not wait while another program changes the journal mode, so this call is
+        # repeated.
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             self._db = sqlite3.connect(

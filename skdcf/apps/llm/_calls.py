@@ -26,7 +26,7 @@ from ._verdicts import log_odds as log_odds
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Default (newest) version of each prompt.
+#: Default version of each prompt, which is the newest one.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
@@ -140,11 +140,11 @@ _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 #: Values that models use for a claim without premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 _LONGEST_REPAIRED = (
-    100_000  # maximum number of characters read from a reply that is not valid JSON
+    100_000  # maximum number of characters to read from a reply that is not valid JSON
 )
 _LONGEST_WHY = 600  # maximum number of characters in a reason
 _LONGEST = 400_000  # maximum number of characters read from a reply
-_MOST_STARTS = 200  # maximum number of positions tried as the beginning of an object
+_MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
 # Some servers leave the model's reasoning in the reply, before the tag </think>.
 _THOUGHT = "</think>"
 _KINDS = {str: "string", int: "integer", float: "number"}
@@ -183,7 +183,7 @@ def read_object(text, kind):
     name = list(kind.__dataclass_fields__)[-1]
     try:
         # A judge may quote a verdict, so all objects must agree. Extracted claims may be
-        # corrected.
+        # corrected later in the reply.
         fields = parse_object(text, name, corrected=kind in (Claims, Premises))
     except ValueError:
         rows = (
@@ -270,7 +270,7 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    # The reply may contain a row or a plain string. The schema allows only rows.
+    # The reply may contain rows or plain strings. The schema only allows rows.
     if kinds := get_args(kind):
         return schema_of(kinds[0], **bounds)
     properties = {
@@ -294,7 +294,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if not good:
         return _repaired(text[cut:].removeprefix(_THOUGHT), key)
     end, last = good[-1]
-    # An invalid object after the last valid one was intended as the answer.
+    # If an invalid object follows the last valid object, it was intended as the answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
@@ -469,6 +469,6 @@ def read_texts(values: Sequence[str]) -> list[str]:
     if not all(values):
         raise ValueError("the reply must not contain an empty text")
     if values and not any(c.isalnum() for value in values for c in value):
-        # A model may copy the "..." of an example.
+        # A model may copy the "..." from an example.
         raise ValueError("the reply must contain a text with a letter or digit")
     return list(values)

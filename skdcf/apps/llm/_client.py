@@ -37,7 +37,7 @@ _AMOUNT = Number(Real, 0, None, closed="left")
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
 TOKENS_OF_CLAIM = 40  # approximate number of answer tokens per claim
-#: Valid types of the parameters that all steps share.
+#: Valid types of the parameters shared by all steps.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # The lock is held while an engine is created.
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
@@ -456,7 +456,7 @@ class Step(Settings):
         question = self._question(*item)
         rows = question.get("claims")
         text = question.get("answer", "")
-        if not (rows or text.strip()):  # There is nothing to ask.
+        if not (rows or text.strip()):  # There are no claims to verify.
             return self._read(self._reply([]), *item)
 
         def read(reply):

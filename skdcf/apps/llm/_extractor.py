@@ -214,7 +214,7 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         stated_by_kept = good[end : end + len(sentence)]
         end += len(sentence)
         is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
-        # Bullets, and punctuation at the end of a sentence, are marks.
+        # Bullets and punctuation at the end of a sentence are ignored.
         for match in _MARKS.finditer(sentence):
             is_letter[slice(*match.span())] = False
         if is_letter.any() and stated_by_kept[is_letter].all():
@@ -222,10 +222,12 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     return text.strip()
 
 
-_FIRST = 20  # number of initial answers used to estimate the cost of the others
-_FEW = 5  # number of initial answers to process before a run that needs confirmation
-_UNDERRATED = 20  # An estimate is corrected if it is too low by more than this factor.
-_TOKENS_OF_ANSWER = 300  # expected length of an answer written by the model
+_FIRST = (
+    20  # number of initial answers used to estimate the cost of the remaining answers
+)
+_FEW = 5  # number of initial answers to process before a run that requires confirmation
+_UNDERRATED = 20  # An estimate is updated if it is too low by more than this factor.
+_TOKENS_OF_ANSWER = 300  # expected length of a model's answer
 
 
 @dataclass(eq=False, repr=False)
@@ -381,7 +383,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             If a step used a prompt or a function that is not part of this package.
         """
         steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
-        # The names in a file may be sorted as strings, with [10] before [2].
+        # The names in a file may be sorted as strings, in which case [10] comes before [2].
         names = sorted((n for n in steps if n.startswith("features")), key=len)
         columns = [steps.pop(name) for name in names] or None
         settings = {"keep_flagged": description.get("keep_flagged", False)} | settings

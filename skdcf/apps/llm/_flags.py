@@ -15,12 +15,12 @@ import numpy as np
 from ...graphs import ReasoningGraph
 
 _MOST_OUTSIDE = (
-    0.2  # largest proportion of an answer that may be outside all claims without a flag
+    0.2  # maximum proportion of an answer that may be outside all claims without a flag
 )
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLURAL = {"contains": "contain", "is": "are", "has": "have", "equals": "equal"}
-#: Zero-width characters, and characters that change the direction of the text.
+#: Zero-width characters and characters that change the text direction.
 _UNSEEN = re.compile(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )

@@ -23,12 +23,13 @@ from typing import Any
 from ..._checks import import_extra
 from ._errors import CallError, EndpointError, PassingError, RefusedError
 
-# Longest wait in seconds that a server may request. If it requests a longer wait, the call fails.
+# Maximum wait in seconds that a server may request. If the server requests a longer wait, the
+# call fails.
 _LONGEST_WAIT = 120.0
 # maximum number of seconds without a successful call before the run fails
 _PATIENCE = 600.0
 _MANY = 10  # number of consecutive refusals after which the pause doubles
-_RECOVERY = 20  # number of successes that double the rate
+_RECOVERY = 20  # number of successful calls after which the rate doubles
 _SHORTEST = 0.01  # shortest pause in seconds
 
 
@@ -141,7 +142,7 @@ class Pace:
         if begun < self._resume:
             return
         if self._n_refused and self._n_taken:
-            # The time spent on refusals is also counted.
+            # The measured time includes the time spent on refusals.
             pace = self._n_taken / (begun - self._round)
             half = 0.0 if math.isinf(self._rate) else self._rate / 2
             self._rate = max(pace, half, 2 / self._seconds)

@@ -655,7 +655,7 @@ class ConformalFactualityPipeline(Settings):
             One filtered answer per problem, or per question if ``choose`` is True.
         """
         items = self._read(problems, answers, alpha)
-        # Other tasks in the event loop continue while the filter decides.
+        # The event loop runs other tasks while the filter decides.
         beside = asyncio.to_thread
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
@@ -686,7 +686,7 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # The calibration endpoint may have lacked the same parameters and log odds.
+            # The endpoint may have lacked the same parameters and log odds during calibration.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []
@@ -711,7 +711,7 @@ class ConformalFactualityPipeline(Settings):
         if choose:
             batch = as_chosen(filter, batch)
         with warnings.catch_warnings():
-            # The same warnings are issued again when the claims are known.
+            # The same warnings are issued again once the claims are known.
             warnings.simplefilter("ignore")
             compare_provenance(filter, provenance_of(filter, batch, labelled=False))
         return extraction

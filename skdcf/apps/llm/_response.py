@@ -15,15 +15,15 @@ from typing import Any
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
 from ._reply import Reply
 
-SHORT = 300  # maximum number of characters shown from a server's message
+SHORT = 300  # maximum number of characters to show from a server's message
 #: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 # HTTP statuses for rate limits and overload, which apply to all calls.
 _REFUSED = (429, 529)
-# HTTP statuses of temporary errors. All statuses of at least 500 are also temporary.
+# HTTP statuses of temporary errors. All other statuses of 500 or above are also temporary.
 _PASSING = (408, 409, 425)
 _HOPELESS = (401, 402, 403, 404)
-#: Words used by servers that reject a single input with status 403.
+#: Words in messages of servers that reject a single input with status 403.
 _MODERATED = re.compile(
     r"moderat|flagged|polic(?:y|ies)|safety|guardrail|content.filter"
 )
@@ -32,13 +32,13 @@ _FINISHED = ("stop", "length", "content_filter")
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
 _LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
-#: Keys that identify a reply in the protocol of another API.
+#: Keys that identify a reply of another API.
 _PROTOCOLS = {
     "Anthropic's": {"type", "content"},
     "Gemini's": {"candidates"},
     "Ollama's": {"message", "done"},
 }
-# Longest wait in seconds if the server reports only when the whole rate limit is reset.
+# Maximum wait in seconds if the server only reports when the whole rate limit is reset.
 _LONGEST_GUESS = 60.0
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")

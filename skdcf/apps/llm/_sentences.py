@@ -17,9 +17,9 @@ _BULLET = re.compile(
     r"^(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?(?=.)", re.S
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Lines that begin a multi-line formula.
+#: Lines that begin a formula with several lines.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
-#: A horizontal rule between the rows of a table or between parts of the text.
+#: A horizontal rule between table rows or between parts of the text.
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
@@ -38,7 +38,7 @@ _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
     re.I,
 )
-#: Markdown marks that belong to the previous sentence.
+#: Markdown marks that belong to the preceding sentence.
 _MARKS = re.compile(r"[*_~]+(?:\s+|$)")
 _LINE = re.compile(r"(?s).+?(?:\n\s*|\Z)")
 _WIDE = re.compile(r"[^\S\x00-\x7f]")
@@ -160,7 +160,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table
-    if fence:  # The answer was cut off within a code block.
+    if fence:  # The answer was truncated within a code block.
         yield "\n".join(block), True
 
 

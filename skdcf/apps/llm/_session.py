@@ -34,22 +34,22 @@ from ._errors import CallError, EndpointError, UnreadableError
 from ._pace import Pace
 from ._reply import Reply, Usage
 
-#: Maximum number of requests for one usable reply.
+#: Maximum number of requests to obtain a usable reply.
 MOST_ASKS = 3
-#: Maximum total number of tokens in all requests for one reply, relative to the first
-#: request's limit.
+#: Maximum total number of tokens in all requests for a reply, relative to the first request's
+#: limit.
 MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # temperature increase per retry
-_WARMEST = 1.0  # maximum temperature, unless that of the first call is higher
-_MOST_CHARACTERS = 6  # largest plausible number of characters per prompt token
-# Smaller token counts may include only the tokens that the server had not cached.
+_WARMEST = 1.0  # maximum temperature, unless the first call used a higher temperature
+_MOST_CHARACTERS = 6  # maximum plausible number of characters per prompt token
+# Smaller token counts may only include tokens that the server had not cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than the prompt has, so the server may "
     "have truncated the prompt. Increase the context length of the server"
 )
 _SILENCE = 60.0  # seconds without a reply before a message is printed
-# number of characters of an unusable reply that are sent back to the model
+# number of characters of an unusable reply to send back to the model
 _SHOWN_BACK = 4000
 _LOG = logging.getLogger("skdcf.apps.llm")
 
@@ -73,10 +73,10 @@ class Engine:
         self.settings = settings
         self.transport = transport(settings, Pace(settings["in_flight"]))
         self.cache = cache
-        self.replied = time.monotonic()  # time at which the last call ended
-        # The reasoning of some models needs more tokens than a reply may have.
+        self.replied = time.monotonic()  # end time of the last call
+        # Some models need more tokens for their reasoning than a reply may have.
         self.thinking = set()
-        # Conversations are keyed by the digest of the call.
+        # Conversations are keyed by the digest of their first call.
         self.conversations: dict[str, _Conversation] = {}
         self.usage = Usage()  # sum over all runs
         self._warned = set()
@@ -352,7 +352,7 @@ async def gather_all(session, items, work, model, show=False):
     """
     settings = session.engine.settings
     results: list[Any] = [None] * len(items)
-    # The workers share one iterator, and each worker processes the next remaining item.
+    # The workers share an iterator, and each worker processes the next remaining item.
     todo = iter(enumerate(items))
 
     async def worker():
@@ -368,7 +368,7 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    # There are enough workers to use all slots.
+    # The number of workers is sufficient to use all slots.
     n_workers = min(len(items), 2 * settings["in_flight"])
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))

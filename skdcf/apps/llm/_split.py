@@ -18,7 +18,7 @@ from ._sentences import split_sentences, splitter_of
 
 ANSWER = "answer"
 LOGPROBS = "logprobs"
-_CALLED_ANSWER = ("response",)  # other names for the answer, as in RAGAS
+_CALLED_ANSWER = ("response",)  # alternative names for the answer, as in RAGAS
 _OF_CLAIMS = ("claims", "wordings", "features")
 _EDGES = {"none": no_edges, "chain": chain_edges}
 

@@ -33,7 +33,7 @@ from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import MOST_PER_LIMIT, gather_coroutines
 
-#: Beginnings of refusals in the languages in which models are used most.
+#: Beginnings of refusals in the languages that models are used in most often.
 _REFUSAL = re.compile(
     r"""(?ix)\W*(?:
     (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
@@ -56,9 +56,11 @@ _NO_ODDS = (
     "judge_log_odds is missing. Pass log_odds=False (--no-log-odds), or use an "
     "endpoint that supports log-probabilities"
 )
-#: Default maximum length of an answer that the model writes, in tokens.
+#: Default maximum number of tokens in an answer that the model writes.
 LIMIT = 2100
-_LONGEST_REFUSAL = 400  # A text with more characters is not considered a refusal.
+_LONGEST_REFUSAL = (
+    400  # A text with more characters than this is not considered a refusal.
+)
 REPAIRED = (
     "the graph was repaired: edges to later or unknown claims and self-loops were "
     "removed"
@@ -237,7 +239,7 @@ def _edges(rows):
     """Return a reply's edges, or raise a ValueError whose message is sent to the model."""
     n = len(rows)
     for row in rows:
-        # [0] means that there are no premises, because claims are numbered from 1.
+        # [0] means that there are no premises, because claim numbers start at 1.
         if row.builds_on == [0]:
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:

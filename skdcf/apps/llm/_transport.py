@@ -29,12 +29,12 @@ from ._errors import CallError, EndpointError, PassingError, RefusedError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
-#: Messages of servers whose model did not produce the requested format.
+#: Messages of servers whose model did not generate the requested format.
 _MALFORMED = re.compile(
     "produced output that does not match|json_validate_failed|tool_use_failed"
 )
 _MOST_BYTES = 32 * 2**20  # maximum size of a reply in bytes
-_MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes read from an error response
+_MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes to read from an error response
 #: Parameters that some models reject, and words that identify the parameter in the error message.
 _OPTIONAL = {
     "system": r"system (?:role|message)|role ['\"]system['\"]",
@@ -47,7 +47,7 @@ _OPTIONAL = {
 #: Forms of parameters that are only renamed or sent without bounds.
 _EQUIVALENT = {("max_tokens", 1), ("response_format", 1)}
 _BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
-_SHORTEST_SECRET = 8  # Shorter values, such as "none", mean that there is no key.
+_SHORTEST_SECRET = 8  # Shorter values, such as "none", indicate that there is no key.
 
 
 class FunctionTransport:
@@ -252,7 +252,7 @@ class Endpoint:
             # Each HTTP library has its own types of errors.
             problem = f"{type(error).__name__} ({str(error)[:SHORT]})"
             is_slow = isinstance(error, TimeoutError)
-        # Raise the error outside of "except", because the client's error contains the
+        # Raise the error outside the "except" block, because the client's error contains the
         # request with its key.
         if is_slow and self._pace.halve(begun):
             warn(

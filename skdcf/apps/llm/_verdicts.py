@@ -10,8 +10,8 @@ import numpy as np
 
 from ._reply import Reply
 
-_CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
-_AROUND = " .!*_`'\""  # characters that may surround a word
+_CERTAIN = 14.0  # Log odds beyond 14 only differ by rounding errors.
+_AROUND = " .!*_`'\""  # characters that may surround a verdict word
 #: Pairs of words that mean true and false.
 _PAIRS = (
     ("true", "false"),
@@ -32,12 +32,13 @@ _SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
 _WORDS = "|".join(word for pair in _PAIRS for word in pair)
 IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
 _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
-#: Pattern for a reply that begins with the verdict. "The correct value ..." does not match.
+#: Pattern for a reply that begins with a verdict. Replies such as "The correct value ..." do not
+#: match.
 _BEGINS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
-#: Words that are verdicts within a sentence. Other verdict words often have another
-#: meaning there.
+#: Words that are verdicts even within a sentence. Other verdict words often have another meaning
+#: within a sentence.
 _DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
-#: Pattern for a sentence that ends with the verdict or with a reason for the verdict.
+#: Pattern for a sentence that ends with a verdict or with a reason for it.
 _STATES = re.compile(
     r"""(?ix)(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
     [\W_]* (?:\w+ly[\W_]+)? (true|false|correct|incorrect) [\W_]*

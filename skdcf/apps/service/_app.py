@@ -35,7 +35,7 @@ from ._routes import content_types, router
 from ._runs import Runs
 from ._served import Served
 
-# Routes that need no token, because they do not reveal anything about the filters.
+# Routes without a token, because they do not reveal anything about the filters.
 _OPEN = "/", "/health", "/ready", "/docs", "/openapi.json"
 _LOG = logging.getLogger("skdcf.apps.service")
 
@@ -252,8 +252,7 @@ class Service:
                 new.pipeline = self.answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
-                # The filter has not changed, so its monitor keeps the labels that it has
-                # counted.
+                # The filter has not changed, so its monitor retains the labels counted so far.
                 old.calibrated = new.calibrated
                 new = old
             elif new.not_watched:

@@ -454,7 +454,7 @@ class Journal:
                     yield
                     self._db.execute("COMMIT")
                 except BaseException:
-                    # A full disk may have ended the transaction.
+                    # The transaction may have ended because the disk was full.
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
                     raise

@@ -32,7 +32,7 @@ class Questions:
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
-        # Calibration questions may have names, but requests may contain only the text.
+        # Calibration questions may have names, while requests may only contain the text.
         calibrated = filter._calibrated
         texts = calibrated.get("text", calibrated["question"])
         names_one = calibrated.get("text_names_one", slice(None))

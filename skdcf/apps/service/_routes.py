@@ -195,7 +195,7 @@ async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
     """Yield the object of each line as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
-        # The last chunk is empty and ends the last line.
+        # The last chunk is empty and marks the end of the last line.
         *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in lines:
             if line.strip():
@@ -288,8 +288,7 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
     """Store an answer's claim labels, and update the monitor."""
     service = request.app.state.service
     labels = [int(label) for label in said.labels]
-    # An answer without claims cannot be judged, but it counts if it was drawn at
-    # random.
+    # An answer without claims cannot be judged, but it is counted if it was drawn at random.
     drawn = bool(said.sampling) if labels else said.sampling == "reached"
 
     def save() -> Labelled:

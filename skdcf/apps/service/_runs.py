@@ -18,10 +18,10 @@ from ._journal import Journal
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-# maximum number of characters in a run, the same as in a request
+# maximum number of characters in a run, which is the same as in a request
 _LONGEST = 8 * 2**20
 _MOST_TEXT = 2**28  # maximum total number of characters in all open runs
-# maximum number of seconds between two steps; long enough for a person to approve a step
+# maximum number of seconds between two steps, which gives a person time to approve a step
 _LONGEST_PAUSE = 7 * 24 * 3600.0
 _MOST_IN_MEMORY = 256
 
@@ -61,7 +61,7 @@ class Runs:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._end_old()
-        # The runs are ordered by their last use, the oldest first.
+        # Runs ordered by their last use, starting with the oldest.
         self._runs: dict[str, _Run] = {}
         self._busy: set[str] = set()
         self._lock = threading.Lock()
@@ -156,7 +156,7 @@ class Runs:
             run.steps.append(step)
             if self._journal.add_step(name, number, step, keep):
                 return keep
-            # Another process has decided this step in the meantime.
+            # Another process has decided on this step in the meantime.
             run = self._catch_up(name, None, filters)
             return _decision(run, number, step)
 

@@ -30,15 +30,15 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-# maximum number of claims; other requests have to wait meanwhile
+# maximum number of claims in a request, because other requests have to wait
 _MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
-_LARGE = 2**14  # Larger requests, in bytes, are processed in a separate thread.
+_LARGE = 2**14  # Requests with more bytes than this are processed in a separate thread.
 # NOT_PASSING replaces the group if the guarantee does not cover the answer.
 NOT_PASSING = -1
-_QUICK = 0.02  # Work that takes less time, in seconds, may block the event loop.
+_QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
-#: Keys of a whole answer or run, which cannot be sent before its first claim.
+#: Keys of a whole answer or run that cannot be sent before its first claim.
 _OF_ANSWERS = (
     *("claims", "wordings", "features", "parents", "edges", "labels", "text", "answer"),
     *("response", "messages", "spans", "resourceSpans", "steps", "conversations"),
@@ -141,11 +141,11 @@ class Served:
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
-        #: Reason why the monitor cannot raise an alarm, or None if it can raise one.
+        #: Reason why the monitor cannot raise an alarm, or None if it can.
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        #: Pipeline that calls models and the filter, if the service answers questions.
+        #: Pipeline that calls the models and the filter if the service answers questions.
         self.pipeline: Any = None
         self._n_watched = 0  # position of the last judged answer in the monitor
         origin = getattr(filter, "provenance_", None) or {}
@@ -228,13 +228,13 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            # Another request's batch may already include the answer.
+            # The batch of another request may already include the answer.
             while not asked.is_decided:
-                # Requests that arrive at the same time join the batch here.
+                # Requests that arrive at the same time are processed in this batch.
                 await asyncio.sleep(0)
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()
-                # For quick batches, the overhead of a thread would exceed the work.
+                # For fast batches, the overhead of a thread would exceed the processing time.
                 if self._pace * len(group) < _QUICK:
                     self._explain(group)
                 else:

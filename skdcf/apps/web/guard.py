@@ -21,15 +21,15 @@ from starlette.requests import Request
 from .refusal import RefusedError
 
 LINES = "application/x-ndjson"
-GONE = 499  # conventional status for a connection closed by the client
+GONE = 499  # conventional status code for a connection closed by the client
 _JSON = "application/json"
 _LONGEST = 8 * 2**20  # maximum size of a request in bytes
-_BODY = (
-    30.0  # time limit in seconds for a whole body, or for the first line of a stream
-)
+_BODY = 30.0  # time limit in seconds for a whole body, or for the first line of a streamed body
 _IDLE = 600.0  # maximum number of seconds between two lines of a stream
-_MOST_BODIES = 4000  # maximum number of bodies that are received at the same time
-# maximum total size of the bodies that are received at the same time
+_MOST_BODIES = (
+    4000  # maximum number of request bodies that are received at the same time
+)
+# maximum total size of the request bodies that are received at the same time
 _MOST_BYTES = 2**28
 _MOST_WAITING = (
     4000  # maximum number of concurrent requests; further requests are rejected
@@ -178,7 +178,8 @@ class _Bodies:
     """
 
     def __init__(self) -> None:
-        self._n_bytes: dict[asyncio.Timeout, int] = {}  # The oldest body comes first.
+        # Bodies ordered by age, starting with the oldest.
+        self._n_bytes: dict[asyncio.Timeout, int] = {}
         self._total = 0
 
     async def read(self, receive: Any) -> bytes | None:

@@ -75,7 +75,7 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
     _, *place = fault["loc"]
     if not place:
         return "the request must be a JSON object"
-    # For a union of types, the location also contains a type name, which is skipped.
+    # For a union type, the location also contains a type name, which is skipped.
     name = ".".join(
         str(part) for k, part in enumerate(place) if not k or type(part) is int
     )

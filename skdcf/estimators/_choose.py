@@ -142,8 +142,8 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     Returns
     -------
     GraphBatch
-        One answer per question. Before any paid call is made, the provenance of these answers can
-        be compared.
+        One answer per question. The provenance of these answers can be compared before any paid
+        call is made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)

@@ -579,8 +579,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         list of ReasoningGraph, or list of str
-            The filtered problems, with one entry per problem. If no claims of a problem are kept,
-            its entry is empty.
+            The filtered problems, with one entry per problem. The entry of a problem without kept
+            claims is empty.
 
         Raises
         ------
@@ -746,7 +746,7 @@ class ConformalFilter(Settings):
         return calibration.threshold(level_of(self, None))
 
     def threshold(self, alpha: Level = None) -> float:
-        """Return the conformal threshold, below which the path risk of a kept claim must be.
+        """Return the conformal threshold. Claims with a smaller path risk are kept.
 
         Parameters
         ----------

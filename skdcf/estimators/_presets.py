@@ -52,9 +52,9 @@ class CoherentConformalFilter(ConformalFilter):
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float, int or None, default=None
         Proportion or number of problems held out of training for calibration. If None, about two
-        fifths of the problems are held out for calibration. To avoid wasting problems, the number
-        n of calibration problems makes ``alpha (n + 1)`` an integer. If nothing needs fitting,
-        all problems are used for calibration.
+        fifths of the problems are held out for calibration. The number n of calibration problems
+        is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
+        needs fitting, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -207,9 +207,9 @@ class HardCF(ConformalFilter):
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float or int, optional
         Proportion or number of problems held out of training for calibration. If None, about two
-        fifths of the problems are held out for calibration. To avoid wasting problems, the number
-        n of calibration problems makes ``alpha (n + 1)`` an integer. If nothing needs fitting,
-        all problems are used for calibration.
+        fifths of the problems are held out for calibration. The number n of calibration problems
+        is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
+        needs fitting, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
         which preserves the guarantee. "include" keeps such a claim, like the original code of the

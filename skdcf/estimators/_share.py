@@ -1,4 +1,4 @@
-"""Choice of the proportion of answers that may pass, on training problems (``show="auto"``).
+"""Choice of the proportion of answers that may pass, based on training problems.
 
 The number of held-out questions is computed from counts before any training, and the chosen
 proportion depends only on training problems. Therefore, the calibration problems remain

@@ -75,8 +75,8 @@ class ReasoningGraph:
         indices of claims that filters never keep. ``no_verdict`` lists claims whose verdict is
         missing, while ``flagged_claims`` lists claims that may misstate the answer.
     wordings : sequence of sequences of str, optional
-        All wordings of each claim, starting with the most specific wording. If a claim has only
-        one wording, its entry is None. Each wording becomes a claim of this graph and depends on
+        All wordings of each claim, starting with the most specific wording. The entry of a claim
+        with only one wording is None. Each wording becomes a claim of this graph and depends on
         the next vaguer wording. Therefore, ``claims``, ``n_claims``, labels and masks have one
         entry per wording, in the given order. If ``claims`` is passed together with ``wordings``,
         it must contain the most specific wordings. The indices in ``edges`` refer to claims,

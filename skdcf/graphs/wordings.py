@@ -1,9 +1,9 @@
 """Wordings of a claim. A filtered text shows the most specific kept wording.
 
-Each wording is a node of the graph. The wordings of a claim are adjacent, start with the most
-specific wording, and each depend on the next vaguer wording. Therefore, a filter that keeps a
-wording also keeps all vaguer wordings of the claim. An edge between two claims connects the most
-specific wording of the parent to the vaguest wording of the child, because a child must not
+Each wording is a node of the graph. The wordings of a claim are adjacent and start with the most
+specific wording. Each wording depends on the next vaguer wording. Therefore, a filter that keeps
+a wording also keeps all vaguer wordings of the claim. An edge between two claims connects the
+most specific wording of the parent to the vaguest wording of the child, because a child must not
 depend on a premise that the text does not state.
 
 =============  ==============================================================================

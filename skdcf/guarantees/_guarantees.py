@@ -145,10 +145,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         share : float in [0, 1]
-            The chosen share. The value is 0 if no proportion was acceptable, in which case
+            The chosen share. The chosen share is 0 if no proportion was acceptable, in which case
             nothing is shown.
         no_share : str, optional
-            Why the chosen proportion is 0, for use in messages.
+            Reason for a share of 0, which is used in messages.
 
         Returns
         -------

@@ -37,9 +37,9 @@ def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true claims, for example if the score is a risk.
 
     The test statistic is the proportion of pairs of a true and a false claim that are ordered
-    correctly. Two standard errors are computed, for an uninformative score and from the
-    contributions of whole answers, because claims in the same answer may be correlated. The test
-    uses the larger of the two standard errors.
+    correctly. One standard error is computed for an uninformative score. A second standard error
+    is computed from the contributions of whole answers, because claims in the same answer may be
+    correlated. The test uses the larger of the two standard errors.
 
     Parameters
     ----------

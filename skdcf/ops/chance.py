@@ -86,8 +86,8 @@ def fit_frailty(
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). Only the claims of an answer up to the first
-        claim that is not known to be true are used.
+        Claim labels (1 true, 0 false, -1 unknown). In each answer, only the claims up to the
+        first claim that is not known to be true are used.
     batch : GraphBatch
         The problems.
     confidence : ndarray of shape (n_claims,)

@@ -215,7 +215,7 @@ def whole_count(
     alpha : float
         Level of the filter.
     share : float in (0, 1]
-        Proportion of problems that may pass. Only passing problems count for the rank.
+        Proportion of problems that may pass. Only passing problems are counted in the rank.
     at_most : float, optional
         Proportion of problems to hold out if rank 1 would require too many problems. If None, the
         proportion is 0.3.

@@ -122,11 +122,10 @@ class NeymanPearsonScorer(Scorer):
     blend_ : ndarray of shape (2 + n_sources,)
         The weights b, w1, w2, ..., which are available only with ``public_prior``.
     table_ : HazardTable or None
-        Four fitted classifiers that estimate the hazards. A logistic regression and boosted trees
-        use the features of the claim. A second logistic regression and a random forest also use
-        the features of the problem. The table is None if there are no features, or if all
-        training claims have the same label. In a stack, the table contains the classifiers of all
-        folds.
+        Fitted classifiers that estimate the hazards. A logistic regression and boosted trees use
+        the features of the claim. A second logistic regression and a random forest also use the
+        features of the problem. The table is None if there are no features, or if all training
+        claims have the same label. In a stack, the table contains the classifiers of all folds.
     true_after_error_ : float
         Proportion of true claims among the training claims that depend on a false claim.
     frailty_ : ndarray of shape (3,) or None

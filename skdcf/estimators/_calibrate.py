@@ -24,12 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
 from ..graphs.wordings import count_once
-from ..guarantees import NoFalseClaim
 from ..guards.copies import with_texts
 from ..guards.judges import labels_of_people
 from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import settings_of
-from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_min
+from ..ops.hard import path_risk, segment_max, segment_min
 from ._parts import CalibrationPart
 from ._selection import select_to_calibrate
 from ._validation import filter_in, read_labelled, with_names
@@ -71,12 +70,7 @@ def score(estimator, view):
     guarantee = estimator._resolved_guarantee()
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.raw, steady=True)
-    # `NoFalseClaim` needs path risks only for problems with a false claim. Other
-    # guarantees may need path risks for all problems.
-    if type(guarantee) is NoFalseClaim:
-        path = path_risk_of_errors(risk, view.labels, view.with_columns)
-    else:
-        path = path_risk(risk, view.with_columns)
+    path = path_risk(risk, view.with_columns)
     jumps = jumps_of(guarantee, path, view.labels, view.raw)
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from .._checks import without_places
 from ..graphs.hashes import Hashes
-from ..graphs.ragged import optional_rows
+from ..graphs.ragged import optional_rows, starts_run
 from ..guarantees import PathRisks
 from ..guards.copies import refuse_copies
-from ..guards.judges import NOBODY, kinds_of, person_judged
+from ..guards.judges import kinds_of, person_judged
 from ..guards.provenance import join_origins
 from ..guards.rounding import below_copies, nearly_equal
 from ..guards.settings import described, described_guarantee
@@ -32,16 +32,8 @@ MANY = 10_000
 N_PROBES = 8
 
 
-#: Columns of a part that contain one value per problem, any of which may be missing.
-COLUMNS = (
-    "answers",
-    "weights",
-    "largest",
-    "lowest",
-    "lowest_lowered",
-    "judges",
-    "has_texts",
-)
+#: Columns of a part that contain one value per problem.
+COLUMNS = ("answers", "largest", "lowest", "lowest_lowered", "judges", "has_texts")
 
 
 @dataclass(frozen=True)
@@ -58,30 +50,32 @@ class CalibrationPart:
         guarantee, each problem has a single jump, at its nonconformity score.
     answers : ndarray of shape (n_problems,)
         Largest path risk of each problem, lowered for rounding, or +inf if all claims are true.
+    largest : ndarray of shape (n_problems,)
+        Largest path risk of each problem, regardless of its labels.
+    lowest, lowest_lowered : ndarray of shape (n_problems,)
+        Smallest path risk of each problem, as it is and lowered for rounding.
+    hashes : Hashes
+        Hashes of the questions and of the problem contents.
+    judges : ndarray of int8, shape (n_problems,)
+        Kind of judge for each problem.
+    has_texts : ndarray of bool, shape (n_problems,)
+        Whether the claims of each problem have texts.
+    rows : ndarray of int, shape (n_problems,)
+        Indices of the problems in the caller's data. In joined parts, each row contains a part
+        index and the index within the part.
     weights : ndarray of shape (n_problems,), optional
         Weight of each problem, if the guarantee has weights.
     groups : list of length n_problems, optional
         Group of each problem, if the guarantee has groups.
-    hashes : Hashes, optional
-        Hashes of the questions and of the problem contents.
     made_as : tuple, optional
         Settings of the filter that scored the problems, or None if they are unknown.
     origin : dict, optional
         Provenance of the problems.
     probes : tuple, optional
         A few of the problems with their path risks, used to compare scorers, edges and groups.
-    largest : ndarray of shape (n_problems,), optional
-        Largest path risk of each problem, regardless of its labels.
-    judges : ndarray of int8, shape (n_problems,), optional
-        Kind of judge for each problem, or None if it is unknown.
-    has_texts : ndarray of bool, shape (n_problems,), optional
-        Whether the claims of each problem have texts.
     of_people : tuple of (Jumps, ndarray), optional
         Values of ``jumps`` and ``answers`` computed only from human labels, if they are
         different.
-    rows : ndarray of int, shape (n_problems,), optional
-        Indices of the problems in the caller's data. In joined parts, each row contains a part
-        index and the index within the part.
 
     Attributes
     ----------
@@ -102,19 +96,19 @@ class CalibrationPart:
 
     jumps: Jumps
     answers: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    lowest_lowered: NDArray[np.float64]
+    hashes: Hashes
+    judges: NDArray[np.int8]
+    has_texts: NDArray[np.bool_]
+    rows: NDArray[np.int64]
     weights: NDArray[np.float64] | None = None
     groups: list[Any] | None = None
-    hashes: Hashes = field(default_factory=lambda: Hashes.unknown(0))
     made_as: tuple[Any, ...] | None = None
     origin: dict[Any, Any] | None = None
     probes: tuple[Any, ...] = ()
-    largest: NDArray[np.float64] | None = None
-    lowest: NDArray[np.float64] | None = None
-    lowest_lowered: NDArray[np.float64] | None = None
-    judges: NDArray[np.int8] | None = None
-    has_texts: NDArray[np.bool_] | None = None
     of_people: tuple[Jumps, NDArray[np.float64]] | None = None
-    rows: NDArray[np.int64] | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -134,7 +128,7 @@ class CalibrationPart:
         """Return a part that contains only some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("jumps", "hashes", "rows", *COLUMNS)
+        names = ("jumps", "hashes", "rows", "weights", *COLUMNS)
         cut: dict[str, Any] = {
             name: optional_rows(getattr(self, name), rows) for name in names
         }
@@ -146,8 +140,7 @@ class CalibrationPart:
     @property
     def judged_by(self) -> set[str]:
         """Kinds of judges of these problems and of all previously used labels."""
-        kinds = set() if self.judges is None else set(kinds_of(self.judges))
-        return kinds | set((self.origin or {}).get("judged_by", ()))
+        return {*kinds_of(self.judges), *(self.origin or {}).get("judged_by", ())}
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
         """Return the part, with the kinds of judges of previously used labels recorded.
@@ -182,17 +175,15 @@ class CalibrationPart:
         if not self.judged_by >= {"model", "person"}:
             return self
         jumps, answers = self.of_people or (self.jumps, self.answers)
-        judges = self.judges
-        if judges is None:
-            judges = np.full(len(self), NOBODY, dtype=np.int8)
         origin = (self.origin or {}) | {"judged": [0.0], "judges": []}
-        part = replace(self, jumps=jumps, answers=answers, origin=origin, judges=judges)
-        return replace(part, of_people=None)[np.flatnonzero(person_judged(judges))]
+        part = replace(
+            self, jumps=jumps, answers=answers, origin=origin, of_people=None
+        )
+        return part[person_judged(self.judges)]
 
     def refuse_copies(self) -> None:
         """Raise ValueError if problems with equal texts may be copies of the same answer."""
-        if self.has_texts is not None:
-            refuse_copies(self.hashes, self.has_texts)
+        refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
         """Lower all scores that several problems share.
@@ -203,8 +194,7 @@ class CalibrationPart:
             The part with lower scores, and with lower values of ``lowest_lowered``.
         """
         jumps = replace(self.jumps, position=below_copies(self.jumps.position))
-        lowest = self.lowest_lowered
-        lowest = None if lowest is None else below_copies(lowest)
+        lowest = below_copies(self.lowest_lowered)
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
@@ -327,8 +317,10 @@ class CalibrationPart:
             pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
             jumps = Jumps.join([jumps for jumps, _ in pairs])
             of_people = jumps, np.concatenate([answers for _, answers in pairs])
+        names = COLUMNS if first.weights is None else (*COLUMNS, "weights")
         columns: dict[str, Any] = {
-            name: _joined([getattr(part, name) for part in parts]) for name in COLUMNS
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in names
         }
         joined = cls(
             jumps=Jumps.join([part.jumps for part in parts]),
@@ -347,14 +339,8 @@ class CalibrationPart:
 
 def _numbered(number, part):
     """Return the part index and row index of each problem."""
-    of_one_call = part.rows is not None and part.rows.ndim == 1
-    rows = part.rows if of_one_call else np.arange(len(part))
+    rows = part.rows if part.rows.ndim == 1 else np.arange(len(part))
     return np.stack([np.full(len(part), number), rows], axis=1)
-
-
-def _joined(columns):
-    """Join the same column of all parts. If the column is missing in any part, None is returned."""
-    return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def choose_one_each(questions, order, group_of):
@@ -372,9 +358,7 @@ def choose_one_each(questions, order, group_of):
     if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():
         return np.arange(len(questions))
     by = np.lexsort((order, questions, group_of))
-    differs = np.diff(questions[by]).astype(bool) | (np.diff(group_of[by]) > 0)
-    new = np.append(True, differs)[: len(by)]
-    return np.sort(by[new])
+    return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
 
 
 def probes_of(batch, path_risks_alone):
@@ -390,8 +374,6 @@ def refuse_part(part, fitted):
     The settings are compared as strings. Functions and scorers are compared by their results on
     the problems stored in the part.
     """
-    if part.made_as is None:
-        return
     _refuse_other_settings(part.made_as, part_settings(fitted))
     for batch, risks_before in part.probes:
         # If ``edges`` is a function, `check` computes the edges again.
@@ -432,7 +414,7 @@ def part_settings(fitted):
 def _refuse_other_settings(made_as, expected):
     if made_as == expected:
         return
-    if made_as is None or expected is None or len(made_as) != len(expected):
+    if made_as is None or expected is None:
         raise ValueError(
             "each part must contain the settings that it was computed with, but these "
             "settings are missing. Compute the part again with calibration_part"

@@ -233,30 +233,6 @@ class Structure(Names):
         edges = edges[np.argsort(edges[:, 1], kind="stable")]
         return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
 
-    def sweep_of(self, problems: NDArray[np.int64]) -> Sweep:
-        """Return the `sweep` of the given problems.
-
-        Parameters
-        ----------
-        problems : ndarray of int
-            Positions of the problems.
-
-        Returns
-        -------
-        list
-            Edges of these problems, in an order that visits parents first.
-        """
-        # Updating every twentieth problem takes 0.9 ms. The sweep of all problems takes
-        # 3.7 ms.
-        n_edges = np.diff(self.edge_offsets)[problems]
-        inside = ranges(self.edge_offsets[problems], n_edges)
-        edges = np.take(self.edges, inside, axis=0)
-        small = (self.sizes[problems] <= SMALL).all()
-        if small and (edges[:, 0] < edges[:, 1]).all():
-            place = edges[:, 1] - np.repeat(self.offsets[problems], n_edges)
-            return find_sweep(edges, place, self.offsets)
-        return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
-
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Each claim together with its ancestors, as (indptr, indices).
@@ -396,7 +372,7 @@ def sort_edges(edges, n_claims):
     if (key[1:] > key[:-1]).all():
         return edges
     key.sort(kind="stable")
-    key = key[np.concatenate([[True], key[1:] > key[:-1]])]
+    key = key[starts_run(key)]
     return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
 

@@ -28,36 +28,6 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     return pass_all(batch.sweep, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
-def path_risk_of_errors(
-    risk: NDArray[Any], labels: NDArray[Any], batch: GraphBatch
-) -> NDArray[Any]:
-    """Compute `path_risk`, at least for problems with a claim that is not known to be true.
-
-    If only a few problems have an error, only the path risks of these problems are computed.
-    The other path risks do not affect nonconformity scores, because the score of a problem is
-    +inf if all its claims are true.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_claims,)
-        Risk of each claim.
-    labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), or booleans.
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    ndarray of shape (n_claims,)
-        The path risk of each claim.
-    """
-    _, problem = _find_errors(labels, batch.offsets)
-    problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
-    sweep_known = "sweep" in vars(batch) or 2 * len(problems) > len(batch)
-    sweep = batch.sweep if sweep_known else batch.sweep_of(problems)
-    return pass_all(sweep, np.maximum, np.asarray(risk, dtype=np.float64))
-
-
 def _find_errors(labels, offsets):
     """Return the rows of claims that are not known to be true, and the problem of each row."""
     rows = np.flatnonzero(labels != 1)

@@ -8,7 +8,6 @@ from random_graphs import ancestors_by_walking, chain, random_edges
 
 from skdcf import GraphBatch
 from skdcf.graphs import _derived, bit_rows, ragged
-from skdcf.graphs.ragged import pass_all
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,
@@ -126,18 +125,6 @@ def test_highest_is_one_with_the_maximum(bounds, known, n_values):
     for v, above in enumerate(sets):
         best = max(values[above])
         assert found[v] == max(u for u in above if values[u] == best)
-
-
-def test_a_pass_takes_in_chosen_problems_what_it_takes_in_all(bounds):
-    batch, sets = FORWARD[0][np.arange(len(FORWARD[0]))], FORWARD[1]
-    values = np.random.default_rng(6).normal(size=batch.n_claims)
-    expected = [max(values[above]) for above in sets]
-    assert pass_on(np.maximum, values, batch).tolist() == expected
-    for chosen in ([0, 3, 9], range(len(batch) - 20, len(batch) - 1)):
-        fresh = FORWARD[0][np.arange(len(batch))]
-        found = pass_all(fresh.sweep_of(np.array(chosen)), np.maximum, values)
-        rows = np.isin(batch.problem_of, chosen)
-        assert found[rows].tolist() == np.array(expected)[rows].tolist()
 
 
 def test_sums_along_a_chain_are_those_of_one_claim_after_the_other(monkeypatch):

@@ -28,7 +28,6 @@ from skdcf.ops.hard import (
     last_safe_thresholds,
     nonconformity_scores,
     path_risk,
-    path_risk_of_errors,
 )
 from skdcf.scorers import FeatureScorer
 
@@ -62,23 +61,6 @@ def test_scores_equal_enumeration(problems, packed):
     scores = nonconformity_scores(risk, labels, batch.offsets)
     expected = [largest_safe_threshold(*p) for p in problems]
     np.testing.assert_array_equal(scores, expected)
-
-
-@pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
-@pytest.mark.parametrize("used", [False, True])
-def test_scores_need_only_the_problems_with_an_error(packed, share, used):
-    """Whether few have one or many, and whether the batch was passed through before."""
-    whole, labels, expected = packed
-    batch = whole[np.arange(len(whole))]
-    if used:
-        _ = batch.sweep
-    false = ~labels & (np.arange(len(batch)) < share * len(batch))[batch.problem_of]
-    risk = path_risk_of_errors(batch.features[:, 0], ~false, batch)
-    np.testing.assert_array_equal(
-        nonconformity_scores(risk, ~false, batch.offsets),
-        nonconformity_scores(expected, ~false, batch.offsets),
-    )
-    assert (risk == expected).all() == (used or share > 0.5)
 
 
 @pytest.mark.parametrize("strict", [True, False])

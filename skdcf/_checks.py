@@ -48,18 +48,27 @@ def check_choice(name, value, choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def check_number(name, value, low, *, above=True):
-    """Raise ValueError unless ``value`` is a finite number above (or at least) ``low``."""
-    good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
-    if not (good and (value > low if above else value >= low)):
-        bound = f"greater than {low:g}" if above else f"of at least {low:g}"
-        raise ValueError(f"{name} must be a finite number {bound}, got {value!r}")
+def is_real(value: Any) -> bool:
+    """Return whether a value is a real number. Booleans are not numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether a value is an integer. Booleans are not integers."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_number(name, value, low):
+    """Raise ValueError unless ``value`` is a finite number greater than ``low``."""
+    if not (is_real(value) and low < value < np.inf):
+        raise ValueError(
+            f"{name} must be a finite number greater than {low:g}, got {value!r}"
+        )
 
 
 def check_count(name, value, low):
     """Raise ValueError unless ``value`` is an integer of at least ``low``."""
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or value < low:
+    if not is_integer(value) or value < low:
         raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
 
 

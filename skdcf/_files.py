@@ -145,7 +145,7 @@ def open_journal(path):
 _APPENDING = threading.Lock()
 
 
-def append_journal(path, entry, *, sync=True):
+def append_journal(path, entry):
     """Append a line of JSON to a journal.
 
     If the disk is full, an incomplete line is removed, and OSError is raised.
@@ -168,5 +168,4 @@ def append_journal(path, entry, *, sync=True):
             if (n := file.write(line)) < len(line):
                 file.truncate(file.tell() - n)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        if sync:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())

@@ -44,6 +44,7 @@ __all__ = [
     "CalibrationWarning",
     "GuaranteeWarning",
     "LabelWarning",
+    "ParameterWarning",
+    "ShareError",
     "UnknownKeyWarning",
 ]
-__all__ += ["ParameterWarning", "ShareError"]

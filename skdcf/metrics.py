@@ -24,7 +24,7 @@ from ._checks import (
 )
 from ._html import Table
 from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
-from .graphs import Labels, Problems, question_groups
+from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of, optional_rows
 from .graphs.sources import makes_claim
@@ -264,8 +264,8 @@ def band_of_law(shape, confidence_level, n_test=None):
     return float(low), float(high)
 
 
-def mean_interval(losses, probability, n_problems, confidence_level=0.95):
-    """Compute a confidence interval for 1 - mean loss from each question's mean loss.
+def mean_interval(losses, probability, n_problems):
+    """Compute a 95 % confidence interval for 1 - mean loss from each question's mean loss.
 
     If each loss is 0 or 1, the result is the Clopper-Pearson interval. If several answers to a
     question were averaged, the Clopper-Pearson interval is computed for the effective number of
@@ -277,19 +277,16 @@ def mean_interval(losses, probability, n_problems, confidence_level=0.95):
     m = len(losses)
     mean = float(np.mean(losses))
     if probability and np.isin(losses, (0, 1)).all():
-        return coverage_interval(
-            m - round(losses.sum()), m, confidence_level=confidence_level
-        )
+        return coverage_interval(m - round(losses.sum()), m)
     variance = np.var(losses, ddof=1) / m if m > 1 else np.inf
-    quantile = (1 + confidence_level) / 2
     if not probability:
-        reach = t.ppf(quantile, m - 1) * np.sqrt(variance) if m > 1 else np.inf
+        reach = t.ppf(0.975, m - 1) * np.sqrt(variance) if m > 1 else np.inf
         return 1 - mean - reach, 1 - mean + reach
     if not 0 < variance < np.inf:
-        return _clopper_pearson((1 - mean) * m, m, confidence_level)
-    few = (t.ppf(quantile, n_problems - 1) / t.ppf(quantile, m - 1)) ** 2
+        return _clopper_pearson((1 - mean) * m, m, 0.95)
+    few = (t.ppf(0.975, n_problems - 1) / t.ppf(0.975, m - 1)) ** 2
     independent = min(mean * (1 - mean) / variance * few, n_problems)
-    return _clopper_pearson((1 - mean) * independent, independent, confidence_level)
+    return _clopper_pearson((1 - mean) * independent, independent, 0.95)
 
 
 def _clopper_pearson(k, n, confidence_level):
@@ -434,7 +431,8 @@ class FilterReport(Table):
         n = len(offsets) - 1
         levels = np.array(list(kept), float)
         questions = np.arange(n) if groups is None else check_groups(groups, n)
-        return report_of(NoFalseClaim(), (levels, masks, labels, offsets, questions))
+        batch = GraphBatch.from_arrays(np.empty((len(labels), 0)), offsets)
+        return report_of(NoFalseClaim(), batch, (levels, masks, labels, questions))
 
     @property
     def shown(self) -> NDArray[np.float64]:
@@ -562,6 +560,7 @@ class FilterReport(Table):
 
 def report_of(
     guarantee,
+    batch,
     counted,
     groups=None,
     laws=None,
@@ -569,7 +568,6 @@ def report_of(
     threshold=None,
     n_calibration=0,
     passing=None,
-    batch=None,
 ):
     """Count the kept claims, and return the report of all problems and of each group.
 
@@ -577,10 +575,12 @@ def report_of(
     ----------
     guarantee : Guarantee
         Defines the loss.
+    batch : GraphBatch
+        The problems.
     counted : tuple of ndarray
         Levels, shape (n_alphas,); kept claims, shape (n_alphas, n_claims), or (n_draws, n_alphas,
-        n_claims) to report means over draws; labels, shape (n_claims,); offsets of the problems;
-        and the question that each problem answers, shape (n_problems,).
+        n_claims) to report means over draws; labels, shape (n_claims,); and the question that each
+        problem answers, shape (n_problems,).
     groups : dict of ndarray of int, optional
         Indices of the problems in each group, keyed by its name.
     laws : list of length n_alphas, optional
@@ -594,55 +594,41 @@ def report_of(
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
         Whether a problem passes, so the guarantee covers it. By default, all problems pass. The
         loss of a problem that does not pass is 0.
-    batch : GraphBatch, optional
-        The problems. Required if the problems have wordings, or claims marked as not stating a
-        fact.
     """
-    alphas, kept, labels, offsets, questions = counted
-    of_claims = labels, offsets
-    is_fact = np.ones(len(labels), bool) if batch is None else makes_claim(batch)
-    true = labels == 1
+    alphas, kept, labels, questions = counted
     unknown = [None] * len(alphas)
-    n = len(offsets) - 1
+    n = len(batch)
+    is_fact = makes_claim(batch)
 
     # For each problem, compute the loss, the numbers of kept true and false claims, whether any
     # claim is kept, and whether any false claim is kept. If there are wordings, each claim is
     # counted once, in the wording shown in the text.
     def count(mask):
-        reworded = np.zeros(n)
-        labels, offsets = of_claims
-        facts = is_fact
-        if batch is not None and batch.wordings is not None:
-            said = statements_of(batch, labels, mask)
-            labels, mask, offsets = said.labels, said.kept, said.offsets
-            facts = is_fact[said.rows]
-            reworded = segment_sum(said.reworded & (labels == 1), offsets)
-        true = labels == 1
-        n_true = segment_sum(mask & true & facts, offsets)
-        n_false = segment_sum(mask & ~true, offsets)
-        shown = segment_sum(mask, offsets) > 0
+        stated = statements_of(batch, labels, mask)
+        true = stated.labels == 1
+        n_false = segment_sum(stated.kept & ~true, stated.offsets)
         return [
-            guarantee.loss(labels, mask, offsets),
-            n_true,
+            guarantee.loss(stated.labels, stated.kept, stated.offsets),
+            segment_sum(stated.kept & true & is_fact[stated.rows], stated.offsets),
             n_false,
-            shown,
+            segment_sum(stated.kept, stated.offsets) > 0,
             n_false > 0,
-            reworded,
+            segment_sum(stated.reworded & true, stated.offsets),
         ]
 
-    counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
+    counts = np.array([count(mask) for mask in kept.reshape(-1, len(labels))], float)
     counts = counts.reshape(-1, len(alphas), 6, n).mean(axis=0).swapaxes(0, 1)
-    any_false = (segment_sum(~true, offsets) > 0).astype(float)
+    any_false = (segment_sum(labels != 1, batch.offsets) > 0).astype(float)
     threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
     passing = np.ones(n) if passing is None else np.asarray(passing, float)
     passing = np.broadcast_to(passing, (len(alphas), n))
 
     def report(rows, laws, groups):
-        each = _per_question(counts[..., rows], questions[rows])
+        each = per_question(counts[..., rows], questions[rows])
         loss, retention, false_kept, shown, false_shown, vaguer = each.mean(axis=-1)
         m = each.shape[-1]
-        passes = _per_question(passing[:, rows], questions[rows])
+        passes = per_question(passing[:, rows], questions[rows])
         share = passes.mean(axis=1)
         rate = false_shown / np.where(shown > 0, shown, np.nan)
         # `rate` is the ratio of two means over the same questions.
@@ -651,7 +637,7 @@ def report_of(
             _interval_of_passing(*row, guarantee.is_probability, len(rows))
             for row in zip(each[0], passes, strict=True)
         ]
-        errors = [_mean_error(values) for values in (each[1], each[3], rest)]
+        errors = [mean_error(values) for values in (each[1], each[3], rest)]
         return FilterReport(
             alpha=alphas,
             coverage=1 - loss / np.where(share > 0, share, np.nan),
@@ -669,7 +655,7 @@ def report_of(
             shown_error=errors[1],
             false_among_shown=rate,
             false_among_shown_error=errors[2] / np.where(shown > 0, shown, np.nan),
-            unfiltered=float(_per_question(any_false[rows], questions[rows]).mean()),
+            unfiltered=float(per_question(any_false[rows], questions[rows]).mean()),
             n_problems=len(rows),
             n_questions=m,
             seen=tuple(seen[:, rows].sum(axis=1).tolist()),
@@ -677,10 +663,9 @@ def report_of(
             threshold=threshold,
             n_calibration=n_calibration,
             passing=share,
-            reworded=vaguer if has_wordings else None,
+            reworded=None if batch.wordings is None else vaguer,
         )
 
-    has_wordings = batch is not None and batch.wordings is not None
     groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}
     return report(np.arange(n), unknown if laws is None else laws, groups)
 
@@ -703,7 +688,7 @@ def _interval_of_passing(losses, passes, probability, n_problems):
     return max(low, 0.0), min(high, 1.0)
 
 
-def _mean_error(values):
+def mean_error(values):
     """Compute the standard error of the mean along the last axis; NaN if its length is 1."""
     m = values.shape[-1]
     if m < 2:
@@ -711,7 +696,7 @@ def _mean_error(values):
     return values.std(axis=-1, ddof=1) / np.sqrt(m)
 
 
-def _per_question(values, questions):
+def per_question(values, questions):
     """Average over the answers to each question, along the last axis."""
     distinct, code, count = np.unique(
         questions, return_inverse=True, return_counts=True
@@ -784,14 +769,14 @@ def evaluate_filter(
     guarantee = calibration.guarantee
     return report_of(
         guarantee,
-        (alphas, flat_masks(filter, batch, alphas), labels, batch.offsets, questions),
-        None if by is None else _rows_by_group(read_groups(by, batch)[0]),
+        batch,
+        (alphas, flat_masks(filter, batch, alphas), labels, questions),
+        None if by is None else _rows_by_group(read_groups(by, batch)),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(seen(filter, batch, groups)),
         threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=filter.n_calibration_,
         passing=None if guarantee.show == 1 else passing_answers(filter, batch),
-        batch=batch,
     )
 
 
@@ -905,11 +890,11 @@ def leave_one_out(
     fewer = guarantee.calibrate_one(jumps[rows], claims.take(rows))
     report = report_of(
         guarantee,
-        (levels, kept, labels, batch.offsets, questions),
+        batch,
+        (levels, kept, labels, questions),
         laws=None if claims.groups else [fewer.coverage_law(a) for a in levels],
         threshold=np.array([calibration.threshold(a) for a in levels]),
         n_calibration=len(chosen) - 1,
-        batch=batch,
     )
     if guarantee.show == 1:
         return report

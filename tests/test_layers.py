@@ -142,12 +142,11 @@ TAKEN = {
         "reason_in_force reason_sent_with refuse_without_hazards seen shown_masks"
     ),
     "evaluation.compare": "seeded",
-    "exceptions": "ParameterWarning ShareError",
     "features.columns": (
         "apply_columns carry_columns columns_require_fit fit_columns list_looking_ahead "
         "reads_edges"
     ),
-    "graphs": "GraphBatch Labels Problems ReasoningGraph labels_from_first_error",
+    "graphs": "GraphBatch Labels Problems ReasoningGraph",
     "graphs.hashes": (
         "Hashes content_hashes hash_numbers hash_text mix most_answers problem_digest "
         "question_hashes text_code"
@@ -159,23 +158,22 @@ TAKEN = {
         "hashes_of"
     ),
     "graphs.ragged": (
-        "flatten offsets_of optional_rows pass_all ranges reduce_segments segment_ids sort_small"
+        "flatten offsets_of optional_rows pass_all ranges reduce_segments segment_ids sort_small "
+        "starts_run"
     ),
     "graphs.sources": (
         "FLAGGED KINDS MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "
-        "iterate_sources makes_claim marked_claims never_kept read_sources"
+        "iterate_sources makes_claim marked_claims never_kept read_sources without_positions"
     ),
     "graphs.wordings": (
         "claims_as_worded count_once premises_of rows_of_claims shares_of_claims shown_rows "
         "statements_of table_of_wordings text_key true_shares"
     ),
-    "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
+    "guarantees": "Overlapping PathRisks choose_share refuse_dependence",
     "guards": "at_calibrate at_choice at_fit at_scores at_use",
     "guards.choices": "ANY CHOSEN_BY WHOLE fingerprint refuse_chosen refuse_whole",
     "guards.copies": "refuse_copies with_texts",
-    "guards.judges": (
-        "NOBODY judges_of kinds_of labels_of_people name_errors person_judged"
-    ),
+    "guards.judges": ("judges_of kinds_of labels_of_people name_errors person_judged"),
     "guards.levels": "level_in_force level_of warn_of_level",
     "guards.overlap": "refuse_trained",
     "guards.presence": "without_unknown_edges",
@@ -197,7 +195,7 @@ TAKEN = {
         "AnswerReader AnswerSplitter EndpointError FilteredAnswer Frequency NoClaimList Reword "
         "SampleAnswers SemanticJudge Usage Verify check_writer no_claim_list"
     ),
-    "metrics": "NO_COVERAGE mean_interval report_of",
+    "metrics": "NO_COVERAGE mean_error mean_interval per_question report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",
     "ops.chance": "chance_of_error fit_frailty",
     "ops.conformal": (
@@ -208,7 +206,7 @@ TAKEN = {
     "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
     "ops.hard": (
         "allowing_scores below_true_claims coherent_labels last_safe_thresholds "
-        "nonconformity_scores path_risk path_risk_of_errors segment_max "
+        "nonconformity_scores path_risk segment_max "
         "segment_min segment_sum"
     ),
     "ops.mean_bound": "largest_mean",

@@ -177,7 +177,7 @@ def main(chosen):
         ways = {"one": None} | tables
         found = measure(graphs, data.labels, questions, ways, chosen.splits)
         for title, by in tables.items():
-            names = read_groups(by, graphs)[0]
+            names = read_groups(by, graphs)
             both = found[1]["one"], found[1][title]
             lines, more = table(names, questions, found[0], *both)
             text += ["", f"{name}, {title}{about}: {lines[0]}", *lines[1:]]

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_number, import_extra, is_missing, warn
+from .._checks import (
+    check_choice,
+    check_number,
+    import_extra,
+    is_missing,
+    is_real,
+    warn,
+)
 from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..exceptions import ParameterWarning
@@ -443,7 +450,7 @@ def _warn_of_numbers(name, values):
 def _is_written_number(cell):
     """Return whether a cell is a number or a numeric string, with a decimal point or comma."""
     if not isinstance(cell, str):
-        return is_number(cell) or isinstance(cell, bool)
+        return isinstance(cell, Real)
     return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
 
 
@@ -607,11 +614,6 @@ def _whole(value, what, row):
     return int(number)
 
 
-def is_number(value):
-    """Return whether a value is a number that may be a score."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
 def fill_missing(table, names, missing, place):
     """Replace the values of a table that are not finite, or raise an error.
 
@@ -631,7 +633,7 @@ def fill_missing(table, names, missing, place):
     ndarray of shape (n_claims, n_features)
         The table without missing values.
     """
-    if is_number(missing):
+    if is_real(missing):
         check_number("missing", missing, -np.inf)
     else:
         check_choice("missing", missing, ("raise", "mean", "median"))
@@ -647,7 +649,7 @@ def fill_missing(table, names, missing, place):
             f"starting with the value at {place(row)}. Correct these values, or replace "
             'them with missing="median", missing="mean" or missing=NUMBER'
         )
-    if is_number(missing):
+    if is_real(missing):
         return np.where(absent, missing, table)
     if absent.all(axis=0).any():
         name = names[int(absent.all(axis=0).argmax())]

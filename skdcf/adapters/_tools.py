@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_list, is_missing
+from .._checks import check_list, is_missing, is_real
 from ..datasets.records import build_dataset, spread
 from . import _frame
 from ._frame import EdgeRule, Labels, Missing
@@ -29,6 +29,13 @@ def check_parallel(name, values, n_problems):
             f"{name} must have one entry for each of the {n_problems} problems, got "
             f"{len(values)}"
         )
+
+
+def check_given(given, n_problems):
+    """Raise ValueError if one of the lists does not have one entry per problem."""
+    for key, values in given.items():
+        noun = "problems" if key == "problems" else f"lists of {key}"
+        check_parallel(noun, values, n_problems)
 
 
 class Given(TypedDict, total=False):
@@ -56,9 +63,8 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
     records: dict[str, dict[Any, Any]] = {
         f"{name}/{i}": {} for i in (range(len(texts)) if numbers is None else numbers)
     }
+    check_given(given, len(texts))
     for key, values in given.items():
-        noun = "problems" if key == "problems" else f"lists of {key}"
-        check_parallel(noun, values, len(texts))
         key = {"problems": "problem", "groups": "group"}.get(key, key)
         if values is not None and not callable(values):
             for record, value in zip(records.values(), values, strict=True):
@@ -87,7 +93,7 @@ def read_score(value, name, place):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
         value = value.item()  # A tensor has the method `item`.
-    if not _frame.is_number(value):
+    if not is_real(value):
         raise ValueError(f"{place}: {name!r} must be a number, got {value!r}")
     try:
         return float(value)
@@ -420,7 +426,7 @@ def _in_answer(claim):
 
 def _number_keys(claims):
     """Return the keys with a score in at least one claim, in order of appearance."""
-    keys = dict.fromkeys(k for c in claims for k, v in c.items() if _frame.is_number(v))
+    keys = dict.fromkeys(k for c in claims for k, v in c.items() if is_real(v))
     return list(filter(_frame.may_be_feature, keys))
 
 

@@ -9,12 +9,11 @@ from typing import Any, Literal, Unpack
 
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_list, is_missing, printable, warn
+from .._checks import check_choice, check_list, is_missing, is_real, printable, warn
 from ..datasets.records import spread
 from ..exceptions import LabelWarning
 from ..graphs.labels import LABEL_WORDS, word_key
-from . import _frame
-from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
+from ._tools import Given, check_dicts, check_given, make_problems, value_of
 
 #: Keys of the answers in a result, the claims in an answer, and the parts of a claim. If a record
 #: has several of these keys, the first key is used.
@@ -134,12 +133,7 @@ def from_verdicts(
     if isinstance(results, dict):
         results = next((results[key] for key in _ANSWERS if key in results), [results])
     results = [_plain(verdicts) for verdicts in check_list("results", results)]
-    for key in ("edges", "problems", "alternatives", "context", "groups", "metadata"):
-        check_parallel(
-            key if key == "problems" else f"lists of {key}",
-            given.get(key),
-            len(results),
-        )
+    check_given(given, len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
 
     read: list[tuple[list[str], list[Any], list[Any]]] = []
@@ -328,8 +322,7 @@ def _beside(key, value, meaning):
         for held in value:
             yield from _beside(key, held, meaning)
     elif is_verdict and _key(value) in meaning:
-        is_number = _frame.is_number(value) and not isinstance(value, bool)
-        if is_number and _NAMES_WHO.search(name):
+        if is_real(value) and _NAMES_WHO.search(name):
             return  # A number under such a key identifies a person or a position.
         label = meaning[_key(value)]
         inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO
@@ -346,4 +339,4 @@ def _key(verdict):
     """Normalise a verdict, so 1, 1.0 and "1" compare as equal."""
     if is_missing(verdict):
         return ""
-    return f"{verdict:g}" if _frame.is_number(verdict) else word_key(verdict)
+    return f"{verdict:g}" if is_real(verdict) else word_key(verdict)

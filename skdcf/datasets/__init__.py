@@ -1,6 +1,5 @@
 """Load published data sets, simulate data sets, and read and write JSON Lines files."""
 
-from ..graphs import labels_from_first_error
 from ._agents import fetch_agent_process_bench
 from ._claimwise import (
     fetch_coherent_math,
@@ -18,6 +17,7 @@ from ._stepwise import (
     fetch_prm800k,
     fetch_prmbench,
     fetch_process_bench,
+    labels_from_first_error,
 )
 from .jsonl import jsonl_partitions, read_jsonl, write_jsonl
 from .records import build_dataset

@@ -26,6 +26,7 @@ from ..graphs.sources import NEVER_KEPT, SOURCES, UNSURE, read_sources
 from ..guards.choices import ANY, CHOSEN_BY, WHOLE, refuse_chosen
 from ..guards.provenance import MADE
 from ..ops.hard import path_risk, segment_max, segment_min
+from ..training.splitting import number_groups
 from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
@@ -121,10 +122,8 @@ def chosen_answers(
     ValueError
         As in `choose`.
     """
-    batch, rows, ks = _chosen(filter, X, groups, rule)
-    scorer = filter_in(filter)._choice_fingerprint
-    marks = [{"rule": rule, "k": k, "scorer": scorer} for k in ks]
-    return _marked(batch[rows], marks)
+    batch, rows, n_answers = _chosen(filter, X, groups, rule)
+    return _marked(filter, batch[rows], rule, n_answers)
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
@@ -148,18 +147,18 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
     _, first = np.unique(question, return_index=True)
+    return _marked(filter, batch[first], SAFEST_CLAIM, n_answers)
+
+
+def _marked(filter, chosen, rule, n_answers):
+    """Return the chosen answers, with a note in their metadata of how they were chosen."""
     scorer = filter_in(filter)._choice_fingerprint
-    marks = [
-        {"rule": SAFEST_CLAIM, "k": k, "scorer": scorer} for k in n_answers.tolist()
-    ]
-    return _marked(batch[first], marks)
-
-
-def _marked(batch, marks):
-    """Return the problems, with a mark added to the metadata of each problem."""
-    before = batch.metadata_rows or [{}] * len(batch)
-    return batch.replace_metadata(
-        [row | {CHOSEN_BY: mark} for row, mark in zip(before, marks, strict=True)]
+    rows = chosen.metadata_rows or [{}] * len(chosen)
+    return chosen.replace_metadata(
+        [
+            row | {CHOSEN_BY: {"rule": rule, "k": k, "scorer": scorer}}
+            for row, k in zip(rows, n_answers.tolist(), strict=True)
+        ]
     )
 
 
@@ -185,7 +184,7 @@ def _chosen(filter, X, groups, rule):
     candidates = np.flatnonzero(tied)
     by_hash = np.lexsort((_tie_hashes(batch[candidates]), question[candidates]))
     _, first = np.unique(question[candidates][by_hash], return_index=True)
-    return batch, candidates[by_hash][first], n_answers.tolist()
+    return batch, candidates[by_hash][first], n_answers
 
 
 def _risks(cf, batch, rule):
@@ -203,13 +202,8 @@ def _questions(batch, groups):
 
     Questions are numbered in the order of their first answers.
     """
-    names = question_groups(batch, groups)
-    _, first, question, counts = np.unique(
-        names, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first)
-    place = np.argsort(order)
-    return place[question], counts[order]
+    question = number_groups(question_groups(batch, groups))
+    return question, np.bincount(question)
 
 
 def _tie_hashes(batch):

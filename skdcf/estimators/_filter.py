@@ -266,9 +266,8 @@ class ConformalFilter(Settings):
             The calibration data. A part requires about 50 bytes per problem. In addition, a part
             contains a few of the problems, which are used to compare scorers.
         """
-        fitted = copy(
-            self
-        )  # The provenance is stored on the filter, so a copy is needed.
+        # The provenance is stored on the filter, so a copy is needed.
+        fitted = copy(self)
         batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)

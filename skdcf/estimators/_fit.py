@@ -32,7 +32,6 @@ from sklearn.utils import check_random_state
 
 from .. import guards
 from ..features.columns import columns_require_fit, fit_columns
-from ..graphs.hashes import Hashes
 from ..guards.choices import fingerprint
 from ..guards.levels import level_in_force
 from ..guards.settings import refuse_unused
@@ -245,7 +244,8 @@ def task_of(estimator, split) -> FitTask:
 def take_scorer(estimator, scorer, split):
     """Store the fitted scorer, its level, and the hashes of its training problems."""
     estimator.scorer_ = scorer
-    trained = split.training.hashes if split.learns else Hashes.unknown(0)
+    hashes = split.training.hashes
+    trained = hashes if split.learns else hashes[:0]
     estimator._trained = trained.to_store()
     estimator._choice_fingerprint = fingerprint(estimator)
     estimator._alpha_of_fit = level_in_force(estimator) if scorer.uses_alpha else None

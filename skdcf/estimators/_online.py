@@ -19,7 +19,7 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, optional_rows, ranges
-from ..graphs.sources import NEVER_KEPT, never_kept
+from ..graphs.sources import never_kept, without_positions
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
@@ -95,7 +95,7 @@ def _prefixes(batch, chosen):
     metadata = None
     # Claims that are never kept are handled separately for each problem.
     if batch.metadata is not None:
-        answers = [_without_positions(entry) for entry in batch.metadata]
+        answers = [without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
@@ -108,10 +108,6 @@ def _prefixes(batch, chosen):
         metadata=metadata,
         **{n: optional_rows(c, problem) for n, c in columns.items()},
     )
-
-
-def _without_positions(metadata):
-    return metadata and {k: v for k, v in metadata.items() if k not in NEVER_KEPT}
 
 
 def scores_claims_alone(fitted: Any) -> bool:
@@ -250,7 +246,7 @@ class _Answer:
     def __init__(self, fitted, alpha, about):
         metadata = about.get("metadata")
         self.never_kept = frozenset(never_kept(metadata))
-        self.about = about | {"metadata": _without_positions(metadata)}
+        self.about = about | {"metadata": without_positions(metadata)}
         self.filter = fitted
         self.alpha = alpha
         # The newest claim is the last claim in its prefix, so no claims follow it.

@@ -54,24 +54,8 @@ def count_as_trained(estimator, X, groups=None):
     ----------
     estimator : fitted filter
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems, among them all those that the filter was fitted on.
     groups : array-like of shape (n_problems,), or False, optional
         Question that each answer belongs to.
     """
-    trained = estimator._trained
-    kept = hashes_of(check(estimator, X), groups).to_store()
-    merged = {
-        kind: np.union1d(trained[kind], kept[kind])
-        for kind in ("question", "content", "name", "passage")
-    }
-
-    # A text identifies a question only if it does so in both sets of hashes.
-    text = np.union1d(trained["text"], kept["text"])
-    names_one = np.ones(len(text), dtype=bool)
-    is_named = np.zeros(len(text), dtype=bool)
-    for hashes in (trained, kept):
-        at = np.searchsorted(text, hashes["text"])
-        names_one[at] &= hashes["text_names_one"]
-        is_named[at] |= hashes["text_is_named"]
-    merged |= {"text": text, "text_names_one": names_one, "text_is_named": is_named}
-    merged["alone"] = np.array([trained["alone"].any() and kept["alone"].any()])
-    estimator._trained = merged
+    estimator._trained = hashes_of(check(estimator, X), groups).to_store()

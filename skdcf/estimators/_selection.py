@@ -117,20 +117,22 @@ class Selection:
         return rows[judged | empty] if judged.any() else rows
 
 
-def select(view):
+def select(view, *, to_train=True):
     """Select the eligible problems for a fit, and the candidates for calibration.
 
     Parameters
     ----------
     view : View
         The problems, including their labels, hashes and rows.
+    to_train : bool
+        Whether answers of a review or an audit may be used for training.
 
     Returns
     -------
     Selection
         The selection. Answers judged by people have no model labels in the returned view.
     """
-    rows, reviewed = rows_that_count(view.raw, view.labels, to_train=True)
+    rows, reviewed = rows_that_count(view.raw, view.labels, to_train)
     view = view.take(rows)
     if len(kinds_of(view.judges)) == 2:
         view = replace(view, labels=labels_of_people(view.labels, view.raw))
@@ -141,8 +143,7 @@ def select(view):
 
 def select_to_calibrate(view):
     """Select the problems for a call to ``calibrate``, which does not train a scorer."""
-    rows, _ = rows_that_count(view.raw, view.labels)
-    selection = select(view.take(rows))
+    selection = select(view, to_train=False)
     warn_of_unused(selection)
     return selection
 
@@ -170,7 +171,7 @@ def warn_of_models(n_people, n_left_out):
     )
 
 
-def rows_that_count(batch, labels, *, to_train=False):
+def rows_that_count(batch, labels, to_train):
     """Return the row indices of the eligible problems, and which of these problems were reviewed.
 
     All problems are eligible unless the judged problems were drawn at random. If the judged

@@ -76,7 +76,7 @@ def largest_group(estimator, calibration) -> int:
     requires more problems for rank 1.
     """
     guarantee = estimator.guarantee
-    groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))
+    groups = read_groups(guarantee.by, with_names(calibration, guarantee))
     questions = calibration.hashes.question
     # Each answer without a question forms a separate question.
     alone = -1 - np.arange(len(questions))

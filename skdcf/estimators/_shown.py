@@ -12,7 +12,7 @@ from .._messages import Advice, Message
 from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
-from ..guarantees import NoFalseClaim, Overlapping, PerGroup, problems_needed
+from ..guarantees import NoFalseClaim, Overlapping, problems_needed
 from ..guards.choices import refuse_whole
 from ..guards.overlap import refuse_trained
 from ..guards.priors import refuse_known_questions
@@ -52,22 +52,16 @@ def shown_masks(
     refuse_known_questions(fitted.scorer_.priors, batch, hashes)
     _refuse_calibrated(batch, hashes, fitted._calibrated)
 
-    names = [None] * len(batch)
-    calibrations = {None: fitted.calibration_}
-    if isinstance(fitted.calibration_, PerGroup):
-        # `thresholds` raises an error for groups without calibration answers.
-        fitted.calibration_.thresholds(claims, alpha)
-        names = [as_one(group) for group in claims.groups]
-        calibrations = dict(
-            zip(fitted.calibration_.names, fitted.calibration_.parts, strict=True)
-        )
-    group_of = np.array(
-        [list(calibrations).index(n) if n in calibrations else -1 for n in names], int
-    )
+    # `passes` raises an error for groups without calibration answers.
+    passes = fitted.calibration_.passes(claims)
+    calibrations = fitted.calibration_.by_group()
+    number_of = {name: number for number, name in enumerate(calibrations)}
+    groups_of = claims.groups or [None] * len(batch)
+    group_of = np.array([number_of.get(as_one(group), -1) for group in groups_of], int)
     rows = _one_answer_each(batch, hashes, group_of, one_per_question)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
-    rows = rows[fitted.calibration_.passes(claims)[rows]]
+    rows = rows[passes[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
         # If only some answers may pass, the batch contains only the passing answers.

@@ -14,7 +14,7 @@ from ..estimators import ConformalFilter, check, flat_masks
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import Groups
 from ..graphs.ragged import flatten
-from ..metrics import mean_interval
+from ..metrics import mean_error, mean_interval, per_question
 from ..ops.hard import segment_sum
 
 FEWEST = 20  # With fewer texts per bin, the interval would be too wide to be useful.
@@ -151,23 +151,23 @@ class ChanceReport(Table):
         n = len(chance)
         n_bins = max(1, min(n_bins, n // FEWEST)) if n else 0
         order = np.argsort(chance, kind="stable")
-        bins = [_bin(wrong[b], chance[b], questions[b]) for b in _cut(order, n_bins)]
+        rows = np.array_split(order, n_bins) if n_bins else []
+        bins = [_bin(wrong[b], chance[b], questions[b]) for b in rows]
         stated, observed, low, high, n_texts = np.array(bins).reshape(-1, 5).T
 
         constant = wrong.mean() if n else np.nan
-        brier = _per_question((wrong - chance) ** 2, questions)
-        brier_constant = _per_question((wrong - constant) ** 2, questions)
+        brier = per_question((wrong - chance) ** 2, questions)
+        brier_constant = per_question((wrong - constant) ** 2, questions)
         difference = brier - brier_constant
-        m = len(difference)
         return cls(
             stated=stated,
             observed=observed,
             observed_interval=np.stack([low, high], axis=1),
             n_texts=n_texts.astype(int),
             n_empty=n_empty,
-            brier=float(brier.mean()) if m else np.nan,
-            brier_constant=float(brier_constant.mean()) if m else np.nan,
-            brier_error=float(difference.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan,
+            brier=float(brier.mean()) if n else np.nan,
+            brier_constant=float(brier_constant.mean()) if n else np.nan,
+            brier_error=float(mean_error(difference)),
             calibration_error=float(abs(stated - observed) @ n_texts / n)
             if n
             else np.nan,
@@ -181,21 +181,11 @@ class ChanceReport(Table):
         )
 
 
-def _cut(order, n_bins):
-    return np.array_split(order, n_bins) if n_bins else []
-
-
 def _bin(wrong, chance, questions):
     """Return the predicted and observed rates, the interval ends, and the number of texts."""
-    right = 1 - _per_question(wrong, questions)
+    right = 1 - per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
-
-
-def _per_question(values, questions):
-    """Return the mean over the answers to each question."""
-    _, code, count = np.unique(questions, return_inverse=True, return_counts=True)
-    return np.bincount(code, values) / count
 
 
 def evaluate_error_probability(

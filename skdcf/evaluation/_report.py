@@ -341,7 +341,7 @@ def _said(settings):
     return ", ".join(f"{key} = {text}" for key, text in texts.items()) or "-"
 
 
-def mean_band(n_calibration, alpha, n_test, n_splits, confidence_level=0.95):
+def mean_band(n_calibration, alpha, n_test, n_splits):
     """Return the ends (low, high) of the band of the mean coverage over independent splits.
 
     The distribution of the total count is an n_splits-fold convolution, computed as a power of
@@ -355,6 +355,5 @@ def mean_band(n_calibration, alpha, n_test, n_splits, confidence_level=0.95):
     total = n_splits * n_test
     law = betabinom.pmf(np.arange(n_test + 1), n_test, n_calibration + 1 - k, k)
     pmf = np.fft.irfft(np.fft.rfft(law, total + 1) ** n_splits, total + 1)
-    tail = (1 - confidence_level) / 2
-    edges = np.searchsorted(np.cumsum(pmf), [tail, 1 - tail])
+    edges = np.searchsorted(np.cumsum(pmf), [0.025, 0.975])
     return tuple((np.minimum(edges, total) / total).tolist())

@@ -319,9 +319,9 @@ def _evaluate(cf, data, alphas, seed):
     questions = question_groups(batch, groups)
     report = report_of(
         cf.calibration_.guarantee,
-        (np.array(alphas), kept, labels, batch.offsets, questions),
+        batch,
+        (np.array(alphas), kept, labels, questions),
         passing=passing,
-        batch=batch,
     )
     return _rows(report, n_calibration)
 

@@ -6,7 +6,6 @@ The modules ``labels`` and ``problems`` contain additional functions for other p
 from ._batch import GraphBatch as GraphBatch
 from ._graph import ReasoningGraph as ReasoningGraph
 from .labels import Labels as Labels
-from .labels import labels_from_first_error as labels_from_first_error
 from .labels import pack_labels
 from .problems import Problems as Problems
 from .problems import answer_text, as_batch, question_groups

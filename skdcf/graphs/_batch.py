@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._checks import is_integer
 from .._drawing import batch_html
 from . import _inputs
 from ._derived import Names, Structure
@@ -364,10 +364,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[
-                0
-            ]  # scikit-learn indexes every object that has a shape with a tuple.
-        if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
+            # scikit-learn indexes every object that has a shape with a tuple.
+            key = key[0]
+        if is_integer(key):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
 

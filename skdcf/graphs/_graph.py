@@ -18,7 +18,7 @@ from .._checks import check_choice, check_list, printable
 from .._drawing import graph_html
 from . import _inputs
 from ._derived import OneName, find_ancestors, sort_edges
-from .ragged import read_only
+from .ragged import read_only, starts_run
 from .sources import cut_metadata
 from .wordings import (
     check_wordings,
@@ -329,7 +329,7 @@ class ReasoningGraph:
         kept = self.subgraph(mask)
         counts = count_wordings(self)
         claim = claim_of_row(counts)[mask]
-        first = np.append(True, claim[1:] > claim[:-1])[: len(claim)]
+        first = starts_run(claim)
         # If a claim is kept, all wordings of the claims that it depends on are also kept.
         place = np.full(len(counts), -1)
         place[claim[first]] = np.arange(first.sum())

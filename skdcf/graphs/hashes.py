@@ -29,6 +29,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
+from .ragged import starts_run
 
 BLOCK = 10_000  # number of problems hashed at a time
 
@@ -234,43 +235,6 @@ class Hashes:
     alone: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls,
-        batch: GraphBatch,
-        question: NDArray[Any],
-        name: NDArray[Any],
-        text: NDArray[Any],
-        alone: bool,
-    ) -> Hashes:
-        """Return the hashes of problems with the given questions, names and texts."""
-        asked = np.zeros(len(question), dtype=bool)
-        if batch.problems is not None:
-            asked = np.array([bool(t and t.strip()) for t in batch.problems])
-        return cls(
-            question=question,
-            content=content_hashes(batch),
-            asked=asked,
-            name=name,
-            text=text,
-            passage=_hash_passages(batch, text),
-            alone=np.full(len(question), alone),
-        )
-
-    @classmethod
-    def unknown(cls, n: int) -> Hashes:
-        """Return the hashes of n problems with unknown content."""
-        none = np.full(n, -1)
-        return cls(
-            question=-1 - np.arange(n),
-            content=np.zeros(n, np.uint64),
-            asked=np.zeros(n, bool),
-            name=none,
-            text=none,
-            passage=np.zeros(n, np.uint64),
-            alone=np.zeros(n, bool),
-        )
-
-    @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
         """Join the hashes of several parts, with the same questions as in a single call."""
         joined = cls(
@@ -294,7 +258,7 @@ class Hashes:
             question = join_questions(joined.name, text, own_numbers)
         return replace(joined, question=question)
 
-    def __getitem__(self, rows: NDArray[Any]) -> Hashes:
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Hashes:
         return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -319,7 +283,7 @@ class Hashes:
             # first.
             by = np.lexsort((answer, self.question.clip(-1)))
             place = np.arange(len(by))
-            new = np.append(True, answer[by][1:] != answer[by][:-1])[: len(by)]
+            new = starts_run(answer[by])
             copy = place - np.maximum.accumulate(np.where(new, place, 0))
             later_copies = by[copy > 0]
             number = copy[copy > 0].astype(np.uint64)
@@ -352,8 +316,6 @@ class Hashes:
     def _texts(self):
         """Return the distinct texts, and whether each text identifies a question and has a name."""
         has_text = self.text >= 0
-        if not has_text.any():
-            return self.text[:0], has_text[:0], has_text[:0]
         text, code, count = np.unique(
             self.text[has_text], return_inverse=True, return_counts=True
         )
@@ -401,7 +363,7 @@ class Hashes:
         return same_question, same_text & ~same_question
 
 
-def _hash_passages(batch, text):
+def hash_passages(batch, text):
     """Return a hash of the question and the context, or of the context alone."""
     passage = mix(text.view(np.uint64))
     if batch.context is None:
@@ -429,7 +391,5 @@ def _sum_of_smallest(hashes):
 
 def _sort_distinct(values):
     """Return the sorted distinct values, several times faster than `numpy.unique`."""
-    if not len(values):
-        return values
     values = np.sort(values)
-    return values[np.append(True, values[1:] != values[:-1])]
+    return values[starts_run(values)]

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -158,50 +158,6 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
             + (". Use -1 for claims that nobody judged" if missing else "")
         )
     return flat.astype(np.int8)
-
-
-def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Return the labels of an answer in which only the first false claim is known.
-
-    If the claims form a chain, these labels are sufficient for calibration. In a chain, every
-    later claim is a descendant of the first error, so the nonconformity score does not depend on
-    later labels.
-
-    Parameters
-    ----------
-    n_claims : int
-        Number of claims in the answer.
-    first_error : int or None
-        Index of the first false claim, starting at 0. Use -1 or None for an answer without a
-        false claim.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_claims,)
-        The labels, which are 1 before the first error, 0 at the error, and -1 (unknown) after it.
-
-    Raises
-    ------
-    ValueError
-        If there is no claim with the index ``first_error``.
-
-    Examples
-    --------
-    >>> from skdcf.graphs import labels_from_first_error
-    >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
-    (array([ 1,  0, -1, -1]), array([1, 1]))
-    """
-    if first_error is None:
-        return np.ones(n_claims, dtype=np.int64)
-    is_number = isinstance(first_error, Integral)
-    is_number = is_number and not isinstance(first_error, bool)
-    if not (is_number and -1 <= first_error < n_claims):
-        raise ValueError(
-            f"first_error must be the position of one of the {n_claims} claims, "
-            f"starting at 0, or -1 if there is no error, got {first_error!r}"
-        )
-    first = n_claims if first_error == -1 else int(first_error)
-    return np.sign(first - np.arange(n_claims, dtype=np.int64))
 
 
 def word_key(word: Any) -> str:

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_groups, is_missing, refuse_iterator, without_places
+from .._checks import (
+    check_groups,
+    is_integer,
+    is_missing,
+    refuse_iterator,
+    without_places,
+)
 from .._messages import Advice, Message
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
-from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
+from .hashes import (
+    Hashes,
+    content_hashes,
+    hash_passages,
+    hash_question,
+    join_questions,
+    most_answers,
+    question_hashes,
+)
 from .sources import sentences_without_claim
 
 #: Question of each problem. False means that each problem belongs to a separate question.
@@ -108,11 +121,10 @@ def pack_graphs(X: Any) -> Any:
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
-    if not len(X):
-        raise ValueError("X must contain at least one problem, but it is empty")
     if any(map(_is_networkx, X)):
         X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
-    holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
+    # `from_graphs` raises an error for an empty list.
+    holds_graphs = not X or any(isinstance(item, ReasoningGraph) for item in X)
     return GraphBatch.from_graphs(X) if holds_graphs else None
 
 
@@ -243,12 +255,8 @@ def question_groups(
     [-1, -2, -3, -4]
     """
     batch = as_batch(batch)
-    if groups is False:
-        return -1 - np.arange(len(batch))
     names = question_names(batch, groups)
-    if groups is not None:
-        return names
-    return _tell_questions(batch, names, question_hashes(batch))
+    return _tell_questions(batch, names, question_hashes(batch), groups)
 
 
 def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
@@ -268,23 +276,26 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     """
     names = question_names(batch, groups)
     texts = question_hashes(batch)
-    if groups is False:
-        questions = -1 - np.arange(len(names))
-    elif groups is not None:
-        questions = names
-    else:
-        questions = _tell_questions(batch, names, texts)
-    return Hashes.of(
-        batch, question=questions, name=names, text=texts, alone=groups is False
+    asked = np.zeros(len(batch), dtype=bool)
+    if batch.problems is not None:
+        asked = np.array([bool(t and t.strip()) for t in batch.problems])
+    return Hashes(
+        question=_tell_questions(batch, names, texts, groups),
+        content=content_hashes(batch),
+        asked=asked,
+        name=names,
+        text=texts,
+        passage=hash_passages(batch, texts),
+        alone=np.full(len(batch), groups is False),
     )
 
 
-def _tell_questions(batch, names, texts):
+def _tell_questions(batch, names, texts, groups):
     """Return the question of each answer by name, by text, or by both if some names are missing."""
     if (names >= 0).all():
         return names
     own_numbers = -1 - np.arange(len(names))
-    if (texts < 0).all() and (names < 0).all():
+    if groups is False or ((texts < 0).all() and (names < 0).all()):
         return own_numbers
     _check_shared(texts, names, batch)
     if (names < 0).all():
@@ -321,7 +332,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
         key = metadata.get(GROUP)
         if is_missing(key):
             continue
-        if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
+        if not (isinstance(key, str) or is_integer(key)):
             raise ValueError(
                 f"{batch.name_of(i)}: the metadata entry {GROUP!r} must be a string or an "
                 f"integer, got {show(key)}"
@@ -376,10 +387,8 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
 
     Returns
     -------
-    values : list of length n_graphs
+    list of length n_problems
         Group of each problem, or a frozenset of its groups if groups may overlap.
-    overlap : bool
-        Whether a problem may belong to several groups.
 
     Raises
     ------
@@ -389,9 +398,9 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     if isinstance(by, (list, tuple)):
         groups_of = [frozenset()] * len(batch)
         for name, entry in zip(_names(by), by, strict=True):
-            for i, groups in enumerate(map(as_set, read_groups(entry, batch)[0])):
+            for i, groups in enumerate(map(as_set, read_groups(entry, batch))):
                 groups_of[i] |= {(name, group) for group in groups}
-        return groups_of, True
+        return groups_of
     values = by(batch) if callable(by) else _find_column(by, batch)
     if getattr(values, "ndim", 1) == 2:
         values = [frozenset(np.flatnonzero(r).tolist()) for r in _booleans(values, by)]
@@ -402,11 +411,10 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
             f"by={by!r} must return one group for each of the {len(batch)} problems, got "
             f"{n}"
         )
-    overlap = any(isinstance(value, SEVERAL) for value in values)
-    if overlap:
+    if any(isinstance(value, SEVERAL) for value in values):
         values = [frozenset(v if isinstance(v, SEVERAL) else [v]) for v in values]
     _check_known(values, by, batch)
-    return values, overlap
+    return values
 
 
 def _find_column(by, batch):

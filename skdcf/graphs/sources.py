@@ -65,6 +65,23 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     return metadata | changed
 
 
+def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a problem's metadata without those about individual claims, which other claims get.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Metadata of a problem whose claims were changed.
+
+    Returns
+    -------
+    dict or None
+        The metadata about the problem as a whole.
+    """
+    of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
+    return metadata and {k: v for k, v in metadata.items() if k not in of_claims}
+
+
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
     """Return the claims of a problem that filters never keep, regardless of their scores.
 

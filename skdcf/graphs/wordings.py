@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import warn
 from ..exceptions import LabelWarning
 from .ragged import flatten, offsets_of, optional_rows
+from .sources import without_positions
 
 if TYPE_CHECKING:
     from ._batch import GraphBatch
@@ -503,22 +504,11 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
         context=batch.context,
         feature_names=batch.feature_names,
         ids=batch.ids,
-        metadata=_without_positions(batch.metadata),
+        metadata=None
+        if batch.metadata is None
+        else map(without_positions, batch.metadata),
     )
     return plain, rows
-
-
-def _without_positions(metadata: Any) -> Any:
-    """Remove metadata about individual claims, because the indices of the claims have changed."""
-    from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
-
-    if metadata is None:
-        return None
-    of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
-    return [
-        row and {key: value for key, value in row.items() if key not in of_claims}
-        for row in metadata
-    ]
 
 
 def table_of_wordings(

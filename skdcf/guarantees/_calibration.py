@@ -190,6 +190,16 @@ class Calibration(metaclass=ABCMeta):
         """
         return np.ones(len(risks), dtype=bool)
 
+    def by_group(self) -> dict[Any, Calibration]:
+        """Return the calibration of each group; the key is None if there are no separate groups.
+
+        Returns
+        -------
+        dict
+            The calibrations, keyed by group.
+        """
+        return {None: self}
+
     @abstractmethod
     def shortage(self, level: float) -> str | None:
         """Explain why no claim can be kept at a level, and what is required to keep claims.
@@ -371,6 +381,8 @@ class OneThreshold(Calibration):
         The guarantee that defines the scores.
     """
 
+    scores: np.ndarray
+
     def __init__(
         self, scores: np.ndarray, lowest: np.ndarray, guarantee: Guarantee
     ) -> None:
@@ -381,7 +393,6 @@ class OneThreshold(Calibration):
         self.delta = guarantee.delta
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        assert self.scores is not None
         return conformal.claim_alpha(
             self.scores, risks.path_risk, keep_equal, self.delta
         )
@@ -390,7 +401,6 @@ class OneThreshold(Calibration):
         return self.threshold(level)
 
     def threshold(self, level: float) -> float:
-        assert self.scores is not None
         return conformal_threshold(self.scores, level, self.delta)
 
     def shortage(self, level: float) -> str | None:
@@ -403,7 +413,6 @@ class OneThreshold(Calibration):
         rank = conformal_rank(self.n, level, self.delta)
         if not share > 0 or not rank:
             return None
-        assert self.scores is not None
         # If there are ties, fewer scores are below the threshold than its rank suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
@@ -592,26 +601,26 @@ class PerGroup(Calibration):
         # The smallest alpha is infinite if no alpha keeps the claim.
         out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
-            if part is not None:
-                out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
+            out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
         return out
 
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         out = np.full(len(risks), -np.inf)
         for part, rows in self._divided(risks):
-            if part is not None:
-                out[rows] = part.thresholds(risks.take(rows), level)
+            out[rows] = part.thresholds(risks.take(rows), level)
         return out
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
         out = np.zeros(len(risks), dtype=bool)
         for part, rows in self._divided(risks):
-            if part is not None:
-                out[rows] = part.passes(risks.take(rows))
+            out[rows] = part.passes(risks.take(rows))
         return out
 
+    def by_group(self) -> dict[Any, Calibration]:
+        return dict(zip(self.names, self.parts, strict=True))
+
     def shortage(self, level: float) -> str | None:
-        parts = zip(self.names, self.parts, strict=True)
+        parts = self.by_group().items()
         shortages = [(name, part.shortage(level)) for name, part in parts]
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
@@ -641,21 +650,18 @@ class PerGroup(Calibration):
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
-        """Yield each group's calibration, or None, and the indices of the group's problems."""
+        """Yield the calibration and the problems of each group in which claims may be kept."""
+        parts = self.by_group()
         for name, rows in rows_of_groups(map(as_one, risks.groups)).items():
-            yield self._part(name, risks, rows[0]), rows
-
-    def _part(self, name, risks, i):
-        if name in self.names:
-            return self.parts[self.names.index(name)]
-        if self.guarantee.unseen == "error":
-            raise _unseen_error(
-                name,
-                risks.names(i),
-                self.names,
-                pooled="uses the threshold of all problems together",
-            )
-        return self.pooled if self.guarantee.unseen == "pool" else None
+            if name not in parts and self.guarantee.unseen == "error":
+                raise _unseen_error(
+                    name,
+                    risks.names(rows[0]),
+                    self.names,
+                    pooled="uses the threshold of all problems together",
+                )
+            if name in parts or self.guarantee.unseen == "pool":
+                yield parts.get(name, self.pooled), rows
 
 
 def _unseen_error(group, problem, known, pooled):

@@ -296,7 +296,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         ValueError
             If a problem has no group, or if its weight is negative or not finite.
         """
-        groups = None if self.by is None else read_groups(self.by, batch)[0]
+        groups = None if self.by is None else read_groups(self.by, batch)
         weights = None if self.weight is None else read_weights(self.weight, batch)
         return PathRisks(
             path_risk,

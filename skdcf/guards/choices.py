@@ -190,7 +190,7 @@ def fingerprint(estimator: Any) -> str:
         estimator.edges if isinstance(estimator.edges, str) else repr(estimator.edges),
         estimator.online,
         estimator._seed if estimator.ties == "jitter" else None,
-        [values.tobytes().hex() for values in (estimator._trained["content"],)],
+        [estimator._trained["content"].tobytes().hex()],
     ]
     return f"{hash_text(without_places(repr(parts))):016x}"
 

@@ -117,8 +117,7 @@ def warn_of_edges(origin, calibrated):
                 "are unknown, ",
                 Advice("leave_unknown", "pass edges=None, because ()"),
                 " means that all claims are independent. If they are not "
-                "independent, the guarantee does not hold "
-                "guarantee does not hold",
+                "independent, the guarantee does not hold",
             ),
             GuaranteeWarning,
         )

@@ -224,14 +224,12 @@ def compare_provenance(estimator, origin, *, new=False):
 
 def _compare_values(name, text, values, *, before, reason):
     """Return the accepted differences, and raise ValueError or warn about all other differences."""
-    values_known = [value for value in [*before, *values] if value is not None]
-    if not values_known:
+    known_now = [value for value in values if value is not None]
+    allowed = [value for value in before if value is not None] or known_now[:1]
+    if not allowed:
         return []
-    first = values_known[0]
-    allowed = {value for value in before if value is not None} or {first}
-    differing = [
-        value for value in values if value is not None and value not in allowed
-    ]
+    first = allowed[0]
+    differing = [value for value in known_now if value not in allowed]
     if differing and reason is None:
         value_now, then = _differing_values(differing[0], first)
         raise ValueError(

@@ -723,8 +723,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     # The question may have had an id during calibration, but only its text is known now.
-    if "text" in calibrated:
-        calibrated_before |= hashes.among(calibrated)[0]
+    calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
         calibrated_before |= np.isin(hashes.content, calibrated["content"])
     pairs = zip(hashes.question.tolist(), hashes.content.tolist(), strict=True)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..guarantees import Overlapping, PerGroup
+from ..guarantees import Overlapping
 from ..ops.mean_bound import largest_mean
 
 
@@ -216,10 +216,7 @@ def _groups_of(calibration):
 
     Given the cut, calibration answers and new answers below the cut are exchangeable.
     """
-    groups = {None: calibration}
-    if isinstance(calibration, PerGroup):
-        groups = dict(zip(calibration.names, calibration.parts, strict=True))
     return {
         name: (getattr(group, "among", group), getattr(group, "cut", np.inf))
-        for name, group in groups.items()
+        for name, group in calibration.by_group().items()
     }

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from ..graphs import GraphBatch
+from ..graphs.ragged import starts_run
 from .hard import segment_sum
 
 #: Centre and spread of the prior on (log theta, a, b). The prior matters if there are few
@@ -108,7 +109,7 @@ def fit_frailty(
     problem = batch.problem_of[followed]
     log_odds = log_odds[order][followed]
     ends = np.append(problem[1:] != problem[:-1], True)[: len(problem)]
-    starts = np.flatnonzero(np.append(True, ends[:-1]))[: len(problem)]
+    starts = np.flatnonzero(starts_run(problem))
     wrong = labels[followed][ends] == 0
 
     def loss(numbers):

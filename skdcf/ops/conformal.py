@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from ..graphs.ragged import ranges, segment_ids
+from ..graphs.ragged import ranges, segment_ids, starts_run
 from .hard import segment_min
 
 MOST = 2**53  # maximum number of problems to name in a message
@@ -451,7 +451,7 @@ def share_jumps(
     share = ((wrong - wrong_before) / kept)[last]
     top = _running_maximum(share, of)
     lower = np.append(0.0, top[:-1])[: len(top)]
-    lower[np.append(True, of[1:] > of[:-1])[: len(of)]] = 0.0
+    lower[starts_run(of)] = 0.0
     rises = top > lower
     return Jumps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
 

@@ -4,14 +4,13 @@ import json
 import math
 import os
 from dataclasses import asdict, dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_alpha, check_choice, check_count
+from .._checks import check_alpha, check_choice, check_count, is_real
 from .._files import write_text
 from .._version import __version__
 
@@ -58,7 +57,7 @@ class CalibratedThreshold:
         if not isinstance(self.edges, str):
             raise ValueError(f"edges must be a string, got {self.edges!r}")
         value = self.threshold
-        if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
+        if not is_real(value) or math.isnan(value):
             raise ValueError(f"threshold must be a number, got {value!r}")
         check_count("n_calibration", self.n_calibration, 0)
 
@@ -129,7 +128,14 @@ def save_threshold(
     >>> back.threshold == cf.threshold_, back.alpha
     (True, 0.1)
     """
-    value = _of_filter(filter, alpha)
+    alpha = filter.calibration_.guarantee.level(alpha, filter.alpha)
+    value = CalibratedThreshold(
+        threshold=float(filter.threshold(alpha)),
+        alpha=alpha,
+        n_calibration=int(filter.n_calibration_),
+        ties=filter.ties,
+        edges=getattr(filter.edges, "__qualname__", filter.edges),
+    )
     record = asdict(value)
     if math.isinf(value.threshold):  # JSON cannot represent infinity as a number.
         record["threshold"] = str(value.threshold)
@@ -162,25 +168,6 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
         return _of_record(record)
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
         raise ValueError(f"{path} cannot be loaded: {error}") from error
-
-
-def _of_filter(filter, alpha):
-    alpha = filter.calibration_.guarantee.level(alpha, filter.alpha)
-    threshold = filter.threshold(alpha)
-    if np.ndim(threshold):
-        raise ValueError(
-            f"{type(filter).__name__} must have a single threshold for save_threshold, "
-            f"got {np.size(threshold)} thresholds. Use skdcf.save instead"
-        )
-    n = filter.n_calibration_
-    edges = filter.edges
-    return CalibratedThreshold(
-        threshold=float(threshold),
-        alpha=alpha,
-        n_calibration=int(n),
-        ties=filter.ties,
-        edges=getattr(edges, "__qualname__", edges),
-    )
 
 
 def _of_record(record):

@@ -8,7 +8,6 @@ from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from .._checks import is_integer
 from .._jobs import all_finished
 from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
@@ -561,7 +561,7 @@ def column_of(feature, batch):
                 f"{names_there}{meant}"
             )
         return names.index(feature)
-    if not isinstance(feature, Integral) or isinstance(feature, bool):
+    if not is_integer(feature):
         raise ValueError(
             f"feature must be a feature name or a column number, got {feature!r}"
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from .._checks import warn
+from .._checks import is_integer, warn
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
@@ -144,7 +143,7 @@ def _make(scorer, names):
         return NAMED[scorer]()
     if isinstance(scorer, str):
         return FeatureScorer(scorer)
-    if isinstance(scorer, Integral) and not isinstance(scorer, bool):
+    if is_integer(scorer):
         return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
         raise ValueError(

@@ -6,11 +6,12 @@ answer is worth more than the fifth claim kept in another answer.
 """
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._checks import is_real
 
 #: Function that maps an array of kept-claim counts to the values of these counts.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -39,8 +40,7 @@ def worth_of(gain: Gain) -> Worth:
 
 def _power_of(gain: Any) -> Any:
     power = POWERS.get(gain, gain) if isinstance(gain, str) else gain
-    is_number = isinstance(power, Real) and not isinstance(power, bool)
-    if callable(power) or (is_number and 0 <= float(power) <= 1):
+    if callable(power) or (is_real(power) and 0 <= float(power) <= 1):
         return power
     raise ValueError(
         f"gain must be an exponent between 0 and 1, one of {list(POWERS)}, or a "

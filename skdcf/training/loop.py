@@ -89,12 +89,6 @@ class TrainingResult:
         """Number of iterations."""
         return len(self.loss_curve)
 
-    def confidence(
-        self, model: Model, features: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Compute confidences from raw ``features`` of shape (n_claims, n_features)."""
-        return model(self.params, self.standardizer(features)) / self.scale
-
 
 def train(
     model: Model,

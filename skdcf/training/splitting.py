@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import is_integer
 from ..graphs import GraphBatch
 
 
@@ -22,7 +23,7 @@ def holdout_count(name: str, size: Any, n: int) -> int:
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
     if is_share and 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+    if not is_integer(count) or count < 1:
         raise ValueError(
             f"{name} must be a fraction in (0, 1) or a positive number of problems, got "
             f"{size!r}"
@@ -84,9 +85,7 @@ def number_groups(groups: Any) -> NDArray[np.intp]:
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
     """Return the problems at ``rows`` in increasing order, together with their flat labels."""
-    chosen = np.zeros(len(batch), dtype=bool)
-    chosen[rows] = True
-    return batch[rows], labels[chosen[batch.problem_of]]
+    return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
 
 # A column is considered pure rounding error if its variation is below this fraction of the

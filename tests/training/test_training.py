@@ -21,6 +21,10 @@ from skdcf.training.splitting import Standardizer, noise_columns
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 
 
+def confidence_of(result, model, features):
+    return model(result.params, result.standardizer(features)) / result.scale
+
+
 def problems(n, seed=0, kind="math"):
     batch, y = make_reasoning_graphs(n, kind, random_state=seed, return_X_y=True)
     return batch, pack_labels(y, batch) == 1
@@ -138,7 +142,7 @@ def test_raw_weights_give_the_same_differences_inside_the_clip():
     standard = (BATCH.features - result.standardizer.mean) / result.standardizer.scale
     inside = (np.abs(standard) <= 3).all(axis=1)
     assert 10 < inside.sum() < len(inside)
-    confidence = result.confidence(LinearModel(), BATCH.features)[inside]
+    confidence = confidence_of(result, LinearModel(), BATCH.features)[inside]
     linear = (BATCH.features @ raw)[inside]
     np.testing.assert_allclose(
         confidence - confidence[0], linear - linear[0], atol=1e-9
@@ -252,7 +256,7 @@ def test_a_gain_below_one_shows_more_answers(gain):
         result = run(SoftTraining(shrinkage=0.0, **setting), batch=batch, labels=labels)
         relaxation = PathRelaxation()
         plan = relaxation.plan(batch, labels)
-        risk = -result.confidence(LinearModel(), batch.features)
+        risk = -confidence_of(result, LinearModel(), batch.features)
         shown.append(np.minimum(relaxation.true_claims(risk, plan, 0.1), 1).mean())
     assert shown[1] > shown[0]
 
@@ -267,7 +271,7 @@ def test_training_retains_more_than_its_start(model, relaxation, kind):
     plan = relaxation.plan(BATCH, LABELS)
 
     def retention(result):
-        risk = -result.confidence(model, BATCH.features)
+        risk = -confidence_of(result, model, BATCH.features)
         return relaxation.retention(risk, plan, 0.1)
 
     if kind == "adam":
@@ -292,7 +296,7 @@ def test_the_loss_is_the_one_that_is_set():
     relaxation = PathRelaxation()
     plan = relaxation.plan(BATCH, LABELS)
     for result, loss in ((plain, lambda x: -x), (log, lambda x: -np.log(x))):
-        risk = -result.confidence(LinearModel(), BATCH.features)
+        risk = -confidence_of(result, LinearModel(), BATCH.features)
         kept = relaxation.retention(risk, plan, 0.1)
         assert loss(kept) == pytest.approx(result.loss_curve[-1])
 
@@ -305,7 +309,7 @@ def test_steps_of_lbfgs_never_raise_the_loss():
 def test_confidence_has_unit_deviation():
     for model in (LinearModel(), MLPModel()):
         result = run(model=model)
-        assert result.confidence(model, BATCH.features).std() == pytest.approx(1)
+        assert confidence_of(result, model, BATCH.features).std() == pytest.approx(1)
     assert run(SoftTraining(unit_variance=False)).scale == 1
 
 
@@ -389,7 +393,7 @@ def test_the_best_epoch_on_validation_problems_is_kept(spy):
     assert result.n_iter in (100, best + 4)
     _, (held, labels) = spy.plans
     relaxation = PathRelaxation()
-    risk = -result.confidence(LinearModel(), held.features)
+    risk = -confidence_of(result, LinearModel(), held.features)
     value = relaxation.retention(risk, relaxation.plan(held, labels), 0.1)
     assert value == pytest.approx(curve[best])
 
@@ -489,7 +493,7 @@ def test_constant_features_teach_nothing(relaxation):
     batch = BATCH.replace_features(np.full((BATCH.n_claims, 2), 7.0))
     result = run(relaxation=relaxation, batch=batch)
     assert "features may be constant" in result.message
-    assert np.ptp(result.confidence(LinearModel(), batch.features)) == 0
+    assert np.ptp(confidence_of(result, LinearModel(), batch.features)) == 0
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)

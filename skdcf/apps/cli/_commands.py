@@ -541,7 +541,7 @@ def _shown(filter, rows, alpha, options, counts):
     )
     guarantee = filter.calibration_.guarantee
     if guarantee.by is not None:
-        groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
+        groups = Counter(map(str, read_groups(guarantee.by, graphs)))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(
             f"each group is a separate batch. The numbers of answers are {sizes}"

@@ -359,7 +359,7 @@ def test_bad_label_sequences(y, message):
 def test_missing_groups_are_named(problems, missing):
     graphs, y = problems
     groups = [*range(7), missing, *range(8, 20)]
-    with pytest.raises(ValueError, match="group of problem 7"):
+    with pytest.raises(ValueError, match=r"group.*problem 7"):
         HardCF("a").fit(graphs, y, groups=groups)
 
 
@@ -372,7 +372,7 @@ def test_reversed_edges_are_noticed():
     edges = [(v + 1, v) for v in range(10)]
     graphs = [ReasoningGraph(np.ones((11, 1)), edges)] * 9
     labels = [np.ones(11)] * 9
-    with pytest.warns(GuaranteeWarning, match="every edge points from a later claim"):
+    with pytest.warns(GuaranteeWarning, match=r"edge.*later claim"):
         HardCF(0).fit(graphs, labels)
 
 
@@ -499,7 +499,7 @@ def test_features_that_differ_from_fit(problems):
         fitted.predict(lost)
     with pytest.raises(ValueError, match=r"unknown.*because"):
         fitted.fit([g.replace(feature_names=None) for g in graphs], y)
-    with pytest.raises(ValueError, match="requires features"):
+    with pytest.raises(ValueError, match="features"):
         HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])
 
 
@@ -621,7 +621,7 @@ def test_values_of_a_table_that_are_new_after_fit():
 def test_alpha_that_was_meant_the_other_way_round(problems, method):
     """At 0.9 almost everything is kept, and nobody wants that."""
     graphs, y = problems
-    match = "alpha = 0.9 allows a false claim in 90% of the problems.* 0.1\\?"
+    match = r"alpha = 0\.9.*90%.*0\.1\?"
     if method == "fit":
         with pytest.warns(ParameterWarning, match=match) as caught:
             HardCF(0, alpha=0.9).fit(graphs, y)
@@ -670,7 +670,7 @@ def test_metrics(problems):
 )
 def test_found_by_fuzzing(call):
     """Values of another kind where a list is due, and numbers beyond floats."""
-    with pytest.raises(ValueError, match=r"must be a list|too large|needs a dict"):
+    with pytest.raises(ValueError, match=r"list|large|dict"):
         call()
 
 

@@ -311,7 +311,7 @@ WITHOUT_TRAINING = {
 @pytest.mark.parametrize("cls", [CoherentConformalFilter, BoostedIndependentFactuality])
 def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting, name):
     filter = cls(WITHOUT_TRAINING[name], **{setting: UNUSED[setting]})
-    with pytest.raises(ValueError, match=f"^{setting} has no effect with") as info:
+    with pytest.raises(ValueError, match=f"^{setting} .*effect") as info:
         filter.fit(GRAPHS, Y)
     message = str(info.value)
     assert f"Leave {setting} at None" in message

@@ -116,7 +116,7 @@ def test_uqlm_bad_input(change, message):
 def test_uqlm_other_structures():
     with pytest.raises(ValueError, match=r"keys .*'claim', 'sentence'"):
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
-    with pytest.raises(ValueError, match="must have a score"):
+    with pytest.raises(ValueError, match="score"):
         from_uqlm([[{"claim": "a"}]])
     with pytest.raises(ValueError, match=r"problem 0, claim 1: 'x' .*'high'"):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
@@ -180,7 +180,7 @@ def test_uqlm_samples_are_alternatives():
     assert list(from_uqlm(data).graphs.alternatives) == [("a", "b"), ()]
     mine = from_uqlm(data, alternatives=[None, ["c"]]).graphs
     assert list(mine.alternatives) == [None, ("c",)]
-    with pytest.raises(ValueError, match="lists of alternatives must be 2"):
+    with pytest.raises(ValueError, match=r"alternatives.*2"):
         from_uqlm(data, alternatives=[["c"]])
 
 
@@ -309,7 +309,7 @@ def test_lm_polygraph_missing_estimates():
         from_lm_polygraph(CLAIMS, estimates)
     data = from_lm_polygraph(CLAIMS, estimates, missing="mean")
     np.testing.assert_allclose(data.graphs.features.ravel(), [-0.1, -1.1, -2.1])
-    with pytest.raises(ValueError, match=r"'neg_Max'.*no finite value"):
+    with pytest.raises(ValueError, match=r"'neg_Max'.*finite"):
         from_lm_polygraph(CLAIMS, {"Max": [math.nan] * 3}, missing="median")
 
 

@@ -481,7 +481,7 @@ def test_numpy_scalars_are_written_as_plain_values(tmp_path):
     single = GRAPH.replace(id=np.str_("x"), problem=np.str_("?"))
     assert list(read_jsonl(write_jsonl(path, [single])).graphs) == [single]
     for id in (np.float64(1), np.bool_(True)):
-        with pytest.raises(ValueError, match="id must be"):
+        with pytest.raises(ValueError, match=r"id.*must"):
             write_jsonl(path, [GRAPH.replace(id=id)])
 
 

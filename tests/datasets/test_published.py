@@ -1020,7 +1020,7 @@ def test_missing_file(tmp_path):
 @pytest.mark.parametrize("subset", ["gsm8k", "math", "metamathqa", "orcamath"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_perl_file_has_a_source(tmp_path, subset, kind):
-    with pytest.raises(FileNotFoundError, match=rf"{subset}_{kind}\.json is missing"):
+    with pytest.raises(FileNotFoundError, match=rf"{subset}_{kind}\.json.*missing"):
         fetch_perl(subset, kind, data_home=tmp_path, download_if_missing=False)
 
 
@@ -1034,7 +1034,7 @@ def test_every_perl_file_has_a_source(tmp_path, subset, kind):
     ],
 )
 def test_every_version_has_a_source(tmp_path, version, file):
-    with pytest.raises(FileNotFoundError, match=rf"factuality/{file}\.json is missing"):
+    with pytest.raises(FileNotFoundError, match=rf"factuality/{file}\.json.*missing"):
         fetch_coherent_math(version, data_home=tmp_path, download_if_missing=False)
 
 
@@ -1254,7 +1254,7 @@ def test_groups_with_and_without_the_key(large):
         metadata=qags.graphs.metadata,
     )
     assert len(set(question_groups(told).tolist())) == 235
-    with pytest.raises(ValueError, match="may be an instruction"):
+    with pytest.raises(ValueError, match="instruction"):
         question_groups(without_group(told))
 
 

@@ -199,7 +199,7 @@ def test_one_label_fits(data, scorer):
     graphs, _ = data
     true = [np.ones(g.n_claims, int) for g in graphs[:40]]
     filter = CoherentConformalFilter(scorer, random_state=0)
-    with pytest.warns(LabelWarning, match="no claim is labelled false"):
+    with pytest.warns(LabelWarning, match=r"no claim.*false"):
         filter.fit(graphs[:40], true)
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs[:40])).all()
@@ -291,7 +291,7 @@ def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
     training = SoftTraining(Adam(learning_rate=0.2), init="random", shrinkage=0.0)
     filter = CoherentConformalFilter(Explodes(), training=training, random_state=0)
     with (
-        pytest.warns(ConvergenceWarning, match="was not finite after"),
+        pytest.warns(ConvergenceWarning, match="not finite"),
         np.errstate(invalid="ignore"),
     ):
         filter.fit(graphs, y)

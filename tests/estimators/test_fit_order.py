@@ -63,7 +63,7 @@ def test_each_level_has_an_origin_of_its_own():
 @pytest.mark.parametrize("alphas", [[0.05, 0.4], [0.4, 0.05]])
 def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
     y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
-    with pytest.warns(LabelWarning, match="no claim of 24 of the 120"):
+    with pytest.warns(LabelWarning, match=r"24.*120"):
         fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
 
 
@@ -99,7 +99,7 @@ def test_empty_answers_do_not_pass_for_judged_ones():
     empty = ReasoningGraph(np.empty((0, 1)), ())
     graphs = [*[ReasoningGraph([[i / 40]], ()) for i in range(40)], *[empty] * 10]
     y = [*[[-1]] * 40, *[[]] * 10]
-    with pytest.warns(LabelWarning, match="no claims judged true or false"):
+    with pytest.warns(LabelWarning, match=r"no claim.*judged"):
         HardCF(Remembers(), alpha=0.2, random_state=0).fit(graphs, y)
     assert Remembers.n_claims[-1] > 10
 
@@ -110,7 +110,7 @@ def test_no_false_claim_among_the_judged_ones_is_told():
         np.where(skip, -1, 1) * np.ones_like(r)
         for skip, r in zip(unjudged, Y, strict=True)
     ]
-    with pytest.warns(LabelWarning, match="no claim is labelled false"):
+    with pytest.warns(LabelWarning, match=r"no claim.*false"):
         HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
 
 

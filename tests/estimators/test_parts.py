@@ -98,9 +98,7 @@ def test_parts_of_other_groups_or_weights_do_not_calibrate(name, make):
     )
     part = one.calibration_part(GRAPHS, Y)
     one.calibrate_parts([part])
-    with pytest.raises(
-        ValueError, match=r"values of by and weight|functions (for by|\(by what)"
-    ):
+    with pytest.raises(ValueError, match=r"by.*weight|functions.*by"):
         other.calibrate_parts([part])
 
 

@@ -314,10 +314,10 @@ def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
     many = [np.full(len(row), -1) if i < 40 else row for i, row in enumerate(Y)]
     filter = HardCF("frequency-score", ties="jitter", random_state=0)
     filter, plain = filter.fit(GRAPHS, few), clone(filter)
-    with pytest.warns(LabelWarning, match="40 of the 120"):
+    with pytest.warns(LabelWarning, match=r"40.*120"):
         lowered = plain.fit(GRAPHS, many)
     assert lowered.threshold_ < filter.threshold_
-    with pytest.warns(LabelWarning, match="nobody has examined"):
+    with pytest.warns(LabelWarning, match="nobody"):
         filter.calibrate(GRAPHS, many)
     filter.set_params(alpha=0.4).calibrate(GRAPHS, many)
 

@@ -264,7 +264,7 @@ def test_a_filter_that_was_calibrated_with_alternatives():
     assert [len(kept) for kept in pipeline.predict(graphs[:2])] == [2, 2]
     with pytest.raises(
         ValueError,
-        match=r"problem 0.*alternatives|alternatives of problem 0",
+        match=r"problem 0.*alternatives|alternatives.*problem 0",
     ):
         pipeline.predict([graphs[0].replace(alternatives=None)])
 

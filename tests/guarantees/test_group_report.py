@@ -106,7 +106,7 @@ def test_comparisons_show_it_too(data):
         "plain": HardCF("frequency-score", ties="jitter"),
         "delta": HardCF("frequency-score", guarantee=NoFalseClaim(delta=0.001)),
     }
-    with pytest.warns(CalibrationWarning, match="keep any claims by filter 'delta'"):
+    with pytest.warns(CalibrationWarning, match="filter 'delta'"):
         report = compare_filters(filters, graphs, y, [0.05], cv=3, random_state=0)
     row = report.rows()[0]
     assert 0 <= row["false_among_shown"] < 1 and row["shown_error"] > 0

@@ -327,7 +327,7 @@ def test_questions_that_the_filter_knows_are_refused():
 def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
     graphs, y = problems
     cf = HardCF(0, alpha=0.2).fit(graphs[:6], y[:6])
-    with pytest.warns(CalibrationWarning, match=r"49 are needed to show a fifth"):
+    with pytest.warns(CalibrationWarning, match="49"):
         masks = release_claims(cf, graphs[400:], 0.1)
     assert not any(mask.any() for mask in masks)
 

@@ -452,7 +452,7 @@ def test_parts_calibrate_as_one_file_of_the_same_answers(scored):
         alone = copy.deepcopy(scored).calibrate(
             [*people[0], *judged[0]], [*people[1], *judged[1]]
         )
-    with pytest.warns(LabelWarning, match="a language model assigned"):
+    with pytest.warns(LabelWarning, match="model assigned"):
         parts = [scored.calibration_part(*people), scored.calibration_part(*judged)]
     for order in (1, -1):
         with pytest.warns(LabelWarning, match=r"People judged 60.*other 80"):
@@ -467,7 +467,7 @@ def test_of_a_question_with_both_the_answer_of_a_person_calibrates(scored):
     graphs, labels = one_claim(rng, 60, HUMAN)
     other, _ = one_claim(rng, 60, MODEL)
     other = [g.replace(problem=h.problem) for g, h in zip(other, graphs, strict=True)]
-    with pytest.warns(LabelWarning, match="a language model assigned"):
+    with pytest.warns(LabelWarning, match="model assigned"):
         parts = [
             scored.calibration_part(other, [[0]] * 60),
             scored.calibration_part(graphs, labels),

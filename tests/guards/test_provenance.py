@@ -114,7 +114,7 @@ def test_edges_are_dropped_if_those_of_calibration_were_unknown(filter_of):
 
 def test_a_mix_of_edges_cannot_calibrate():
     X, y = problems(20)
-    with pytest.raises(ValueError, match="or none of them"):
+    with pytest.raises(ValueError, match=r"edges.*none"):
         HardCF(0).fit([*X, problem("unknown")], [*y, [1, 1]])
     HardCF(0).fit(
         [*X, problem("unknown", n_claims=1)], [*y, [1]]
@@ -301,7 +301,7 @@ def test_parts_are_compared_too():
 def test_edges_that_all_have_and_then_none_are_doubted():
     """Left out as known to be none, they cover .62 for .8, and nothing was said."""
     cf = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match="none of the 20 problems .* 100% of the"):
+    with pytest.warns(GuaranteeWarning, match=r"20 problems.*100%"):
         cf.predict([problem("none", seed) for seed in range(20)])
     cf.predict([problem("none", seed) for seed in range(19)])
     cf.predict([problem("none" if seed else "given", seed) for seed in range(20)])
@@ -558,7 +558,7 @@ def test_who_was_unsure_has_judged():
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
     y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    with pytest.warns(LabelWarning, match="no claims judged true or false"):
+    with pytest.warns(LabelWarning, match=r"no claim.*judged"):
         cf = HardCF(0).fit(batch, y)
     known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
     assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
@@ -567,7 +567,7 @@ def test_who_was_unsure_has_judged():
         *batch[:300],
         *(set_label_sources(graph, [model]) for graph in batch[300:]),
     ]
-    with pytest.warns(LabelWarning, match="no claims judged true or false"):
+    with pytest.warns(LabelWarning, match=r"no claim.*judged"):
         assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 
@@ -831,5 +831,5 @@ def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():
     X = GraphBatch.from_arrays(table, offsets, pairs)
     cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
     cf.predict(X)  # a warning would be an error here
-    with pytest.warns(GuaranteeWarning, match="none of the 54 problems .* has edges"):
+    with pytest.warns(GuaranteeWarning, match=r"54 problems.*edges"):
         cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))

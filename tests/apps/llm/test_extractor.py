@@ -352,7 +352,7 @@ def test_a_run_above_the_limit_needs_a_word(monkeypatch):
         with pytest.raises(ValueError, match=r"3 problems.*confirm_above"):
             extractor.transform(answers)
         extractor.set_params(confirm=lambda e: asked.append(e.tokens))
-        with pytest.raises(ValueError, match="than the limit"):
+        with pytest.raises(ValueError, match="limit"):
             extractor.transform(answers)
         assert server.requests == [] and asked[0] > 100
         extractor.set_params(confirm=lambda e: True).transform(answers)
@@ -372,7 +372,7 @@ def test_a_person_at_the_terminal_is_asked(monkeypatch, word, goes_on):
         if goes_on:
             extractor.transform(make_answers(1))
         else:
-            with pytest.raises(ValueError, match="than the limit"):
+            with pytest.raises(ValueError, match="limit"):
                 extractor.transform(make_answers(1))
     assert bool(server.requests) == goes_on
 

@@ -117,7 +117,7 @@ def test_somebody_agrees_to_the_cost_once_and_before_the_model_writes(server, fi
     assert len(bounded.answer(questions(2, 31))) == 2
     assert asked == [2] and len(server.requests) > n
     n = len(server.requests)
-    with pytest.raises(ValueError, match="than the limit"):
+    with pytest.raises(ValueError, match="limit"):
         bounded.answer(questions(2, 32))
     assert len(server.requests) == n
 
@@ -244,7 +244,7 @@ def test_a_text_that_adds_something_is_reported(fitted):
 
 def test_other_columns_are_refused(fitted):
     pipeline, graphs = fitted
-    with pytest.raises(ValueError, match="those of the extractor"):
+    with pytest.raises(ValueError, match="extractor"):
         clone(pipeline).fit(
             [
                 g.replace(features=g.features[:, :1], feature_names=["x"])
@@ -268,7 +268,7 @@ def test_another_extraction_is_noticed(fitted):
     other.set_params(
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
-    with pytest.raises(ValueError, match="50 of 50 problems were extracted with"):
+    with pytest.raises(ValueError, match=r"50 of 50 problems.*extracted"):
         other.fit(graphs, labels_of(graphs))
 
 
@@ -318,7 +318,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
         "labels-3",
     )
     filter = HardCF("judge_log_odds", alpha=0.2)
-    with pytest.warns(LabelWarning, match="a language model assigned"):
+    with pytest.warns(LabelWarning, match="model assigned"):
         filter.fit(back.graphs, back.labels)
     with pytest.warns(LabelWarning, match=r"100%.*calibration.*labels"):
         filter.calibrate(back.graphs, back.labels)
@@ -336,7 +336,7 @@ def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
     n = sum(len(row) for row in y[:n_by_model])
     share = n / sum(map(len, y))
     if share > 0.05:
-        with pytest.warns(LabelWarning, match=f"{share:.0%} of the calibration labels"):
+        with pytest.warns(LabelWarning, match=f"{share:.0%}.*labels"):
             filter.fit([*marked, *X[n_by_model:]], y)
     else:
         filter.fit([*marked, *X[n_by_model:]], y)
@@ -424,7 +424,7 @@ def test_the_functions_of_the_package_can_be_saved(tmp_path):
     pipeline.fit(items, labels_of(extractor.transform(items)))
     path = save(pipeline, tmp_path / "p.skops")
     name = f"{has_sum.__module__}.has_sum"
-    with pytest.raises(ValueError, match=rf"names .*{name}.*does not trust"):
+    with pytest.raises(ValueError, match=rf"{name}.*trust"):
         load(path)
     ours = ["ClaimExtractor", "ConformalFactualityPipeline", "Usage"]
     trusted = [name, *(f"skdcf.apps.llm.{one}" for one in ours)]

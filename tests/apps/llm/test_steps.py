@@ -103,7 +103,7 @@ def test_json_is_found_in_all_kinds_of_text(text):
     ],
 )
 def test_what_holds_no_object_is_refused(text):
-    with pytest.raises(ValueError, match="a readable JSON object"):
+    with pytest.raises(ValueError, match="JSON object"):
         parse_object(text, "claims")
 
 
@@ -325,7 +325,7 @@ def test_verdicts_come_with_their_log_odds():
 
 
 def test_samples_need_a_question():
-    with pytest.raises(ValueError, match="must have a question"):
+    with pytest.raises(ValueError, match="question"):
         run(SampleAnswers(2), None, model=Model("never"))
 
 
@@ -393,7 +393,7 @@ def test_prompts_are_replaced_by_texts_and_files(tmp_path):
     assert {m[0]["content"] for m in model.seen} == {"Cut."}
     assert Decompose(path).wording().name == Decompose("Cut.").wording().name
     assert Decompose("Cut.").wording().name.startswith("decompose-own-")
-    with pytest.raises(ValueError, match="must not be empty"):
+    with pytest.raises(ValueError, match="empty"):
         run(Decompose(" "), "x", None, model=model)
 
 

@@ -70,10 +70,10 @@ def all_finished(
 
 def _in_parallel(jobs, n_jobs):
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for key, result, caught in pool(delayed(_run)(*job) for job in jobs.items()):
+    for key, returned, caught in pool(delayed(_run)(*job) for job in jobs.items()):
         for warning in caught:
             warn(warning.message, warning.category)
-        yield key, result
+        yield key, returned
 
 
 @cache  # Finding the libraries takes 3 ms.

@@ -417,17 +417,18 @@ def _feature_names(frame, features, named):
 def _warn_of_labels(frame, named):
     """Warn if the table has no label column, but another column seems to contain labels."""
     free = [name for name in frame.columns if name not in named.values()]
-    found = [
+    label_columns = [
         name
         for name in free
         if _OF_LABELS.fullmatch(str(name).strip().lower())
         or (name == "answer" and {*_values(frame[name])} <= _PRODIGY)
     ]
-    if found:
+    if label_columns:
         warn(
             f"the labels are unknown, because the table has no column {named['label']!r}. "
-            f"The columns {found} may contain labels. Pass label={found[0]!r} if its "
-            "values mean true and false, or label=None if there are no labels",
+            f"The columns {label_columns} may contain labels. Pass "
+            f"label={label_columns[0]!r} if its values mean true and false, or label=None "
+            "if there are no labels",
             ParameterWarning,
         )
 
@@ -572,18 +573,18 @@ def _sort_wordings(rows_of, wording, claims, places):
     for name, rows in rows_of.items():
         if claims is not None:
             rows.sort(key=lambda row: (claims[row], places[row]))
-        before = (-1, 0)  # claim and wording of the previous row
+        last = (-1, 0)  # claim and wording of the previous row
         for row in rows:
             begins = places[row] == 0
-            due = (before[0] + 1, 0) if begins else (before[0], before[1] + 1)
-            found = (due[0] if claims is None else claims[row], places[row])
-            if found != due or due[0] < 0:
+            due = (last[0] + 1, 0) if begins else (last[0], last[1] + 1)
+            place = (due[0] if claims is None else claims[row], places[row])
+            if place != due or due[0] < 0:
                 raise ValueError(
                     f"problem {name!r}, row {row}: claims must be numbered 0, 1, ..., and the "
                     "wordings of each claim 0, 1, ..., starting with the most specific wording, "
                     f"but {wording!r} is {places[row]}"
                 )
-            before = due
+            last = due
 
 
 def _read_json(entry):

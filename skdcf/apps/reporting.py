@@ -146,12 +146,12 @@ def write_report(
         *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
     ]
     title = f"Claims kept in {report.n_problems} answers"
-    about = (
+    subtitle = (
         f"Filter: {filter_name or type(filter).__name__}. "
         f"Answers: {data_name or 'passed in Python'}. "
         f"Written on {date.today():%d %B %Y} by skdcf {__version__}."
     )
-    body = f"<h1>{escape(title)}</h1>{_paragraphs(about)}{''.join(cards)}"
+    body = f"<h1>{escape(title)}</h1>{_paragraphs(subtitle)}{''.join(cards)}"
     return write_text(path, [page(body, title)])
 
 

@@ -82,9 +82,15 @@ def fetch_conformal_rag(
     records = rows(file, "conformal_rag/{subset}/{i}", options, **of)
     verdicts = _VERDICTS | {"I": int(irrelevant)}
     parse = partial(_parse_answer, passages=passages, verdicts=verdicts)
-    said = "true" if irrelevant else "false"
+    verdict_word = "true" if irrelevant else "false"
     return load(
-        "conformal_rag", records, parse, options, graph=graph, irrelevant=said, **of
+        "conformal_rag",
+        records,
+        parse,
+        options,
+        graph=graph,
+        irrelevant=verdict_word,
+        **of,
     )
 
 
@@ -93,9 +99,9 @@ def _passages_of(subset, options):
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
         # The text may contain quotation marks, but it is always followed by a dict.
-        content, _, about = text.rpartition(_LAST)
+        content, _, description = text.rpartition(_LAST)
         # The source is a Python repr and is therefore compared with the question's repr.
-        source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
+        source, _, _ = description.removeprefix(_SOURCE).rpartition(", 'file_path': ")
         passages[source].append(content[len(_FIRST) : -1])
     return passages
 

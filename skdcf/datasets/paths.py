@@ -39,16 +39,16 @@ def value_at(record: Any, path: str) -> Any:
         return MISSING
     if path in record:
         return record[path]
-    before, bracket, after = path.partition("[]")
+    list_path, bracket, after = path.partition("[]")
     if bracket:
-        entries = value_at(record, before)
+        entries = value_at(record, list_path)
         if not isinstance(entries, list):
             return MISSING
         if not after:
             return entries
         values = [value_at(entry, after.removeprefix(".")) for entry in entries]
-        found = [value for value in values if value is not MISSING]
-        return found if found or not entries else MISSING
+        values_found = [value for value in values if value is not MISSING]
+        return values_found if values_found or not entries else MISSING
     key, point, rest = path.partition(".")
     return value_at(record.get(key), rest) if point else MISSING
 

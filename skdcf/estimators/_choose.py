@@ -328,8 +328,8 @@ def _refuse_unlike(answers):
 def _shared_alternatives(alternatives):
     if alternatives[0] is None:
         return None
-    others = [set(texts) for texts in alternatives[1:]]
-    return [t for t in alternatives[0] if all(t in texts for texts in others)]
+    texts_of_others = [set(texts) for texts in alternatives[1:]]
+    return [t for t in alternatives[0] if all(t in texts for texts in texts_of_others)]
 
 
 def _joined_metadata(answers):

@@ -629,9 +629,9 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.raw
-        said = statements_of(batch, labels, margin > 0)
-        is_true = (said.labels == 1) & makes_claim(batch)[said.rows]
-        kept = segment_sum(is_true & said.kept, said.offsets)
+        stated = statements_of(batch, labels, margin > 0)
+        is_true = (stated.labels == 1) & makes_claim(batch)[stated.rows]
+        kept = segment_sum(is_true & stated.kept, stated.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):

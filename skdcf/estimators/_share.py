@@ -79,8 +79,8 @@ def largest_group(estimator, calibration) -> int:
     groups = read_groups(guarantee.by, with_names(calibration, guarantee))
     questions = calibration.hashes.question
     # Each answer without a question forms a separate question.
-    alone = -1 - np.arange(len(questions))
-    questions = np.where(questions < 0, alone, questions)
+    own_numbers = -1 - np.arange(len(questions))
+    questions = np.where(questions < 0, own_numbers, questions)
     members = set(zip(questions.tolist(), groups, strict=True))
     return max(Counter(group for _, group in members).values())
 

@@ -128,14 +128,14 @@ class AnswerColumns(ModelColumns):
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        known = self._known()
+        rows_known = self._known()
         rows = [np.empty((0, len(self.own_names())))]
         for i, graph in enumerate(batch):
             if graph.n_claims:
                 key = self._key(graph)
-                if key not in known:
-                    known[key] = self._measure(graph, batch.name_of(i))
-                rows.append(known[key])
+                if key not in rows_known:
+                    rows_known[key] = self._measure(graph, batch.name_of(i))
+                rows.append(rows_known[key])
         return np.concatenate(rows)
 
 

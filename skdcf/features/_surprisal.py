@@ -118,9 +118,9 @@ class Surprisal(AnswerColumns):
         content = post(self.source, body, self.timeout, f"{name}: the language model")
         try:
             reply: dict[str, Any] = json.loads(content)
-            found = reply["choices"][0]["logprobs"]
-            tokens = found["tokens"]
-            numbers = found["token_logprobs"]
+            logprobs = reply["choices"][0]["logprobs"]
+            tokens = logprobs["tokens"]
+            numbers = logprobs["token_logprobs"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
                 f'{name}: the language model at {self.source} must reply {{"choices": '

@@ -177,8 +177,8 @@ def answer_text(graph: ReasoningGraph) -> str:
     lines = list(graph.claims or ())
     if lines:
         sentences = sentences_without_claim(graph.metadata, graph.n_claims)
-        for before, text in reversed(sentences):
-            lines.insert(before, text)
+        for n_before, text in reversed(sentences):
+            lines.insert(n_before, text)
     return "\n".join(lines)
 
 

@@ -58,9 +58,9 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
         changed[SOURCES] = list(compress(rows, mask))
     if sentences := sentences_without_claim(metadata, len(mask)):
         changed[WITHOUT_CLAIM] = [
-            [int(mask[:before].sum()), text]
-            for before, text in sentences
-            if mask[max(before - 1, 0) : before + 1].any()
+            [int(mask[:n_before].sum()), text]
+            for n_before, text in sentences
+            if mask[max(n_before - 1, 0) : n_before + 1].any()
         ]
     return metadata | changed
 

@@ -286,9 +286,11 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
         # their claim.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
-        own = closed[rows]
+        labels_of_wording = closed[rows]
         contradictions += int(np.sum((vaguer == 0) & (labels[rows] == 1)))
-        doubtful = np.where((vaguer == -1) & (own == 1), -1, own)
+        doubtful = np.where(
+            (vaguer == -1) & (labels_of_wording == 1), -1, labels_of_wording
+        )
         closed[rows] = np.where(vaguer == 0, 0, doubtful)
     if contradictions:
         warn(
@@ -541,6 +543,6 @@ def table_of_wordings(
         columns = make(plain)
         if table is None:
             table = np.empty((batch.n_claims, columns.shape[1]))
-        own = counts > steps
-        table[rows[own]] = columns[own]
+        has_wording = counts > steps
+        table[rows[has_wording]] = columns[has_wording]
     return table

@@ -88,24 +88,24 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         If the distribution of the number of answers per question differs clearly from that in
         calibration.
     """
-    before = dict(calibrated.get("chosen_from") or ())
-    now = dict(origin.get("chosen_from") or ())
-    if not before or not now:
+    counts_before = dict(calibrated.get("chosen_from") or ())
+    counts_now = dict(origin.get("chosen_from") or ())
+    if not counts_before or not counts_now:
         return
-    others = [k for k in now if k not in before]
-    if others:
-        known = ", ".join(map(str, sorted(before)))
+    new_ks = [k for k in counts_now if k not in counts_before]
+    if new_ks:
+        ks_before = ", ".join(map(str, sorted(counts_before)))
         raise ValueError(
-            f"the number of answers k must also occur in calibration, [{known}], got k = "
-            f"{others[0]} for {now[others[0]]} questions. The error rate depends on k. "
+            f"the number of answers k must also occur in calibration, [{ks_before}], got k = "
+            f"{new_ks[0]} for {counts_now[new_ks[0]]} questions. The error rate depends on k. "
             "Sample as many answers as for calibration, or calibrate with this k"
         )
-    n_now = sum(now.values())
-    n_before = sum(before.values())
-    for k in before:
-        share_now = now.get(k, 0) / n_now
-        share_before = before[k] / n_before
-        pooled = (now.get(k, 0) + before[k]) / (n_now + n_before)
+    n_now = sum(counts_now.values())
+    n_before = sum(counts_before.values())
+    for k in counts_before:
+        share_now = counts_now.get(k, 0) / n_now
+        share_before = counts_before[k] / n_before
+        pooled = (counts_now.get(k, 0) + counts_before[k]) / (n_now + n_before)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
         if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:
             warn(

@@ -134,16 +134,16 @@ def warn_of_edges(origin, calibrated):
 def warn_of_counts(origin, calibrated):
     """Warn if the number of alternatives or wordings differs from that in calibration."""
     for name in ("alternatives", "wordings"):
-        before = calibrated.get(f"n_{name}")
-        now = np.array(origin.get(f"n_{name}", []))
-        if not before or not len(now):
+        counts_before = calibrated.get(f"n_{name}")
+        counts_now = np.array(origin.get(f"n_{name}", []))
+        if not counts_before or not len(counts_now):
             continue
-        outside = (now < min(before)) | (now > max(before))
+        outside = (counts_now < min(counts_before)) | (counts_now > max(counts_before))
         if outside.mean() > _FEW:
             warn(
-                f"{int(outside.sum())} of {len(now)} problems have more or fewer {name} than "
-                f"the calibration problems, for example {now[outside][0]} instead of "
-                f"{min(before)} to {max(before)}, so the guarantee does not hold. Generate as "
-                f"many {name} as in calibration",
+                f"{int(outside.sum())} of {len(counts_now)} problems have more or fewer "
+                f"{name} than the calibration problems, for example {counts_now[outside][0]} "
+                f"instead of {min(counts_before)} to {max(counts_before)}, so the guarantee "
+                f"does not hold. Generate as many {name} as in calibration",
                 GuaranteeWarning,
             )

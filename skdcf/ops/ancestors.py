@@ -108,15 +108,15 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     # The rounding error of a floating-point sum depends on the order of its terms. The order must
     # not change, even if a later version loads the filter.
     is_exact = values.dtype.kind == "i"
-    others = batch.unlisted if is_exact else batch.large
+    unlisted = batch.unlisted if is_exact else batch.large
     indptr, indices = batch.listed_closure if is_exact else batch.small_closure
     out = np.add.reduceat(values[indices], indptr[:-1])
-    tree = batch.is_forest[others]
+    tree = batch.is_forest[unlisted]
     if tree.any():
-        rows = np.isin(batch.problem_of, others[tree])
+        rows = np.isin(batch.problem_of, unlisted[tree])
         # Outside forests, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
-    for i in others[~tree].tolist():
+    for i in unlisted[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
         out[a:b] = batch.lineage(i).sums(values[a:b])
     return out

@@ -108,19 +108,19 @@ def _torch_object_in(filter):
     waiting = [vars(filter).get(name) for name in ("scorer", "scorer_")]
     seen = set()
     while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen or isinstance(thing, type):
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, type):
             continue
-        seen.add(id(thing))
-        kind = type(thing)
+        seen.add(id(value))
+        kind = type(value)
         if kind.__module__.partition(".")[0] == "torch":
             return f"{kind.__module__}.{kind.__qualname__}"
-        if isinstance(thing, dict):
-            waiting += thing.values()
-        elif isinstance(thing, list | tuple):
-            waiting += thing
-        elif hasattr(thing, "__dict__"):
-            waiting += vars(thing).values()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+        elif hasattr(value, "__dict__"):
+            waiting += vars(value).values()
     return None
 
 

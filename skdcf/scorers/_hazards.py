@@ -71,8 +71,13 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
     linear, wide = (
         LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
     )
-    own, all_columns = slice(n_features), slice(None)
-    return (linear, own), (wide, all_columns), (boosted, own), (forest, all_columns)
+    own_columns, all_columns = slice(n_features), slice(None)
+    return (
+        (linear, own_columns),
+        (wide, all_columns),
+        (boosted, own_columns),
+        (forest, all_columns),
+    )
 
 
 def learn(model, columns, rows, evidence):

@@ -394,13 +394,13 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit a scorer on all other folds and compute the confidences in this fold's claims."""
-    others, own = parts
+    training, held_out = parts
     # Warnings about folds without usable training data are ignored, because the retention shows
     # their effect.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        levels = scorer.fit_levels(others, labels, tasks)
-    return confidence_of_each(levels, own)
+        levels = scorer.fit_levels(training, labels, tasks)
+    return confidence_of_each(levels, held_out)
 
 
 def run_of(task, jobs, scorer, unit="fit"):
@@ -554,8 +554,8 @@ def column_of(feature, batch):
         names = batch.feature_names or ()
         if feature not in names:
             names_there = list(names) or "unknown, because they are not named"
-            known = COMMAND_LINE_NAMES.get(feature)
-            meant = f". If you mean the scorer, pass scorer={known}" if known else ""
+            scorer = COMMAND_LINE_NAMES.get(feature)
+            meant = f". If you mean the scorer, pass scorer={scorer}" if scorer else ""
             raise ValueError(
                 f"the feature {feature!r} does not exist. The features are "
                 f"{names_there}{meant}"

@@ -346,13 +346,13 @@ def _checks_to_spend(filter, data):
         # The printed table already contains this information.
         warnings.simplefilter("ignore", CalibrationWarning)
         curve = labelling.review_curve(filter, graphs, labels)
-    none, one, two, three = (f"{kept:.2f}" for kept in curve)
-    if none == three:
+    unchecked, after_one, after_two, after_three = (f"{kept:.2f}" for kept in curve)
+    if unchecked == after_three:
         return
     yield (
         "If a person checks 1, 2 or 3 claims per answer (skdcf label --review), "
-        f"{one}, {two} or {three} true claims are kept per answer. Without checks, "
-        f"{none} are kept"
+        f"{after_one}, {after_two} or {after_three} true claims are kept per answer. "
+        f"Without checks, {unchecked} are kept"
     )
 
 

@@ -40,14 +40,14 @@ def demo(options):
         graphs = reasoning_features().fit_transform(graphs)
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(groups, groups=groups))
-    known = graphs[fit]
-    y_known = [labels[i] for i in fit]
-    new = graphs[test]
-    y_new = [labels[i] for i in test]
+    graphs_to_fit = graphs[fit]
+    y_to_fit = [labels[i] for i in fit]
+    test_graphs = graphs[test]
+    y_test = [labels[i] for i in test]
     settings = {"alpha": alpha, "ties": "jitter", "random_state": options.seed}
     filters = {
         kind: getattr(estimators, kind)(**settings).fit(
-            known, y_known, groups=groups[fit]
+            graphs_to_fit, y_to_fit, groups=groups[fit]
         )
         for kind in KINDS
     }
@@ -58,7 +58,7 @@ def demo(options):
         "false claim.\n"
     )
     reports = {
-        name: metrics.evaluate_filter(f, new, y_new, [alpha])
+        name: metrics.evaluate_filter(f, test_graphs, y_test, [alpha])
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
@@ -66,19 +66,19 @@ def demo(options):
         passing = getattr(estimators, LEARNT)(
             guarantee=NoFalseClaim(show="auto"), **settings
         )
-        passing.fit(known, y_known, groups=groups[fit])
+        passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
         print(f'\nWith show="auto": {passing.describe()}.')
-        report = metrics.evaluate_filter(passing, new, y_new, [alpha])
+        report = metrics.evaluate_filter(passing, test_graphs, y_test, [alpha])
         print(
             f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
             f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "
             "answers."
         )
     print()
-    show_answer(filters[LEARNT], new, y_new)
+    show_answer(filters[LEARNT], test_graphs, y_test)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    page = write_report(folder / "report.html", filters[LEARNT], new, y_new)
+    page = write_report(folder / "report.html", filters[LEARNT], test_graphs, y_test)
     print(f"\nThe full report with the reasons for dropped claims is in {page}")
 
 

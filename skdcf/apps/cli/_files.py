@@ -86,12 +86,12 @@ class _MappedKeys:
             self._existing.update(dict.fromkeys(paths_of(record)))
         for key in [*self._missing]:
             value = value_at(record, key)
-            before, bracket, _ = key.rpartition("[]")
+            list_path, bracket, _ = key.rpartition("[]")
             if value == []:
                 self._empty.add(key)
             elif value is not MISSING:
                 self._missing.discard(key)
-            elif bracket and value_at(record, before) not in (MISSING, []):
+            elif bracket and value_at(record, list_path) not in (MISSING, []):
                 self._without.add(key)
 
     def check(self, cause=None):

@@ -163,7 +163,7 @@ def _review(options):
     if options.output:
         # Checked claims are true, so only unchecked claims contribute to the error probability.
         pairs = zip(masks_before, masks, strict=True)
-        unchecked = [before & now for before, now in pairs]
+        unchecked = [mask_before & mask_now for mask_before, mask_now in pairs]
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
         lines = [
             replace(

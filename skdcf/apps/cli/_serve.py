@@ -137,11 +137,11 @@ def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
     if not hasattr(signal, "SIGHUP"):  # Windows has no SIGHUP.
         yield
         return
-    before = signal.signal(signal.SIGHUP, begin)
+    handler_before = signal.signal(signal.SIGHUP, begin)
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(signal.SIGHUP, handler_before)
 
 
 def _raise_limit_of_connections() -> None:

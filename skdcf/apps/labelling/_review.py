@@ -320,8 +320,8 @@ def strictest(words: Iterable[str | None]) -> str | None:
     {"true", "false", "unsure", "no claim"} or None
         The strictest verdict, or None if there is no verdict.
     """
-    said = set(words)
-    return next((word for word in _FROM_STRICTEST if word in said), None)
+    verdicts = set(words)
+    return next((word for word in _FROM_STRICTEST if word in verdicts), None)
 
 
 class BudgetOrder(Order):

@@ -213,16 +213,16 @@ class LabelServer:
 
 def _about_wordings(graph):
     """Return a hint for each claim with several wordings, and an empty string for other claims."""
-    about = [""] * graph.n_claims
+    hints = [""] * graph.n_claims
     for rows in rows_of_claims(graph):
         for v in rows:
             if v + 1 in rows:
-                about[v] = (
+                hints[v] = (
                     f"Claim {v + 2} is vaguer. Judge it first. If it is false, this "
                     "claim is false too"
                 )
             elif len(rows) > 1:
-                about[v] = (
+                hints[v] = (
                     f"This is the vaguest wording of claim {rows[0] + 1}. Judge it first"
                 )
-    return about
+    return hints

@@ -299,10 +299,10 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
             "columns with commas, tabs or semicolons"
         )
     # As in a spreadsheet, the header is row 1.
-    more = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
-    if more:
+    longer_rows = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
+    if longer_rows:
         raise ValueError(
-            f"{path}: row {more[0]} has more cells than the header, so its label may be "
+            f"{path}: row {longer_rows[0]} has more cells than the header, so its label may be "
             "in the wrong column. Quote all texts that contain the separator"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]

@@ -837,9 +837,9 @@ def _with_marks(graph, words):
     """Return the graph with unsure claims and sentences without a claim listed in its metadata."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
-        before = marked_claims(metadata, key, graph.n_claims)
+        marked_before = marked_claims(metadata, key, graph.n_claims)
         # Keep the marks of claims that were not judged again.
-        marked = [v for v in before if words[v] is None]
+        marked = [v for v in marked_before if words[v] is None]
         marked += [v for v, word in enumerate(words) if word == marking_word]
         metadata.pop(key, None)
         if marked:

@@ -50,7 +50,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}
     words = _words(answer)
-    known = _numbers(f"{answer}\n{graph.problem or ''}")
+    numbers_known = _numbers(f"{answer}\n{graph.problem or ''}")
     seen: set[str] = set()
     outside = []
     altered = []
@@ -58,11 +58,11 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
     for v, claim in enumerate(claims):
         if not any(_states(words, text) for text in (spans.get(claim, claim), claim)):
             outside.append(v)
-        if _numbers(claim) - known:
+        if _numbers(claim) - numbers_known:
             altered.append(v)
-        if (said := " ".join(visible(claim).casefold().split())) in seen:
+        if (normalised := " ".join(visible(claim).casefold().split())) in seen:
             repeated.append(v)
-        seen.add(said)
+        seen.add(normalised)
     return {
         "is not stated in the answer": outside,
         "contains a number that occurs neither in the answer nor in the question": altered,
@@ -90,8 +90,8 @@ def _words(text):
 
 def _states(words, text):
     """Return whether an answer contains the words of a text consecutively."""
-    said = _words(text)
-    return bool(said.strip()) and said in words
+    words_of_text = _words(text)
+    return bool(words_of_text.strip()) and words_of_text in words
 
 
 def _numbers(text):

@@ -84,8 +84,8 @@ class AnswerReader:
             True if the line has claims.
         """
         keys = [theirs for theirs, ours in self.rename.items() if ours in _OF_CLAIMS]
-        found = (value_at(record, key) for key in (*keys, *_OF_CLAIMS))
-        return any(value is not MISSING and value is not None for value in found)
+        claim_values = (value_at(record, key) for key in (*keys, *_OF_CLAIMS))
+        return any(value is not MISSING and value is not None for value in claim_values)
 
     def key_of_answer(self, record: dict[str, Any]) -> str | None:
         """Return the key or path of the answer in a line, or None if there is no answer.
@@ -124,8 +124,10 @@ class AnswerReader:
                 f"{sorted(paths_of(record))}. If the answer has a different key or path, pass "
                 "--map KEY=answer"
             )
-        given = [value_at(record, name) for name in self._logprobs_keys]
-        logprobs = next((g for g in given if g is not MISSING and g is not None), None)
+        logprobs_found = [value_at(record, name) for name in self._logprobs_keys]
+        logprobs = next(
+            (g for g in logprobs_found if g is not MISSING and g is not None), None
+        )
         rest = {k: v for k, v in record.items() if k not in self._logprobs_keys}
         return AnsweredLine(
             answer=None if key is None else value_at(record, key),
@@ -187,18 +189,19 @@ class AnswerSplitter:
         ValueError
             If the calibration problems were created in another way or with another list.
         """
-        known = (getattr(filter, "provenance_", None) or {}).get("extraction") or [None]
-        described = [json.loads(text) if text else {} for text in known]
+        provenance = getattr(filter, "provenance_", None) or {}
+        extractions = provenance.get("extraction") or [None]
+        described = [json.loads(text) if text else {} for text in extractions]
         if len(described) != 1 or "splitter" not in described[0]:
             raise ValueError(
                 '"answer" cannot be split, because the calibration answers were split into '
                 'sentences in different ways. Send "claims" instead'
             )
-        [made] = described
-        splitter = cls(made["language"], made["edges"], no_claim)
-        if splitter.provenance != made:
+        [extraction] = described
+        splitter = cls(extraction["language"], extraction["edges"], no_claim)
+        if splitter.provenance != extraction:
             raise ValueError(
-                f"answers must be split in the same way as the calibration answers, {made}, "
+                f"answers must be split in the same way as the calibration answers, {extraction}, "
                 f"got {splitter.provenance}. Pass the same --no-claim FILE, or use the same "
                 "version of skdcf"
             )
@@ -207,8 +210,8 @@ class AnswerSplitter:
     @cached_property
     def provenance(self) -> dict[str, str]:
         """Return a description for the provenance of the claims."""
-        made = splitter_of(self.language)
-        return made | {"edges": self.edges, "no_claim": self._no_claim.name}
+        description = splitter_of(self.language)
+        return description | {"edges": self.edges, "no_claim": self._no_claim.name}
 
     @property
     def _no_claim(self) -> NoClaimList:

@@ -263,14 +263,18 @@ def _repaired(text, claims):
         rows = calls.parse_object(text, "premises")["premises"]
     for row in rows if isinstance(rows, list) else ():
         match row:
-            case {"claim": int(v), "builds_on": list(given)} if 0 < v <= len(claims):
+            case {"claim": int(v), "builds_on": list(listed)} if 0 < v <= len(claims):
                 parents_of.setdefault(
-                    v, {u for u in given if type(u) is int and 0 < u < v}
+                    v, {u for u in listed if type(u) is int and 0 < u < v}
                 )
     if not parents_of:
         return DeducedGraph(chain_edges(claims), CHAINED)
-    given = [parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)]
-    edges = [(u - 1, v) for v, parents in enumerate(given) for u in sorted(parents)]
+    parents_of_each = [
+        parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)
+    ]
+    edges = [
+        (u - 1, v) for v, parents in enumerate(parents_of_each) for u in sorted(parents)
+    ]
     return DeducedGraph(edges, REPAIRED)
 
 

@@ -340,5 +340,5 @@ def _forms_of(call):
         "temperature": [{"temperature": call.temperature}],
         "seed": [{"seed": call.seed}] * (call.seed is not None),
     }
-    forms = {name: [*some, {}] for name, some in optional.items() if some}
+    forms = {name: [*settings, {}] for name, settings in optional.items() if settings}
     return {"system": [{"messages": messages}, {"messages": merged}], **forms}

@@ -329,8 +329,8 @@ class Service:
         """
         served = self.served
         with self._lock:
-            for one in served.values():
-                one.catch_up(self.journal)
+            for served_filter in served.values():
+                served_filter.catch_up(self.journal)
         return served
 
     def _state(self) -> Iterable[Metric]:
@@ -354,11 +354,11 @@ class Service:
             "skdcf_claims", _HELP["claims"], labels=["filter", "was"]
         )
         numbers: dict[str, Any] = {}
-        for filter, one in served.items():
-            counts = self.journal.count_claims(one.digest)
+        for filter, served_filter in served.items():
+            counts = self.journal.count_claims(served_filter.digest)
             for was, count in zip(("kept", "dropped"), counts, strict=True):
                 claims.add_metric([filter, was], count)
-            for name, value in one.numbers().items():
+            for name, value in served_filter.numbers().items():
                 if name not in numbers:
                     kind: Any = GaugeMetricFamily
                     if name.endswith("_total"):

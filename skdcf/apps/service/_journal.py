@@ -178,15 +178,15 @@ class Journal:
             row = self._db.execute(query, (name,)).fetchone()
             if row is None:
                 raise RefusedError(404, "no answer with this id exists")
-            mask, known, was_drawn = row
+            mask, labels_before, was_drawn = row
             if len(labels) != len(mask):
                 raise ValueError(
                     f"labels must have one entry for each of the {len(mask)} claims, "
                     f"got {len(labels)}"
                 )
             text = json.dumps(labels)
-            if known is not None:
-                if known == text and bool(was_drawn) == drawn:
+            if labels_before is not None:
+                if labels_before == text and bool(was_drawn) == drawn:
                     return False
                 raise RefusedError(
                     409,

@@ -293,7 +293,9 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
 
     def save() -> Labelled:
         is_new = service.journal.label(said.id, labels, drawn)
-        alarm = any(one.monitor.alarm for one in service.watched().values())
+        alarm = any(
+            served_filter.monitor.alarm for served_filter in service.watched().values()
+        )
         return Labelled(
             said="saved" if is_new else "these labels were known already", alarm=alarm
         )
@@ -341,7 +343,7 @@ async def health(request: Request) -> Health:
     if not service.is_public:
         return Health(status="ok")
     served = service.watched()
-    filters = {name: one.describe() for name, one in served.items()}
+    filters = {name: served_filter.describe() for name, served_filter in served.items()}
     return Health(status="ok", filters=filters)
 
 

@@ -275,10 +275,10 @@ def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
     """Return the state of the decisions before the first step of a run."""
-    known = {key: value for key, value in head.items() if key != "messages"}
+    fields = {key: value for key, value in head.items() if key != "messages"}
     if "messages" in head:
-        known = read_beginning(head) | known
-    return Writing(served, known | {"stop": True})
+        fields = read_beginning(head) | fields
+    return Writing(served, fields | {"stop": True})
 
 
 def _claims_of(

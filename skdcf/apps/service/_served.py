@@ -493,11 +493,11 @@ class Writing:
         self.stop = head.pop("stop", False)
         if not isinstance(self.stop, bool):
             raise ValueError(f'"stop" must be true or false, got {self.stop!r}')
-        if given := [key for key in _OF_ANSWERS if head.get(key)]:
+        if keys_of_claims := [key for key in _OF_ANSWERS if head.get(key)]:
             raise ValueError(
-                f'"{given[0]}" must not be sent before the first claim, because it would not '
-                "be filtered. Send each claim on a separate line, and send agent messages to "
-                "/v1/runs"
+                f'"{keys_of_claims[0]}" must not be sent before the first claim, because it '
+                "would not be filtered. Send each claim on a separate line, and send agent "
+                "messages to /v1/runs"
             )
         asked = served.read(head | {"claims": []})
         self.served = served
@@ -565,8 +565,8 @@ class Writing:
             return True
         texts = [claim["text"] for claim in self._first if "text" in claim]
         columns = [claim["features"] for claim in self._first if "features" in claim]
-        about = {name: getattr(self.graph, name) for name in _ABOUT}
-        first = ReasoningGraph(columns or None, (), claims=texts or (), **about)
+        fields = {name: getattr(self.graph, name) for name in _ABOUT}
+        first = ReasoningGraph(columns or None, (), claims=texts or (), **fields)
         return self.served.passes(first)
 
     def entry(self, name: str) -> Entry:

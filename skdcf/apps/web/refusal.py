@@ -63,10 +63,10 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, reworded(error, "client")
     # The message may contain texts from the request, which must not be logged. Only
     # messages from the operating system and the journal are safe.
-    told = getattr(error, "strerror", None) or type(error).__name__
+    detail = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
-        told = str(error)
-    _LOG.error("%s: %s", path, told)
+        detail = str(error)
+    _LOG.error("%s: %s", path, detail)
     return 500, "internal error. The log of the service contains the reason"
 
 

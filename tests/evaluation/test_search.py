@@ -342,7 +342,7 @@ def test_a_search_for_the_weakest_promise_is_refused(key, values, listed):
         lambda: CalibratedSearch(search).fit(GRAPHS, Y),
         lambda: compare_filters({"search": search}, GRAPHS, Y, [0.1]),
     ):
-        with pytest.raises(ValueError, match=f"not.*'{key}'"):
+        with pytest.raises(ValueError, match=f"'{key}'"):
             run()
 
 

@@ -241,9 +241,9 @@ in a table differs by chance, by up to {spread:.1f} percentage points ({where}).
 
 Retention is the number of true claims kept per answer. The largest value in each column is bold.
 The last rows of a table contain changes in percent with *corrected* standard errors (Nadeau and
-Bengio, 2003), which account for the overlap between splits. A star marks p < 0.05. See
-:doc:`../guide/choosing` for details. All filters in a table use the same columns unless a row
-states otherwise, and break ties in the same way."""
+Bengio, 2003), which account for the overlap between splits. A star marks p < 0.05. The details
+are in :doc:`../guide/choosing`. All filters in a table use the same columns unless a row states
+otherwise, and break ties in the same way."""
 
 RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by

@@ -383,7 +383,7 @@ def _renamed(record, rename):
         new = "problem" if new == "question" else new
         if new in out and value is not None and out[new] is not None:
             raise ValueError(
-                f"{new!r} must be set only once, but {key!r} also sets it. Remove one of the "
+                f"{new!r} must not be set twice, but {key!r} sets it again. Remove one of the "
                 "two keys"
             )
         if out.get(new) is None:
@@ -394,8 +394,8 @@ def _renamed(record, rename):
             continue
         if out.get(new) is not None:
             raise ValueError(
-                f"{new!r} must be set only once, but {path!r} also sets it. Remove one of the "
-                "two keys"
+                f"{new!r} must not be set twice, but {path!r} sets it again. Remove one of "
+                "the two keys"
             )
         out[new] = value
     return out

@@ -172,9 +172,9 @@ def _chosen(filter, X, groups, rule):
     question, n_answers = _questions(batch, groups)
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
-            "at least one question must have several answers to choose from, but each of "
-            f"the {len(n_answers)} questions has only one. Pass all answers to a "
-            "question, with the same question text or the same value in groups",
+            f"each of the {len(n_answers)} questions has only one answer, so no answer "
+            "can be chosen. Pass all answers to a question, with the same question text "
+            "or the same value in groups",
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)

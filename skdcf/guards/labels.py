@@ -19,8 +19,8 @@ def warn_of_no_errors(labels):
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
-            f"at least one claim must be labelled false, but all {n_true} labels are 1, "
-            "so the scorer cannot be trained. Check that 1 means true and 0 means false",
+            f"no claim is labelled false, because all {n_true} labels are 1. There are "
+            "therefore no errors to learn from. Check that 1 means true and 0 means false",
             LabelWarning,
         )
 

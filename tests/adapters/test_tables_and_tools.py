@@ -92,15 +92,15 @@ def test_uqlm_absent_scores_are_missing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [[1, 0, 1]]}, "lists of labels must be 2"),
+        ({"labels": [[1, 0, 1]]}, "lists of labels must .*2"),
         ({"labels": [[1, 0], [1]]}, r"0.*3.*2"),
         (
             {"labels": [[1, 0, 2], [1]]},
             r"uqlm/0.*: labels must be .*, but labels\[2\] is 2",
         ),
-        ({"problems": ["?"]}, "problems must be 2"),
+        ({"problems": ["?"]}, "problems must .*2"),
         ({"labels": [[1, 0, math.nan], [1]]}, r"and -1 .*, but labels\[2\] is nan"),
-        ({"edges": [[]]}, "lists of edges must be 2"),
+        ({"edges": [[]]}, "lists of edges must .*2"),
         ({"edges": "chain"}, "lists of edges must be a list .*'chain'"),
         ({"missing": "zero"}, "missing .*'zero'"),
         ({"missing": math.inf}, "missing .*inf"),
@@ -343,7 +343,7 @@ def test_lm_polygraph_fact_checks_as_the_manager_keeps_them():
             CLAIMS, ESTIMATES, labels=metrics | {("claim", "Mine"): labels}
         )
     del metrics["claim", "OpenAIFactCheck"]
-    with pytest.raises(ValueError, match=r"labels .*level 'claim'"):
+    with pytest.raises(ValueError, match=r"labels .*claim-level"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
 
 
@@ -836,9 +836,7 @@ def test_verdicts_of_factcheck_gpt_and_openfactcheck():
     pd = pytest.importorskip("pandas")
     log = pd.DataFrame([row | {"factuality": row["factuality"] > 0} for row in rows])
     assert from_verdicts([log]).labels[0].tolist() == [1, 0, 0]
-    with pytest.raises(
-        ValueError, match=r"problem 0, claim 1: .*verdict -1.*\{-1: 0\}"
-    ):
+    with pytest.raises(ValueError, match=r"problem 0, claim 1 .*verdict -1.*\{-1: 0\}"):
         from_verdicts([{"detail": rows}])
     stances = {-1: 0, 0: -1}
     data = from_verdicts([{"detail": rows}, pd.DataFrame(rows)], values=stances)
@@ -872,7 +870,7 @@ def test_words_and_numbers_of_verdicts(verdict, expected):
         ([[{"verdict": 1}]], {}, "problem 0, claim 0 .*'claim'"),
         ([[True]], {}, "problem 0, claim 0 .*True"),
         ({"score": 0.5}, {}, "problem 0 .*'statements'"),
-        ([[]], {"problems": ["?", "!"]}, "problems must be 1"),
+        ([[]], {"problems": ["?", "!"]}, "problems must .*1"),
         (
             [[{"claim": "a", "verdict": 2}]],
             {"values": {2: 7}},

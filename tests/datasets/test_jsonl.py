@@ -440,9 +440,9 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([GRAPH], [[1, 0], [1, 1]]), "only 1 graphs"),
-        (([GRAPH, GRAPH], [[1, 0]]), "only 1 labels"),
-        (([GRAPH], [[1, 0]], []), "only 0 masks"),
+        (([GRAPH], [[1, 0], [1, 1]]), "only 1 .*graphs"),
+        (([GRAPH, GRAPH], [[1, 0]]), "only 1 .*labels"),
+        (([GRAPH], [[1, 0]], []), "only 0 .*masks"),
         (([GRAPH], [[1]]), r"problem 0: labels.*2 claims.*1"),
         (([GRAPH], [[1, 2]]), r"problem 0: labels must be .*, but labels\[1\] is 2"),
         (([GRAPH], [[1, math.nan]]), r"and -1 .*, but labels\[1\] is nan"),
@@ -545,16 +545,16 @@ def test_groups_of_the_data_sets_come_back(tmp_path):
     ("more", "message"),
     [
         ({"groups": "a"}, "groups must be a list.*'a'"),
-        ({"groups": []}, "only 0 groups"),
+        ({"groups": []}, "only 0 .*groups"),
         ({"groups": [1.5]}, "problem 0: group must be a text or a whole number"),
         ({"groups": [False]}, "problem 0: group must be a text or a whole number"),
         ({"metadata": {"a": 1}}, "metadata must be a list"),
         ({"metadata": [[1]]}, "problem 0: metadata must be a dict"),
         (
             {"metadata": [{"a": (1, 2)}]},
-            "problem 0: metadata would change",
+            "problem 0: metadata .*would change",
         ),
-        ({"metadata": [{1: 2}]}, "problem 0: metadata would change"),
+        ({"metadata": [{1: 2}]}, "problem 0: metadata .*would change"),
         ({"metadata": [{"a": math.nan}]}, "problem 0: .*not JSON compliant"),
         ({"metadata": [{"a": {1}}]}, "problem 0: .*not JSON serializable"),
     ],
@@ -667,7 +667,7 @@ def test_keys_under_other_names(tmp_path):
     assert data.groups.tolist() == ["me"]
     (row,) = iter_jsonl(path, rename=names)
     assert row.graph.claims == ("a", "b")
-    with pytest.raises(ValueError, match=r"'claims'.*given twice"):
+    with pytest.raises(ValueError, match=r"'claims'.*twice"):
         read_jsonl(lines_of(tmp_path, record | {"claims": ["c"]}), rename=names)
 
 
@@ -698,8 +698,8 @@ def test_near_misses_warn_where_the_key_is_there(tmp_path):
     with pytest.warns(UnknownKeyWarning) as caught:
         data = read_jsonl(lines_of(tmp_path, record, record))
     assert sorted(str(w.message).split(" is ")[0] for w in caught) == [
-        'the key "label"',
-        'the key "questions"',
+        'the unknown key "label"',
+        'the unknown key "questions"',
     ]
     assert all(w.filename == __file__ for w in caught)
     assert data.metadata[1]["label"] == "mine"

@@ -206,7 +206,7 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     # What calibrated is known again in another file, and what did not is not.
     new = write_lines(tmp_path / "new.jsonl", list(instructions(90))[60:])
     assert main(["evaluate", model, str(new), "--group-by", by]) == 0
-    assert "calibration questions" not in capsys.readouterr().err
+    assert "used for calibration" not in capsys.readouterr().err
     kept = tmp_path / "kept.jsonl"
     shown = [
         "--guarantee",
@@ -219,7 +219,7 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     ]
     assert main(["filter", model, str(new), "-o", str(kept), *shown]) == 0
     assert main(["filter", model, path, "-o", str(kept), *shown]) == 2
-    assert "calibration questions" in capsys.readouterr().err
+    assert "used for calibration" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

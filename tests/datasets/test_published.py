@@ -810,7 +810,7 @@ def broken_perl():
     fewer["error_annotation"]["error_annotations"]["step_level"].pop()
     absent = {key: good[key] for key in ("question", "steps")}
     return good, {
-        "premise 7": unknown,
+        "premises, got 7": unknown,
         "cycle": cycle,
         "premises for the steps": short,
         "has_error=True": doubtful,

@@ -218,7 +218,7 @@ def test_whole_answers_are_released_and_never_filtered(fitted):
     chosen = chosen_answers(cf, new, question_new, rule="whole")
     assert release(cf, chosen, alpha=0.4).shape == (20,)
     for door in (cf.predict, cf.filter, lambda X: release_claims(cf, X, 0.3)):
-        with pytest.raises(ValueError, match=r'chosen_by.*"whole".*release'):
+        with pytest.raises(ValueError, match=r'"whole".*release'):
             door(chosen)
 
 
@@ -249,7 +249,7 @@ def test_other_shares_of_k_than_in_calibration_are_warned_of():
     question = np.concatenate([parts[0][2], 60 + parts[1][2]])
     cf.calibrate(chosen_answers(cf, X, question), pick(y, choose(cf, X, question)))
     assert cf.provenance_["chosen_from"] == [[2, 60], [5, 60]]
-    with pytest.warns(GuaranteeWarning, match=r"k is 2 for 0%.*50%"):
+    with pytest.warns(GuaranteeWarning, match=r"0%.*2 answers.*50%"):
         cf.predict(chosen_answers(cf, *draw(rng, 40, 5)[::2]))
     cf.predict(chosen_answers(cf, X, question))
     cf.predict(chosen_answers(cf, *draw(rng, 1, 5)[::2]))  # one answer has no shares

@@ -137,7 +137,7 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     other.fit(texts[:150], Y[:150])
     part = one.calibration_part(texts[150:], Y[150:])
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match=r"other edges|edges = "):
+    with pytest.raises(ValueError, match=r"scorer and edges|edges is "):
         other.calibrate_parts([part])
     one.set_params(edges=make(4))
     with pytest.raises(ValueError, match=r"calibrate.*fit again"):
@@ -164,10 +164,10 @@ def test_one_answer_of_each_question_calibrates_in_each_group():
     [
         (
             {"edges": "none"},
-            "edges = 'given', .*'none'",
+            "edges is 'given' .*'none'",
         ),
-        ({"ties": "jitter"}, "with ties = "),
-        ({"online": True}, "with online = False"),
+        ({"ties": "jitter"}, "ties is "),
+        ({"online": True}, "online is False"),
     ],
 )
 def test_a_part_of_other_settings_is_refused(change, message):

@@ -593,5 +593,5 @@ def test_a_scorer_that_is_written_as_a_classifier_is_told_how_to_be_one():
     graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
     with pytest.raises(TypeError, match=r"fit\(batch.*labels.*task\)"):
         HardCF(LikeAClassifier(), alpha=0.2).fit(graphs, y)
-    with pytest.raises(ValueError, match=r"numbers.*claim"):
+    with pytest.raises(ValueError, match=r"number .*claim"):
         HardCF(PerProblem(), alpha=0.2).fit(graphs, y)

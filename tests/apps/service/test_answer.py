@@ -476,7 +476,7 @@ def test_one_of_three_answers_is_chosen(server):
     assert reply["mask"] == mask.tolist()
 
     for asked, named in (
-        ({"answers": answers[:2]}, "got 2 for 1"),
+        ({"answers": answers[:2]}, "got k = 2 for 1"),
         ({"answer": answers[0]}, "chosen_by"),
         ({"answers": answers, "answer": answers[0]}, "answers"),
         ({"answers": []}, "answers"),

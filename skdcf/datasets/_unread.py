@@ -20,7 +20,7 @@ _ABOUT = re.compile(
     r"provider(_(data|details|name|options|specific_fields|executed|url))?|system|object|"
     r"annotations|citations|parsed(_arguments)?|extras?|internal|container|context_management|caller|"
     r"cache_(control|creation)|tool_choice|tool_kind|tool_type|server_label|execution|view|"
-    r"sdk_http_response|chunk_position|channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
+    r"(content|prompt)_filter_results|create_time|chunk_position|channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
 )
 #: Snake-case names of numeric and boolean keys that describe a message.
 _QUANTITY = re.compile(

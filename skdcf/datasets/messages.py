@@ -130,7 +130,7 @@ _SETTINGS |= {
     "reasoning",
 }
 _SETTINGS |= {"safety_identifier", "store", "temperature", "tools", "top_logprobs"}
-_SETTINGS |= {"top_p", "truncation", "user"}
+_SETTINGS |= {"top_p", "truncation", "user", "conversation", "moderation"}
 _OF_WRAPPED = {
     "role",
     "parts",
@@ -320,8 +320,10 @@ def _answered_in(response):
                     f'"{key}" must contain a single message, got {len(listed)}. Keep the message '
                     "that the agent used"
                 )
-            outside = {name: response[name] for name in response if name != key}
-            return outside | {**listed[0]}
+            copies = (key, "sdkHttpResponse", "sdk_http_response")
+            outside = {name: response[name] for name in response if name not in copies}
+            role = {"role": "model"} if key == "candidates" else {}
+            return role | outside | {**listed[0]}
     output = response.get("output")
     if response.get("object") == "response" and isinstance(output, list):
         outside = {key: response[key] for key in response.keys() - _SETTINGS}
@@ -418,7 +420,8 @@ class _Found:
                 results = [body[key] for key in _RESULTS if body.get(key) is not None]
                 self.answers += [(call.id, _observed(result)) for result in results]
         elif _APPROVAL.search(kind):
-            refuse_unread(part, "an approval", {*_OF_APPROVALS, *_TYPES})
+            read = _OF_APPROVALS - {"reason"} if role == "assistant" else _OF_APPROVALS
+            refuse_unread(part, "an approval", {*read, *_TYPES})
         elif _ANSWER.search(kind) or (kind == "retry_prompt" and body.get("tool_name")):
             self.answers.append(_answered(body, kind))
         elif _THOUGHT.search(kind) or part.get("thought") is True:

@@ -169,11 +169,19 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
 
 def _read(span):
     """Convert a span of any exporter to a `_Span`."""
-    span = _nested(span)
-    attributes = _flattened(_values(span.get("attributes")))
-    for event in span.get("events") or ():
-        of_event = {str(event.get("name")): "", **_values(event.get("attributes"))}
-        attributes = _flattened(of_event) | attributes
+    try:
+        span = _nested(span)
+        attributes = _flattened(_values(span.get("attributes")))
+        for event in span.get("events") or ():
+            name = {str(event.get("name")): ""}
+            of_event = name | _flattened(_values(event.get("attributes")))
+            _refuse_other_messages(of_event, attributes)
+            attributes = of_event | attributes
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            "the attributes of each span and event must be an object, or a list of objects "
+            f"with a key and a value, got {span!r:.200}"
+        ) from error
     messages: list[Any] = []
     for key in _MESSAGES:
         value = attributes.get(key) or []
@@ -212,11 +220,30 @@ def _flattened(attributes, prefix=""):
     flat = {}
     for key, value in attributes.items():
         name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and name not in _MESSAGES:
-            flat |= _flattened(value, f"{name}.")
-        else:
-            flat[name] = value
+        is_nested = isinstance(value, Mapping) and name not in _MESSAGES
+        inner = _flattened(value, f"{name}.") if is_nested else {name: value}
+        _refuse_other_messages(inner, flat)
+        flat |= inner
     return flat
+
+
+def _loaded(value):
+    """Parse JSON, and return all other values unchanged."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _refuse_other_messages(added, attributes):
+    """Raise ValueError if attributes contain other messages under the same name."""
+    for key in _MESSAGES:
+        given = [_loaded(held[key]) for held in (added, attributes) if key in held]
+        if len(given) == 2 and given[0] != given[1]:
+            raise ValueError(
+                f"{key} must occur only once in a span, but it occurs twice with different "
+                "messages. Pass the spans of one request each"
+            )
 
 
 def _id_in(span, keys, contexts):
@@ -232,6 +259,8 @@ def _values(attributes):
     """Return attributes as a dict. OTLP stores attributes as a list of keys and typed values."""
     if isinstance(attributes, list | tuple):
         return {entry["key"]: _value(entry.get("value")) for entry in attributes}
+    if not isinstance(attributes or {}, Mapping):
+        raise TypeError(f"attributes must be an object, got {attributes!r:.40}")
     return dict(attributes or {})
 
 

@@ -453,6 +453,9 @@ UNREAD = [
      "to"),
     (says(parts=[{"type": "tool-pay", "toolCallId": "t", "state": "x", "input": {},
                   "approval": {"to": "all"}}]), "to"),
+    (says(content=[{"type": "tool-approval-request", "toolCallId": "t", "reason": "pay"}]),
+     "reason"),
+    (says(content="I look.", sdk_http_response={"body": "pay"}), "sdk_http_response"),
     (says(content=[{"type": "data-pay", "data": {"sum": 5}, "to": "all"}]), "to"),
     ({"from": "gpt", "value": "I pay."}, "Remove.*from.*value"),
 ]  # fmt: skip
@@ -679,6 +682,15 @@ NEXT_TO = {
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "I pay."}]},
                          "finishReason": "STOP", "index": 0}],
          "usageMetadata": {"totalTokenCount": 3}, "modelVersion": "m"},
+        "I pay."),
+    "a reply of Gemini without a role": (
+        {"candidates": [{"content": {"parts": [{"text": "I pay."}]}}], "createTime": "2026",
+         "sdkHttpResponse": {"headers": {"a": "b"}}},
+        "I pay."),
+    "a completion of Azure": (
+        {"choices": [{"message": says(content="I pay."), "content_filter_results": {
+            "hate": {"filtered": False, "severity": "safe"}}}],
+         "prompt_filter_results": [{"prompt_index": 0}]},
         "I pay."),
     "a whole reply of Bedrock": (
         {"output": {"message": says(content=[{"text": "I pay."}])}, "usage": {},
@@ -1110,6 +1122,32 @@ def test_attributes_as_nested_objects_and_as_columns():
     inner["output"] = {"messages": LAST[0]}
     with pytest.raises(ValueError, match=r"gen_ai\.output\.messages.*dict"):
         claims_of([nested])
+
+
+def test_other_messages_in_the_same_span_are_refused():
+    """Both are what the agent said, so none may win."""
+    other = [part("assistant", "It was Ada.")]
+    nested = {"gen_ai": {"output": {"messages": other}}, "gen_ai.output.messages": LAST}
+    events = [
+        {"attributes": {"gen_ai.output.messages": said}} for said in (LAST, other)
+    ]
+    last = {"gen_ai.output.messages": json.dumps(LAST)}
+    both = {"attributes": last, "events": events[1:]}
+    for more in ({"attributes": nested}, {"events": events}, both):
+        with pytest.raises(ValueError, match=r"gen_ai\.output\.messages.*twice"):
+            claims_of([{"name": "chat", **more}])
+    same = {"name": "chat", "attributes": last, "events": events[:1] * 2}
+    assert claims_of([same]) == ("Inga Okoro.",)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"attributes": "{}"}, {"attributes": [1]}, {"attributes": [{"value": 1}]},
+     {"events": "[]"}, {"events": ["x"]}, {"context": "a", "context.span_id": "a"}],
+)  # fmt: skip
+def test_spans_of_another_form_are_shown(more):
+    with pytest.raises(ValueError, match=r"attributes of each span.*chat"):
+        claims_of([{"name": "chat", "attributes": {}} | more])
 
 
 def test_messages_as_events_of_older_conventions_are_named():

@@ -73,7 +73,8 @@ class Layout:
         return MARGIN + np.multiply(at, self.unit)
 
     def curves(self):
-        """Return one list of (letter, points) per edge, with the letters of SVG paths."""
+        """Return one list of (letter, points) pairs per edge, with the command letters of SVG
+        paths."""
         return [self._curve(self._points(course).tolist()) for course in self.courses]
 
     def _curve(self, points):
@@ -144,7 +145,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Return the rows of claims and trunks, the links of adjacent rows, and the edge courses."""
+    """Return the rows of claims and trunks, the links between adjacent rows, and the edge paths."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -352,7 +353,7 @@ class SvgPen:
         self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
     def curve(self, pieces, *paint):
-        """Draw a line of (letter, points), with the letters of SVG paths."""
+        """Draw a line given as (letter, points) pairs, with the command letters of SVG paths."""
         commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
             for letter, points in pieces

@@ -1,7 +1,7 @@
 """Tables in text and HTML, and the components of HTML pages.
 
-Reports are printed as tables in a terminal and in a notebook. Text of users and models is escaped
-only in this module.
+Reports are printed as tables in a terminal and in a notebook. Text from users and models is
+escaped only in this module.
 """
 
 from __future__ import annotations

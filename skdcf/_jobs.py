@@ -22,9 +22,9 @@ def as_finished(
 ) -> Iterator[tuple[Any, Any]]:
     """Run jobs, and yield ``(key, result)`` as they finish.
 
-    A job may run in another process, so it must not have side effects. The warnings of a job are
-    repeated in the caller's process. Each job uses one BLAS thread, because the last bits of a
-    matrix product can depend on the number of threads. Results therefore do not depend on
+    A job may run in another process, so it must not have side effects. Warnings that a job issues
+    are repeated in the caller's process. Each job uses one BLAS thread, because the last bits of
+    a matrix product can depend on the number of threads. Results therefore do not depend on
     ``n_jobs``.
 
     Parameters

@@ -1,9 +1,10 @@
 """Error messages whose wording depends on the entry point.
 
 The advice on an error differs between Python (``rename={"text": "claims"}``), the command line
-(``--map text=claims``) and clients of the service. An error with such advice contains a `Message`,
-whose parts are texts and `Advice`. The string value of a message is its wording for Python. Other
-entry points look up their wording of each advice by name in ``apps/messages.toml``.
+(``--map text=claims``) and clients of the service. An error with such advice contains a
+`Message`, which consists of strings and `Advice` objects. The string value of a message is its
+wording for Python. Other entry points look up their own wording of each piece of advice by name
+in ``apps/messages.toml``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Advice(str):
     text : str
         The wording for Python.
     **fields : object
-        Placeholder values in other wordings.
+        Values for the placeholders in the other wordings.
     """
 
     name: str

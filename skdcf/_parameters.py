@@ -132,7 +132,7 @@ class Settings(BaseEstimator):
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     def _advise_value(self, name, parameter):
-        """Return a sentence that lists the values of a parameter that have the nested parameter."""
+        """Return a sentence that lists which values of a parameter have the nested parameter."""
         module, *names = self._values.get(name, ("skdcf",))
         classes = [getattr(import_module(module), value) for value in names]
         fitting = [

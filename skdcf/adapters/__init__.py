@@ -1,7 +1,7 @@
 """Convert the output of other tools to graphs and labels, without importing the tools.
 
-Every adapter returns a Bunch with ``graphs`` and ``labels``. Higher values of a feature that is
-used on its own must mean more confidence, so every adapter documents the direction of its
+Every adapter returns a Bunch with ``graphs`` and ``labels``. If a feature is used on its own,
+higher values must mean more confidence. Every adapter therefore documents the direction of its
 scores.
 """
 

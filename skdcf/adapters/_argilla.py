@@ -56,7 +56,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
         "text".
     labels : ndarray of object, shape (n_claims,)
         The common value (1 or 0) of the submitted responses to a claim, 0 if the responses
-        disagree, or None if there are none.
+        disagree, or None if there are no responses.
 
     Raises
     ------

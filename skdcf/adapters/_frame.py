@@ -202,12 +202,12 @@ def from_frame(
         from its first row. ``alternatives`` contains the texts of alternative answers, and
         ``context`` contains the passages that must support the answer, each as a list or in JSON. A
         context may also be a single text. ``group`` is equal for answers to the same question.
-        ``metadata`` is a dict or a JSON object. ``parents`` contains positions of claims, as in
-        "0 2" or [0, 2]. An empty cell means that the claim has no parents, and "?" means that its
+        ``metadata`` is a dict or a JSON object. ``parents`` contains claim positions, as in "0 2"
+        or [0, 2]. An empty cell means that the claim has no parents, and "?" means that its
         parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word
-        such as "true" or "refuted". ``wording`` is the position of a wording among the wordings of
-        its claim, which have one row each. Wording 0 is the most specific. In all other columns, an
-        empty cell (None, NaN, NA, null) means that the value is unknown.
+        such as "true" or "refuted". ``wording`` is the position of a wording among the wordings
+        of its claim, which have one row each. Wording 0 is the most specific. In all other
+        columns, an empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------

@@ -597,7 +597,6 @@ def evidence(results):
         if (row["data"], row["alpha"]) == ("process-bench-math", alpha)
     )
     found = {
-        "text": (texts.WITHOUT, cost["text alone"]),
         "passages": (
             worth("evidence-passages", PASSAGES, TEXT),
             cost["passages"],

@@ -71,11 +71,6 @@ EVIDENCE_HEAD = [
     "command or key",
 ]
 EVIDENCE = {
-    "text": (
-        "question and claims alone",
-        "none",
-        "`skdcf fit labelled.jsonl -o model.skops`",
-    ),
     "passages": (
         "the source passages of the answer (QAGS CNN/DM, summaries)",
         "none",
@@ -97,7 +92,6 @@ EVIDENCE = {
         "`skdcf label --review model.skops answers.jsonl`",
     ),
 }
-WITHOUT = "the first number of each row below"
 #: Rows of README's table.
 README_HEAD = [
     "default / regression, alpha = 0.1",

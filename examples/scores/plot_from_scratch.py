@@ -254,7 +254,9 @@ print("        true claims kept    error rate")
 print("alpha   start   trained     start   trained")
 for alpha, start_row, trained_row in zip(levels, before, after, strict=True):
     (kept_0, wrong_0), (kept_1, wrong_1) = start_row, trained_row
-    print(f"{alpha:5.2f}  {kept_0:6.2f}  {kept_1:7.2f}   {wrong_0:7.1%}  {wrong_1:7.1%}")
+    print(
+        f"{alpha:5.2f}  {kept_0:6.2f}  {kept_1:7.2f}   {wrong_0:7.1%}  {wrong_1:7.1%}"
+    )
 
 fig, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
 ax.plot(levels, after[:, 0], "o-", label="trained through calibration")

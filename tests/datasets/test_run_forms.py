@@ -915,7 +915,7 @@ def test_a_tool_that_ran_without_a_call_is_named():
 def test_a_call_that_only_another_span_holds_is_named():
     """Some instrumentations leave calls out of the input of the next request."""
     spans = [span("a", input=SHORT, output=[CALL]), span("b", input=SHORT, output=LAST)]
-    with pytest.raises(ValueError, match=r"'t'.*'log'"):
+    with pytest.raises(ValueError, match=r"'t'.*'log'|'log'.*'t'"):
         claims_of(spans)
 
 

@@ -485,14 +485,14 @@ def case_parts(results):
     """The two cases of two scorers, and the paper's own, checked."""
     found = results["cases"]
     words = {
-        "retained": "a true claim with frequency 0 that is kept with the trained score",
-        "rejected": "a false claim with frequency 5 that is dropped with the trained score",
+        "retained": "true claim{} with frequency 0 that {} kept with the trained score",
+        "rejected": "false claim{} with frequency 5 that {} dropped with the trained score",
     }
     for kind, said in words.items():
         for dcf in (TABLED, LINEAR):
             one = found[f"{kind}/{dcf}"]
             if not one.get("rows"):
-                yield f"*{named(dcf)}*: the {CASES} problems have no case of {said}."
+                yield f"*{named(dcf)}*: the {CASES} problems contain no {said.format('', 'is')}."
                 continue
             rows = [
                 [name, f"{value:.2f}", f"{weight:.3f}", f"{part:+.3f}"]
@@ -501,14 +501,14 @@ def case_parts(results):
             ours, theirs = one["kept"]
             title = (
                 f"{CASE_TABLES[kind]}. "
-                f"{said[0].upper()}{said[1:]} ({named(dcf).strip('*')}): claim "
+                f"A {said.format('', 'is')} ({named(dcf).strip('*')}): claim "
                 f"{one['claim']} of problem {one['problem']}. The score keeps {ours} of "
                 f"{one['of']} claims, the frequency {theirs}, and {one['true']} are true. "
                 f"Sum {one['total']:.2f}"
             )
             header = ["feature", "value", "weight", "contribution"]
             yield table(title, header, rows)
-            yield f"The {CASES} problems contain {one['claims']} cases of {said}."
+            yield f"The {CASES} problems contain {one['claims']} {said.format('s', 'are')}."
 
 
 def case_check():

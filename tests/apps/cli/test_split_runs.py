@@ -88,7 +88,7 @@ def test_edges_of_runs(tmp_path, edges, n_edges):
     [
         ([], "lines 1 to 2: task must be"),
         (["--map", "asked=task", "--group-by", "customer"], "with --map KEY=task"),
-        (["--map", "asked=job"], "'job' is not a key"),
+        (["--map", "asked=job"], "'job' is not a"),
     ],
 )
 def test_what_is_wrong_is_said_and_no_file_is_left(tmp_path, capsys, options, message):

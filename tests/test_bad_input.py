@@ -418,7 +418,7 @@ def test_graphs_that_disagree():
             lambda y: [*y[:7], list("abc"), *y[8:]],
             "1 (true), 0 (false) or -1 (unknown)",
         ),
-        (lambda y: y[:-1], r"y.*20 problems.*19 entries"),
+        (lambda y: y[:-1], r"y.*20 problems.*19"),
         (lambda y: None, "y is None"),
         (
             lambda y: np.zeros(59, int),
@@ -679,7 +679,7 @@ def test_found_by_fuzzing(call):
     [
         (
             [[], ["s1"]],
-            r"parents[1.*positions.*claims.*'s1'",
+            r"parents[1].*'s1'",
         ),
         (
             [[], [1]],

@@ -286,7 +286,7 @@ def test_a_prior_that_cannot_be_read_is_an_error(tmp_path):
         ({"format": "skdcf public prior 0"}, "format"),
         (
             {"trees": TREES | {"down": [7] * len(TREES["down"])}},
-            "damaged",
+            "branch",
         ),
         (
             {"trees": {k: v for k, v in TREES.items() if k != "value"}},

@@ -129,7 +129,7 @@ TAKEN = {
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
         "BROKEN OWN PASSAGES Problem USUAL build_dataset format_problem passages_with_texts "
-        "line_reader schemas_of_keys plain spread"
+        "LineReader schemas_of_keys plain spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "datasets.tables": "explain_rows open_table",

@@ -21,5 +21,6 @@ def test_each_wrong_turn_says_what_to_do_and_leaves_no_file(
         assert code in (1, 2) and err and not out, title
         assert changed == [], title
         assert "Traceback" not in err and "rename=" not in err, title
+        assert "No such file" not in err, title
     written = "\n".join(script["described"](turns)).replace(f"{tmp_path}/", "FOLDER/")
     assert written == page.read_text(encoding="utf-8")

@@ -120,8 +120,10 @@ def write_files():
     write("slips", renamed(answers(40, **labels), labels="labls", edges="edge"))
     write("log", [log] * 10)
     Path("passage.txt").write_text(passages[0], encoding="utf-8")
-    options = "--alpha 0.2 --features built-in --scorer context_trigrams"
-    quietly(f"fit labelled.jsonl -o model.skops {options}")
+    options = "--alpha 0.2 --show 1 --features built-in --scorer context_trigrams"
+    code, _, said = quietly(f"fit labelled.jsonl -o model.skops {options}")
+    if code:
+        raise SystemExit(said)
 
 
 def renamed(rows, **names):

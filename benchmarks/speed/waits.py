@@ -60,6 +60,27 @@ def write_texts(path, n_lines):
             file.write(json.dumps(record) + "\n")
 
 
+def write_numbers(path, n_lines):
+    """Write answers with one column of numbers, edges and labels."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(n_lines):
+            likely = rng.random(int(rng.integers(3, 10)))
+            record = {
+                "id": f"q{i}",
+                "features": likely[:, None].round(4).tolist(),
+                "feature_names": ["likely"],
+                "edges": [[k - 1, k] for k in range(1, len(likely))],
+                "labels": (rng.random(len(likely)) < 0.6 + 0.4 * likely)
+                .astype(int)
+                .tolist(),
+                "group": f"q{i}",
+            }
+            file.write(json.dumps(record) + "\n")
+
+
 def long_problems(n_claims, n_problems=40):
     """Problems of one size in which each claim has two parents."""
     import numpy as np
@@ -92,12 +113,28 @@ def prepare(folder):
     (folder / "judged.jsonl").write_text("".join(lines[:300]), encoding="utf-8")
     (folder / "one.jsonl").write_text(lines[-1], encoding="utf-8")
     command("fit", folder / "judged.jsonl", "-o", folder / "texts.skops", "--show", 1)
+    write_numbers(folder / "numbers.jsonl", N_LINES)
+    lines = (folder / "numbers.jsonl").read_text(encoding="utf-8").splitlines(True)
+    (folder / "few.jsonl").write_text("".join(lines[:300]), encoding="utf-8")
+    words = ["-o", folder / "column.skops", "--show", 1, "--scorer", "likely"]
+    command("fit", folder / "few.jsonl", *words)
 
 
 def filter_texts(folder):
     """``skdcf filter`` of 20,000 lines whose columns are computed from texts."""
     command(
         "filter", folder / "texts.skops", folder / "texts.jsonl", "-o", folder / "out"
+    )
+
+
+def filter_numbers(folder):
+    """``skdcf filter`` of 20,000 lines whose scores are a column of the file."""
+    command(
+        "filter",
+        folder / "column.skops",
+        folder / "numbers.jsonl",
+        "-o",
+        folder / "out",
     )
 
 
@@ -113,7 +150,16 @@ def read_texts(folder):
     """Read the 20,000 lines into a batch."""
     from skdcf.datasets import read_jsonl
 
+    start = time.process_time()
     read_jsonl(folder / "texts.jsonl")
+    return time.process_time() - start
+
+
+def parse_texts(folder):
+    """Parse the 20,000 lines without reading them, for comparison."""
+    with (folder / "texts.jsonl").open("rb") as file:
+        records = [json.loads(line) for line in file]
+    assert len(records) == N_LINES
 
 
 def stream_answers(folder):
@@ -160,7 +206,15 @@ def predict(n_claims):
 
 
 MEASURES = {
-    f.__name__: f for f in (filter_texts, filter_one, read_texts, stream_answers)
+    f.__name__: f
+    for f in (
+        filter_texts,
+        filter_numbers,
+        filter_one,
+        read_texts,
+        parse_texts,
+        stream_answers,
+    )
 }
 BY_SIZE = {f.__name__: f for f in (graph_features, predict)}
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -24,7 +24,7 @@ from .._files import write_text
 from .._messages import Message, message_of
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
-from .lines import MAX_LINE_BYTES, is_plain, iter_objects, name_of
+from .lines import BLOCK_BYTES, MAX_LINE_BYTES, is_plain, iter_blocks, name_of
 from .records import Problem
 
 _END = object()
@@ -223,7 +223,7 @@ def read_jsonl(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
-    read = records.line_reader(rename, own)
+    read = records.LineReader(rename, own)
     check_count("max_line_bytes", max_line_bytes, 1)
     lines = read_lines(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
     rows = list(lines)
@@ -262,7 +262,7 @@ def iter_jsonl(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
-    read = records.line_reader(rename, own)
+    read = records.LineReader(rename, own)
     return read_lines(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
 
 
@@ -273,6 +273,7 @@ def read_lines(
     dropped: Any,
     part: Any = (),
     *,
+    note: Callable[[dict[str, Any]], None] | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Any:
     """Yield the result of ``read`` for each line in a file or part of a file.
@@ -285,13 +286,16 @@ def read_lines(
     path : path-like or binary file
         The file to read.
     read : callable
-        A function ``read(record)``, which is called with each line's object.
+        A function ``read(record)``, which is called with each line's object. The lines of a file
+        are checked in blocks if the function is a `records.LineReader`.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     dropped : list of (line number, reason)
         List to which invalid lines are appended.
     part : tuple
         Start, stop and first line of the part, as in `iter_objects`.
+    note : callable, optional
+        A function ``note(record)``, which is called with each line's object before it is read.
     max_line_bytes : int
         Maximum line size in bytes.
 
@@ -302,21 +306,21 @@ def read_lines(
     """
     first_error = None
     last_line = math.inf
-    for number, record in iter_objects(path, *part, max_line_bytes=max_line_bytes):
+    # The lines of a stream may arrive slowly, so each line is read as soon as it is complete.
+    block_bytes = 0 if hasattr(path, "read") else BLOCK_BYTES
+    blocks = iter_blocks(
+        path, *part, block_bytes=block_bytes, max_line_bytes=max_line_bytes
+    )
+    for number, row in chain.from_iterable(_rows_of(b, read, note) for b in blocks):
         if number > last_line:
             break
-        try:
-            if isinstance(record, ValueError):
-                raise record
-            row = read(record)
-        except records.BROKEN as error:
-            dropped.append((number, message_of(error)))
+        if isinstance(row, records.BROKEN):
+            dropped.append((number, message_of(row)))
             if on_invalid == "raise" and first_error is None:
-                first_error = error
+                first_error = row
                 last_line = number if hasattr(path, "read") else number + _LOOKED_AT
-        else:
-            if first_error is None:
-                yield row
+        elif first_error is None:
+            yield row
     if first_error is not None:
         faults = describe_faults(dropped)
         shown = [
@@ -326,6 +330,29 @@ def read_lines(
             shown.append(Message("\n", f"and {len(faults) - _SHOWN} other faults"))
         parts = [part for line in shown for part in line.parts]
         raise ValueError(Message(*parts[1:])) from first_error
+
+
+def _rows_of(block, read, note):
+    """Yield the number of each line in a block, with the result of ``read`` or the error."""
+    objects = [record for _, record in block if isinstance(record, dict)]
+    if note is not None:
+        for record in objects:
+            note(record)
+    rows = None
+    if isinstance(read, records.LineReader) and len(objects) == len(block) > 1:
+        rows = read.read_block(objects)
+    if rows is not None:
+        for (number, _), row in zip(block, rows, strict=True):
+            yield number, row
+        return
+    for number, record in block:
+        try:
+            if isinstance(record, ValueError):
+                raise record
+            row = read(record)
+        except records.BROKEN as error:
+            row = error
+        yield number, row
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
@@ -432,7 +459,7 @@ class JsonlPartition:
         rows = list(
             read_lines(
                 self.path,
-                records.line_reader(),
+                records.LineReader(),
                 on_invalid="raise",
                 dropped=[],
                 part=(self.start, self.stop, self.first_line),

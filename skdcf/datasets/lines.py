@@ -8,6 +8,8 @@ import json
 import math
 import re
 import zlib
+from itertools import chain
+from typing import Any
 
 from .._checks import warn
 
@@ -18,20 +20,28 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 #: Maximum line size in bytes. A small compressed file may contain a huge line.
 MAX_LINE_BYTES = 2**26
+#: Size of the blocks of lines that are checked together.
+BLOCK_BYTES = 2**18
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def iter_objects(
+def iter_objects(path, **options):
+    """Yield a file's line numbers and objects one at a time, as `iter_blocks` reads them."""
+    return chain.from_iterable(iter_blocks(path, block_bytes=0, **options))
+
+
+def iter_blocks(
     path,
     start=0,
     stop=math.inf,
     first_line=1,
     *,
+    block_bytes=BLOCK_BYTES,
     nan=False,
     max_line_bytes=MAX_LINE_BYTES,
 ):
-    """Yield a file's objects one at a time, in constant memory.
+    """Yield a file's objects in blocks of lines, in constant memory.
 
     Parameters
     ----------
@@ -43,6 +53,9 @@ def iter_objects(
         uncompressed UTF-8 file.
     first_line : int
         First line number.
+    block_bytes : int
+        Size of a block in bytes. A block ends with the line that reaches this size, so 0 means one
+        line per block.
     nan : bool
         Whether to accept NaN and infinity, which some programs write although they are not
         valid JSON.
@@ -51,19 +64,42 @@ def iter_objects(
 
     Yields
     ------
-    number : int
-        Line number. Empty lines are skipped.
-    record : dict or ValueError
-        The line's object, or an error that describes why the line is invalid.
+    list of (int, dict or ValueError)
+        Each line number in the block, with the line's object or an error that describes why the
+        line is invalid. Empty lines are skipped.
 
     Raises
     ------
     ValueError
-        If the file cannot be read as lines, or if a line is too long.
+        If the file cannot be read as lines, or if a line is too long. The lines before are yielded
+        first.
     """
+    lines = _iter_lines(path, start, stop, first_line, nan, max_line_bytes)
+    block: list[tuple[int, Any]] = []
+    size = 0
+    try:
+        for number, record, n_bytes in lines:
+            block.append((number, record))
+            size += n_bytes
+            if size >= block_bytes:
+                yield block
+                block = []
+                size = 0
+    except Exception:
+        yield block
+        raise
+    yield block
+
+
+def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
+    """Yield the number, the object and the size of each line."""
     name = name_of(path)
     empty = True
     repaired: list[int] = []
+    decoder = json.JSONDecoder(
+        parse_constant=None if nan else _no_constant,
+        object_pairs_hook=_without_copies,
+    )
     with _opened(path, start) as file, _explained(name):
         lines = iter(lambda: file.readline(max_line_bytes + 1), file.read(0))
         for number, line in enumerate(lines, first_line):
@@ -79,11 +115,10 @@ def iter_objects(
                         line = line.lstrip(codecs.BOM_UTF8)
                     _check_form(line.strip(), name)
                 empty = False
-                record = _decoded(line, None if nan else _no_constant)
-                half = _HALF if isinstance(line, str) else _HALF_IN_BYTES
-                if half.search(line):
+                record = _decoded(line, decoder)
+                if _may_have_halves(line):
                     record = _whole(record, f"{name}, line {number}", number, repaired)
-                yield number, record
+                yield number, record, len(line)
             if start >= stop:
                 break
     if len(repaired) > 1:
@@ -93,6 +128,14 @@ def iter_objects(
             f"The lines are {shown}",
             UnicodeWarning,
         )
+
+
+def _may_have_halves(line):
+    """Return whether a line may contain unpaired surrogates."""
+    if isinstance(line, str):
+        return _HALF.search(line)
+    # Searching for the first character alone is much faster.
+    return (b"\\u" in line or b"\xed" in line) and _HALF_IN_BYTES.search(line)
 
 
 def name_of(path):
@@ -156,14 +199,13 @@ def _check_form(line, name):
         )
 
 
-def _decoded(line, parse_constant):
+def _decoded(line, decoder):
     """Return the object in a line, or a ValueError that describes why the line is invalid."""
     try:
-        record = json.loads(
-            line.rstrip(),
-            parse_constant=parse_constant,
-            object_pairs_hook=_without_copies,
-        )
+        text = line.rstrip()
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        record = decoder.decode(text)
     except UnicodeDecodeError as error:
         return ValueError(
             f"the byte {line[error.start]:#x} is not valid UTF-8. The file may be encoded "

@@ -26,6 +26,7 @@ from ..features import add_surprisal
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
+from ..graphs.ragged import offsets_of
 from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
@@ -259,9 +260,56 @@ def _column(values, kind=list):
     return None if all(value is None for value in values) else kind(values)
 
 
-def line_reader(rename: Any = None, own: Collection[str] = ()) -> Callable[[Any], Any]:
-    """Return a function that converts an object to a `Problem` and warns once per key."""
-    return partial(read_problem, rename=rename, warned=set(), own=own)
+class LineReader:
+    """Function that converts the object of a line to a `Problem`.
+
+    The function can also convert several lines at once, which is faster. It warns once per key.
+
+    Parameters
+    ----------
+    rename : dict, optional
+        Mapping from other keys to keys of the format.
+    own : collection of str
+        Keys of user data, which may resemble keys of the format.
+    finish : callable, optional
+        A function ``finish(record, problem)`` without side effects, whose result is returned
+        instead of the problem.
+    """
+
+    def __init__(
+        self,
+        rename: Mapping[str, str] | None = None,
+        own: Collection[str] = (),
+        finish: Callable[[dict[str, Any], Problem], Any] | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {"rename": rename, "own": own, "warned": set()}
+        self._finish = finish or (lambda _record, problem: problem)
+
+    def __call__(self, record: Any) -> Any:
+        """Convert the object of a line, or raise ValueError."""
+        return self._finish(record, read_problem(record, **self._options))
+
+    def read_block(self, records: Sequence[Any]) -> list[Any] | None:
+        """Convert the objects of several lines, whose values are checked together.
+
+        Parameters
+        ----------
+        records : list of dict
+            The parsed objects of the lines.
+
+        Returns
+        -------
+        list or None
+            The results of ``self(record)``, or None if the lines must be converted one at a time,
+            which is the case if one of them is invalid.
+        """
+        try:
+            problems = _read_packed([_Content(r, **self._options) for r in records])
+            if problems is None:
+                return None
+            return list(map(self._finish, records, problems))
+        except BROKEN:
+            return None
 
 
 def read_problem(
@@ -285,34 +333,145 @@ def read_problem(
     ValueError
         If the object does not match the schema.
     """
-    record = _renamed(record, rename or {})
-    _read_texts_of_passages(record, own)
-    _read_usual_names(record, own)
-    own_keys = [key for key in record if key not in schemas_of_keys()]
-    record = {k: v for k, v in record.items() if v is not None or k in own_keys}
-    _check_keys(record, own_keys, own, set() if warned is None else warned)
-    if isinstance(record.get("labels"), list):
-        record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
-    check_values(record)
-    labels, mask, logprobs = (
-        record.pop(key, None) for key in ("labels", "mask", "logprobs")
-    )
-    metadata = _merge(record, {key: record.pop(key) for key in own_keys})
-    for word, key in MARKED_WORDS.items():
-        if marked := [v for v, label in enumerate(labels or ()) if label == word]:
-            labels = [LABEL_WORDS[word] if label == word else label for label in labels]
-            metadata = {**(metadata or {}), key: marked}
-    group = (metadata or {}).get("group")
-    graph = _graph(record, metadata)
+    content = _Content(record, rename=rename, warned=warned, own=own)
+    check_values(content.fields)
+    content.take_values()
+    logprobs = content.fields.pop("logprobs", None)
+    graph = _graph(content.fields, content.metadata)
     if logprobs is not None:
         graph = add_surprisal(graph, logprobs)
+    labels, mask = content.labels, content.mask
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)
     mask = None if mask is None else np.array(mask, dtype=bool)
-    return Problem(
-        graph=graph, labels=labels, mask=mask, group=group, metadata=metadata
+    return content.problem(graph, labels, mask)
+
+
+class _Content:
+    """Content of a line: the format keys with their values, and all other keys."""
+
+    def __init__(self, record, *, rename, warned, own):
+        record = _renamed(record, rename or {})
+        _read_texts_of_passages(record, own)
+        _read_usual_names(record, own)
+        own_keys = [key for key in record if key not in schemas_of_keys()]
+        record = {k: v for k, v in record.items() if v is not None or k in own_keys}
+        _check_keys(record, own_keys, own, set() if warned is None else warned)
+        if isinstance(record.get("labels"), list):
+            record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
+        self.own = {key: record.pop(key) for key in own_keys}
+        self.fields = record
+
+    def take_values(self):
+        """Remove labels, mask and metadata from the checked fields."""
+        self.labels = self.fields.pop("labels", None)
+        self.mask = self.fields.pop("mask", None)
+        self.metadata = _merge(self.fields, self.own)
+        for word, key in MARKED_WORDS.items():
+            if self.labels and word in self.labels:
+                marked = [v for v, label in enumerate(self.labels) if label == word]
+                self.labels = [
+                    LABEL_WORDS[word] if label == word else label
+                    for label in self.labels
+                ]
+                self.metadata = {**(self.metadata or {}), key: marked}
+
+    def problem(self, graph, labels, mask):
+        """Return the problem with a graph and arrays made of these values."""
+        return Problem(
+            graph=graph,
+            labels=labels,
+            mask=mask,
+            group=(self.metadata or {}).get("group"),
+            metadata=self.metadata,
+        )
+
+
+#: Format keys that have a place in packed problems.
+_PACKED = {"version", "id", "problem", "claims", "alternatives", "context", "features"}
+_PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
+
+
+def _read_packed(contents):
+    """Return the problems of several lines; None if they cannot be packed or are invalid.
+
+    The messages of ValueErrors do not name the line, so invalid lines are read again.
+    """
+    schemas = schemas_of_keys()
+    for key in set().union(*(content.fields for content in contents)):
+        values = [c.fields[key] for c in contents if key in c.fields]
+        if key not in _PACKED or not _all_fit(values, schemas[key]):
+            return None
+    for content in contents:
+        content.take_values()
+    lines = [content.fields for content in contents]
+    sizes = [len(line.get("claims", line.get("features"))) for line in lines]
+    names = lines[0].get("feature_names")
+    for content, size in zip(contents, sizes, strict=True):
+        line = content.fields
+        by_claim = (
+            line.get("claims"),
+            line.get("features"),
+            content.labels,
+            content.mask,
+        )
+        if any(values is not None and len(values) != size for values in by_claim):
+            return None
+        if line.get("feature_names") != names or (not size and "features" in line):
+            return None
+    if len({"features" in line for line in lines}) > 1:
+        return None
+    bounds = offsets_of(sizes)
+    edges = _join_edges([line.get("edges", ()) for line in lines], bounds)
+    if edges is None:
+        return None
+
+    def column(key):
+        return [line.get(key) for line in lines]
+
+    claims = [
+        line.get("claims", [None] * n) for line, n in zip(lines, sizes, strict=True)
+    ]
+    context = [None if c is None else check_context(c) for c in column("context")]
+    batch = GraphBatch.from_arrays(
+        list(chain.from_iterable(column("features")))
+        if "features" in lines[0]
+        else None,
+        bounds,
+        edges,
+        edges_known=["edges" in line for line in lines],
+        claims=list(chain.from_iterable(claims)),
+        problems=column("problem"),
+        alternatives=column("alternatives"),
+        context=context,
+        feature_names=names,
+        ids=column("id"),
+        metadata=[content.metadata for content in contents],
     )
+    labels = _split_joined([content.labels for content in contents], np.int64)
+    masks = _split_joined([content.mask for content in contents], bool)
+    rows = zip(contents, batch, labels, masks, strict=True)
+    return [content.problem(*rest) for content, *rest in rows]
+
+
+def _join_edges(edges, bounds):
+    """Return the edges of several lines as row indices; None if a position is out of range."""
+    n_edges = list(map(len, edges))
+    pairs = np.array(list(chain.from_iterable(edges)), dtype=np.int64).reshape(-1, 2)
+    if (pairs >= np.repeat(np.diff(bounds), n_edges)[:, None]).any():
+        return None
+    return pairs + np.repeat(bounds[:-1], n_edges)[:, None]
+
+
+def _split_joined(lists, dtype):
+    """Return an array for each list, or None for None."""
+    joined = np.array([*chain.from_iterable(filter(None, lists))], dtype=dtype)
+    stops = np.cumsum([len(values or ()) for values in lists]).tolist()
+    return [
+        None if values is None else joined[stop - len(values) : stop]
+        for values, stop in zip(lists, stops, strict=True)
+    ]
 
 
 def format_problem(problem: Any) -> str:
@@ -344,10 +503,9 @@ def format_problem(problem: Any) -> str:
     check_values(record)
     check_context(record.get("context"))
     text = json.dumps(record, allow_nan=False)
-    back = json.loads(text) if own_values or metadata else record
-    if wrong := [
-        key for key in ("metadata", *own_values) if back.get(key) != record.get(key)
-    ]:
+    free = {k: v for k, v in record.items() if k == "metadata" or k in own_values}
+    back = json.loads(json.dumps(free))
+    if wrong := [key for key, value in free.items() if back.get(key) != value]:
         raise ValueError(
             f"{wrong[0]} must contain only JSON types, because other values would change "
             "when they are written. Use lists instead of tuples, and strings as keys"
@@ -377,6 +535,8 @@ def _is_blank(label):
 
 def _renamed(record, rename):
     """Return the record with its keys renamed to keys of the format."""
+    if not rename and "question" not in record:
+        return dict(record)
     out: dict[str, Any] = {}
     for key, value in record.items():
         new = rename.get(key, key)

@@ -18,7 +18,14 @@ from .._drawing import batch_html
 from . import _inputs
 from ._derived import Names, Structure
 from ._graph import ReasoningGraph
-from .ragged import offsets_of, optional_rows, ranges, read_only, reduce_segments
+from .ragged import (
+    offsets_of,
+    optional_rows,
+    ranges,
+    read_only,
+    reduce_segments,
+    slices,
+)
 from .wordings import claim_of_row, expand_edges
 
 # Fields with one value per problem. The corresponding field of a graph has the singular
@@ -367,7 +374,10 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             # scikit-learn indexes every object that has a shape with a tuple.
             key = key[0]
         if is_integer(key):
-            return self._unpack(range(len(self))[key])
+            i = range(len(self))[key]
+            a, b = self.offsets[i : i + 2].tolist()
+            edges = self.edges[slice(*self.edge_offsets[i : i + 2])]
+            return self._unpack(i, slice(a, b), read_only(edges - a))
         return self._trusted(**_take(self, _positions(self, key)))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
@@ -383,26 +393,26 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return np.fromiter(self, dtype=object, count=len(self))
 
     def __iter__(self) -> Iterator[ReasoningGraph]:
-        return (self._unpack(i) for i in range(len(self)))
+        shift = np.repeat(self.offsets[:-1], np.diff(self.edge_offsets))
+        edges = read_only(self.edges - shift[:, None])
+        of_problem = map(edges.__getitem__, slices(self.edge_offsets))
+        return map(self._unpack, range(len(self)), slices(self.offsets), of_problem)
 
-    def _unpack(self, i):
-        """Return problem ``i`` as a graph, whose features are a view of the batch features."""
-        a, b = self.offsets[i : i + 2].tolist()
-        c, d = self.edge_offsets[i : i + 2].tolist()
-        texts = None if self.claims is None else tuple(self.claims[a:b])
+    def _unpack(self, i, claims, edges):
+        """Return problem ``i`` as a graph whose features are a view of those of the batch."""
+        texts = None if self.claims is None else tuple(self.claims[claims])
         # If the first text is None, all texts of the problem are None.
         if texts and texts[0] is None:
             texts = None
         columns = {single: getattr(self, name) for name, single in _ROWS.items()}
-        rows = {name: optional_rows(c, i) for name, c in columns.items()}
         return ReasoningGraph._trusted(
-            features=optional_rows(self.features, slice(a, b)),
-            edges=read_only(self.edges[c:d] - a),
+            features=optional_rows(self.features, claims),
+            edges=edges,
             claims=texts,
             feature_names=self.feature_names,
             edges_known=bool(self.edges_known[i]),
-            n_claims=b - a,
-            **rows,
+            n_claims=claims.stop - claims.start,
+            **{name: optional_rows(column, i) for name, column in columns.items()},
         )
 
     _repr_html_ = batch_html

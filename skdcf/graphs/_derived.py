@@ -162,9 +162,8 @@ class Structure(Names):
         object ndarray of shape (n_graphs,)
             Views of ``values``, with one view per problem.
         """
-        bounds = self.offsets.tolist()
-        views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
-        return np.fromiter(views, dtype=object, count=len(bounds) - 1)
+        views = map(values.__getitem__, ragged.slices(self.offsets))
+        return np.fromiter(views, dtype=object, count=len(self))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

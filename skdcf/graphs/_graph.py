@@ -243,6 +243,12 @@ class ReasoningGraph:
         ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
+        if changes.keys() <= {"problem", "alternatives", "context", "metadata"}:
+            where = OneName(self.id).at()
+            values = {name: getattr(self, name) for name in self.__slots__}
+            for name, value in changes.items():
+                values[name] = _inputs.check_field(name, value, self.n_claims, where)
+            return self._trusted(**values)
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None
         if self.wordings is not None:

@@ -186,7 +186,10 @@ def check_fields(name, values, names):
     sizes = np.diff(names.offsets).tolist()
     for i, value in enumerate(() if values is None else values):
         if value is not None:
-            values[i] = check_field(name, value, sizes[i], names.at(i))
+            try:
+                values[i] = check_field(name, value, sizes[i], "")
+            except ValueError as error:
+                raise ValueError(f"{names.at(i)}{error}") from None
     return values
 
 

@@ -18,6 +18,8 @@ from .wordings import close_labels
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels for false and true claims
 _JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
+#: Words of a person who examined the claim but could not confirm it. The label of the claim is 0.
+UNSURE_WORDS = ["unsure", "uncertain", "unclear", "borderline", "idk", "inconclusive"]
 #: Words that people and programs use as labels. The meaning of other words is never guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
@@ -25,12 +27,11 @@ WORDS = {
     0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
     "refutes contradicted contradicts contradiction hallucinated hallucination nonfactual "
     "ungrounded unfaithful unattributable "
-    # A person examined the claim but could not confirm it.
-    "unsure uncertain unclear neutral borderline idk unverifiable mixed inconclusive "
-    "conflicting contradictory nei",
+    "neutral unverifiable mixed conflicting contradictory nei",
     -1: "none null nan na n/a <na> unknown irrelevant",
 }
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
+LABEL_WORDS |= dict.fromkeys(UNSURE_WORDS, 0)
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}

@@ -10,7 +10,7 @@ one by one. If every claim of a chain has at most one parent, the whole chain is
 single call.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from operator import add, or_
 from typing import Any, NamedTuple
@@ -24,6 +24,12 @@ def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def slices(offsets: NDArray[np.int64]) -> Iterator[slice]:
+    """Return the slice of each segment."""
+    bounds = offsets.tolist()
+    return map(slice, bounds[:-1], bounds[1:])
 
 
 def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:

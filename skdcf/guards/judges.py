@@ -157,11 +157,10 @@ def name_errors(sentence, origin):
         sentence += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
     if error and _NO_ERROR in sentence:
         sentence = sentence.replace(_NO_ERROR, f"no claim that {error}")
-    elif error:
-        sentence = f"{sentence}, where a false claim is one that {error}"
+        error = ""
     if any(origin.get("reviewed", ())):
         sentence += (
             " (if the filter of the review that trained the scorer had not seen any of the "
             "calibration answers)"
         )
-    return sentence
+    return f"{sentence}. A false claim is a claim that {error}" if error else sentence

@@ -438,15 +438,13 @@ class Line:
 
 def iterate_rows(options):
     """Yield a file's problems as instances of `Line`."""
-    read = files.problem_reader(options)
     rename = files.renamed(options)
 
-    def read_line(record):
-        problem = read(record)
+    def line_of(record, problem):
         names = files.names_in_file(record, problem, rename)
         return Line(problem=problem, group=record.get("group"), names=names)
 
-    return files.read_records(options, read_line)
+    return files.read_records(options, files.problem_reader(options, line_of))
 
 
 def _chosen_rows(filter, rows):
@@ -814,7 +812,9 @@ def _kept(n, data, options):
         # Small samples are intended here, and the table shows their effect.
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
-        for split in cut.split(groups, groups=groups):
+        splits = cut.split(groups, groups=groups)
+        # disable=None shows progress only in a terminal.
+        for split in tqdm(splits, f"{n} answers", _DRAWS, leave=False, disable=None):
             train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
             try:
                 model = clone(filter).fit(*train, groups[split[0]])

@@ -50,17 +50,13 @@ def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
     }
     mapped = _MappedKeys(rename)
 
-    def read_and_note(record):
-        if isinstance(record, dict):
-            mapped.note(record)
-        return read(record)
-
     try:
         yield from read_lines(
             source(path or options.problems, answers),
-            read_and_note,
+            read,
             on_invalid,
             dropped=[] if dropped is None else dropped,
+            note=mapped.note if rename else None,
             max_line_bytes=options.max_line_bytes,
         )
     except ValueError as error:
@@ -165,16 +161,18 @@ def own_keys(options):
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
-def problem_reader(options):
-    """Return a function that converts a line's object to a `Problem`."""
-    read = records.line_reader(renamed(options), own_keys(options))
-    if options.group_by is None:
-        return read
+def problem_reader(options, finish=None):
+    """Return a function that converts a line's object to a `Problem`.
 
-    def read_in_group(record):
-        return _with_group(read(record), options.group_by)
+    If ``finish`` is given, the function returns the result of ``finish(record, problem)``.
+    """
 
-    return read_in_group
+    def finish_in_group(record, problem):
+        if options.group_by is not None:
+            problem = _with_group(problem, options.group_by)
+        return problem if finish is None else finish(record, problem)
+
+    return records.LineReader(renamed(options), own_keys(options), finish_in_group)
 
 
 def answer_reader(options):

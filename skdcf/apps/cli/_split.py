@@ -114,7 +114,7 @@ def _split_runs(options):
         )
     rename = files.renamed(options, also=_OF_RUN)
     own_keys = files.own_keys(options)
-    read = records.line_reader(own=own_keys)
+    read = records.LineReader(own=own_keys)
     edges = options.edges or "chain"
     n_runs = n_steps = 0
 

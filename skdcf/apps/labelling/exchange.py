@@ -14,7 +14,7 @@ from ..._files import replaced
 from ...datasets.tables import explain_rows, open_table
 from ...exceptions import LabelWarning
 from ...graphs import as_batch
-from ...graphs.labels import LABEL_WORDS, word_key
+from ...graphs.labels import LABEL_WORDS, UNSURE_WORDS, word_key
 from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
@@ -419,6 +419,8 @@ def _verdict(label, place):
     word = word_key(label)
     if word in WORDS:
         return word
+    if word in UNSURE_WORDS:
+        return "unsure"
     if word not in LABEL_WORDS:
         raise ValueError(
             f'{place} "label": the label must be one of {[w for w in WORDS if w]}, or '

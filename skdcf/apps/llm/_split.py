@@ -68,7 +68,7 @@ class AnswerReader:
         self._answer_keys = [*_keys_mapped_to(ANSWER, rename), *usual]
         self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
         self._needs_answer = needs_answer
-        self.read_problem = records.line_reader(self.rename, own)
+        self.read_problem = records.LineReader(self.rename, own)
 
     def has_claims(self, record: dict[str, Any]) -> bool:
         """Return whether a line already has claims.

@@ -579,10 +579,13 @@ def test_plan_counts_what_calibration_needs(capsys):
 
 
 @pytest.mark.long
-def test_plan_measures_what_doublings_buy(files, capsys):
+def test_plan_measures_what_doublings_buy(files, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)  # so progress is shown
     args = files / "old.jsonl", "--scorer", "logistic", "--alpha", 0.2, "--json"
     assert run("plan", *args) == 0
-    rows = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    assert "159 answers" in err
+    rows = json.loads(out)
     kept = {row["answers"]: row["kept"] for row in rows if "kept" in row}
     assert list(kept) == [4, 9, 19, 39, 79, 159]
     assert kept[159] > kept[9] and all(row.get("kept_error", 1) > 0 for row in rows[2:])

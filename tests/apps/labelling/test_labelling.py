@@ -288,6 +288,21 @@ def test_a_table_goes_out_and_comes_back(tmp_path):
     }
 
 
+@pytest.mark.parametrize("word", ["unclear", "Uncertain", "idk"])
+def test_words_of_doubt_in_a_sheet_are_unsure(tmp_path, word):
+    """They are no judgement, so kappa leaves them out."""
+    graphs = [problem("a", "b", id="one")]
+    write_csv(tmp_path / "t.csv", graphs)
+    with open(tmp_path / "t.csv", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["label"], rows[1]["label"] = word, "refuted"
+    with open(tmp_path / "t.csv", "w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    assert read_csv(tmp_path / "t.csv", graphs) == {"imported": [["unsure", "false"]]}
+
+
 # --- sources
 
 

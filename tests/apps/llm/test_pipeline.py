@@ -30,7 +30,12 @@ from skdcf.apps.llm import (
 )
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
-from skdcf.exceptions import GuaranteeWarning, LabelWarning, ParameterWarning
+from skdcf.exceptions import (
+    CalibrationWarning,
+    GuaranteeWarning,
+    LabelWarning,
+    ParameterWarning,
+)
 from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import coverage_score
 
@@ -359,8 +364,18 @@ def test_what_a_label_means_stands_in_the_promise():
     share = ExpectedFalse(of="share")
     with pytest.warns(LabelWarning):
         filter = HardCF(0, alpha=0.2, guarantee=share).fit(judged, y)
-    error = "where a false claim is one that judge m finds unsupported by its context"
+    error = "claim that judge m finds unsupported by its context"
     assert f"{error}. In about" in filter.describe()
+
+
+def test_a_reason_for_keeping_nothing_is_a_sentence_of_its_own():
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    meant = [g.replace(metadata={"label_meaning": "supported"}) for g in X]
+    with pytest.warns(CalibrationWarning):
+        said = HardCF(0, alpha=0.01).fit(meant, y).describe()
+    assert re.search(
+        r"nothing.*\. A [^.,]*claim[^.]*its context does not support", said
+    )
 
 
 def test_verdicts_of_a_judge_are_one_of_three():

@@ -151,7 +151,7 @@ TAKEN = {
         "Hashes content_hashes hash_numbers hash_text mix most_answers problem_digest "
         "question_hashes text_code"
     ),
-    "graphs.labels": "LABEL_WORDS Labels read_column read_labels word_key",
+    "graphs.labels": "LABEL_WORDS Labels UNSURE_WORDS read_column read_labels word_key",
     "graphs.per_problem": "LabelList",
     "graphs.problems": (
         "GROUP Groups Problems as_one as_set kept_text pack_graphs read_groups read_weights "

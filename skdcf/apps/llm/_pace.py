@@ -106,8 +106,8 @@ class Pace:
         wait = error.wait
         if wait is not None and wait > _LONGEST_WAIT:
             raise CallError(
-                f"the server must request a wait of at most {_LONGEST_WAIT:.0f} s, got "
-                f"{wait:.0f} s: {error}"
+                f"the server requests a wait of {wait:.0f} s, but calls wait at most "
+                f"{_LONGEST_WAIT:.0f} s. Run again later: {error}"
             ) from error
         if isinstance(error, RefusedError):
             now = time.monotonic()
@@ -123,14 +123,14 @@ class Pace:
                 return
             self._n_refused += 1
             if wait is None:
-                # Only one call starts after the pause, because the pause also counts.
                 wait = back_off(self._n_refused)
-                self._gap = 2 * wait
+                self._gap = 2 * wait  # one call per pause, because the pause counts
             else:
                 # The server may still refuse after the wait that it requests.
                 n_doubled = (self._n_refused - 1) // _MANY
-                wait = min(wait * 2**n_doubled, max(wait, 60.0))
-                self._gap = wait / 2
+                longer = max(wait, _SHORTEST) * 2**n_doubled
+                wait = min(longer, max(wait, 60.0))
+                self._gap = wait / 2  # two calls per pause
         if wait is not None:
             self._seconds = max(wait, _SHORTEST)
             self._resume = max(self._resume, time.monotonic() + self._seconds)

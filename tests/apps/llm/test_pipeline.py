@@ -417,7 +417,7 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     names = re.findall(r"'(skdcf\.apps\.llm\.\w+)'", str(refused.value))
     with pytest.warns(ParameterWarning, match=r"would.*base_url"):
         again = load(path, trusted=names)
-    with pytest.raises(ValueError, match=r"address.*set_params"):
+    with pytest.raises(ValueError, match=r"base_url.*set_params"):
         again.answer(asked, answer_all(asked))
     url = pipeline.extractor.client.base_url
     again.extractor.client.set_params(base_url=url)

@@ -702,7 +702,7 @@ def test_every_map_counts_and_none_eats_the_file(files, tmp_path, capsys, flags)
 @pytest.mark.parametrize(
     "pairs, message",
     [
-        ("steps=clams", "'clams' is not a key "),
+        ("steps=clams", "'clams' is not a"),
         ("steps=claims,steps=labels", "both 'claims' and 'labels'"),
     ],
 )

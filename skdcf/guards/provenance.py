@@ -243,11 +243,11 @@ def _compare_values(name, text, values, *, before, reason):
     unknown_now = None in values
     unknown_before = None in before
     if not differing and unknown_now != unknown_before and (unknown_now or values):
+        now, then = ("unknown", "known") if unknown_now else ("known", "unknown")
         warn(
-            f"{name} ({text}) is {'un' * unknown_now}known for some of these "
-            f"problems, but {'un' * unknown_before}known for the calibration "
-            "problems, so it is unclear whether all problems were made in the same "
-            f"way. The known value is {_shown(first)}",
+            f"{name} ({text}) is {now} for some of these problems, but {then} for the "
+            "calibration problems, so it is unclear whether all problems were made in "
+            f"the same way. The known value is {_shown(first)}",
             GuaranteeWarning,
         )
     return [

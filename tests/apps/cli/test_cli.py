@@ -703,7 +703,7 @@ def test_every_map_counts_and_none_eats_the_file(files, tmp_path, capsys, flags)
     "pairs, message",
     [
         ("steps=clams", "'clams' is not a"),
-        ("steps=claims,steps=labels", "both 'claims' and 'labels'"),
+        ("steps=claims,steps=labels", "'claims' and 'labels'"),
     ],
 )
 def test_a_map_that_cannot_be_is_refused(files, tmp_path, capsys, pairs, message):

@@ -71,7 +71,7 @@ def test_another_number_of_answers_and_sampled_ones_are_refused(
     many = write(tmp_path / "many.jsonl", 600, 100, 5, labelled=False)
     out = tmp_path / "kept.jsonl"
     assert run("filter", folder / "chosen", many, "--choose", "-o", out) == 2
-    assert "got 5" in capsys.readouterr().err
+    assert "5 for 20 questions" in capsys.readouterr().err
     one = write(tmp_path / "one.jsonl", 600, 20, 1, labelled=False)
     assert run("filter", folder / "chosen", one, "-o", out) == 2
     assert "chosen_by" in capsys.readouterr().err

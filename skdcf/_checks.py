@@ -198,7 +198,7 @@ def refuse_iterator(name, value):
 
 
 def printable(text, also=""):
-    """Return a user's text on one line and without hidden characters, to be quoted in messages.
+    """Return a user's text on one line, without hidden characters, for quotation in messages.
 
     Line breaks would break tables, and terminals interpret control characters. Characters in
     ``also`` are kept.

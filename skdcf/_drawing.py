@@ -2,13 +2,13 @@
 
 The layout is layered. Every claim is placed in a row below all its parents, and the width of
 the rows is limited. An edge that passes a row occupies its own position in that row, so it never
-runs behind a claim. All long edges of a parent share one trunk of such positions. Within each
-row, claims are ordered by the mean position of their neighbours, which leaves few crossings. Edges
-are vertical next to claims and turn only between two rows.
+runs behind a claim. All long edges of a parent share one trunk, which occupies one position in
+each row that it passes. Within each row, claims are ordered by the mean position of their
+neighbours, so few edges cross. Edges are vertical next to claims and turn only between two rows.
 
 The appearance of claims and edges does not depend on the pen that draws them. This module contains
-the pen for SVG. Each distinction is shown by colour, shape and outline, so it is visible in grey
-and to colour-blind readers. The colours are those of the Okabe-Ito palette.
+the pen for SVG. Each distinction is shown by colour, shape and outline, so it is also visible in
+greyscale and to colour-blind readers. The colours are those of the Okabe-Ito palette.
 
 A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
 outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,
@@ -48,8 +48,9 @@ class Layout:
     row : ndarray of int, shape (n_claims,)
         Row of each claim; the uppermost row is 0.
     courses : tuple of ndarray of shape (k, 2)
-        One array per edge, with the (x, row) of its start, of each row that it passes, and of its
-        end. An edge passes the claims of a row vertically, and turns between two rows.
+        One array per edge, with the points (x, row) of the start, of each row that the edge
+        passes, and of the end. An edge passes the claims of a row vertically, and turns between
+        two rows.
 
     Attributes
     ----------
@@ -242,7 +243,7 @@ MARKS = {1: "", 0: "false", -1: "not judged"}
 
 
 class Shown(NamedTuple):
-    """A claim's look and mark in a drawing."""
+    """The look and the mark of a claim in a drawing."""
 
     look: Look
     mark: str
@@ -255,7 +256,7 @@ class Shown(NamedTuple):
 
 
 def shown_of(n_claims, kept, labels):
-    """Choose each claim's look and mark.
+    """Choose the look and the mark of each claim.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def write_text(path, lines):
 
 
 def _new_draft(path):
-    """Create an empty file next to ``path``, with its permissions, and lock it."""
+    """Create and lock an empty file next to ``path``, with the same permissions."""
     while True:
         draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
         old = path.exists()

@@ -45,7 +45,7 @@ class Message(str):
     Parameters
     ----------
     *parts : str
-        The parts. A `Message` is replaced by its own parts.
+        The parts. A nested `Message` is replaced by its parts.
     """
 
     parts: tuple[str, ...]

@@ -32,7 +32,7 @@ else:
 
 
 class HasMethods(_sklearn.HasMethods):
-    """Constraint that a value has the given methods and is not itself a class."""
+    """Constraint that requires an instance with the given methods, not a class."""
 
     def is_satisfied_by(self, val):
         """Return whether ``val`` is an instance that has the methods."""
@@ -40,7 +40,7 @@ class HasMethods(_sklearn.HasMethods):
 
 
 class Number(Interval):
-    """Constraint that a value is a Python or numpy number in an interval, not a boolean."""
+    """Constraint that requires a Python or numpy number in an interval, excluding booleans."""
 
     def is_satisfied_by(self, val):
         """Return whether ``val`` is a number in the interval."""
@@ -50,12 +50,12 @@ class Number(Interval):
 
 
 def at_least(low, kind=Real):
-    """Return the constraint that a value is a finite number of at least ``low``."""
+    """Return a constraint that requires a finite number of at least ``low``."""
     return Number(kind, low, None, closed="left")
 
 
 def positive(kind=Real):
-    """Return the constraint that a value is a finite positive number."""
+    """Return a constraint that requires a finite positive number."""
     if kind is Integral:
         return at_least(1, kind)
     return Number(Real, 0, None, closed="neither")

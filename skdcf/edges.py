@@ -184,8 +184,9 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     coherent factuality  0.74 / 0.65        0.78 / 0.62
     ===================  =================  =============
 
-    The rule was selected from about twenty rules on these same graphs, so the first column is
-    slightly optimistic. The running time is linear in the length of the text.
+    The rule was selected from about twenty rules on the same graphs, so the results in the first
+    column of the table are slightly optimistic. The running time is linear in the length of the
+    text.
 
     Examples
     --------

@@ -922,7 +922,7 @@ def _by_question(claims, questions, chosen):
     order : ndarray of int, shape (n_claims,)
         The previous positions of the claims.
     chosen : ndarray of int
-        The calibration answers, in the order of these problems.
+        The calibration answers, in the order of the joined problems.
     """
     groups = claims.groups or [None] * len(claims)
     units = list(zip(questions.tolist(), groups, strict=True))

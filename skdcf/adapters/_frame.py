@@ -198,16 +198,16 @@ def from_frame(
         Column with the position of the claim in its problem, 0 to n - 1. If there is no such
         column, the order of the rows is used.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
-        Names of columns, which are used if the columns exist. Values of the whole problem are read
-        from its first row. ``alternatives`` contains the texts of alternative answers, and
-        ``context`` contains the passages that must support the answer, each as a list or in JSON. A
-        context may also be a single text. ``group`` is equal for answers to the same question.
-        ``metadata`` is a dict or a JSON object. ``parents`` contains claim positions, as in "0 2"
-        or [0, 2]. An empty cell means that the claim has no parents, and "?" means that its
-        parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word
-        such as "true" or "refuted". ``wording`` is the position of a wording among the wordings
-        of its claim, which have one row each. Wording 0 is the most specific. In all other
-        columns, an empty cell (None, NaN, NA, null) means that the value is unknown.
+        Names of optional columns, which are used if they exist. Values that apply to a whole
+        problem are read from its first row. ``alternatives`` contains the texts of alternative
+        answers, and ``context`` contains the passages that must support the answer, each as a
+        list or in JSON. A context may also be a single text. ``group`` has the same value for all
+        answers to a question. ``metadata`` is a dict or a JSON object. ``parents`` contains claim
+        positions, as in "0 2" or [0, 2]. An empty cell means that the claim has no parents, and
+        "?" means that its parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not
+        judged), or a word such as "true" or "refuted". ``wording`` is the position of a wording
+        among the wordings of its claim, which have one row each. Wording 0 is the most specific.
+        In all other columns, an empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------

@@ -43,9 +43,10 @@ def from_runs(
         OpenTelemetry ``spans`` with messages in ``gen_ai.*`` attributes, as a list or as a whole
         OTLP file (``resourceSpans``). In this case, the messages of the top-level agent, which
         calls all other agents, are used. Each run also has a ``task``, a string or an integer that
-        identifies its task. Runs of one task are kept together in every split. The key ``id`` is
-        optional, and so is ``labels``, a dict from the position of the (first) message of a step to
-        1 (not wrong), 0 (wrong) or -1 (unknown). Labels of missing steps are unknown.
+        identifies its task. Runs of one task are kept together in every split. The keys ``id``
+        and ``labels`` are optional. ``labels`` is a dict that maps the position of the (first)
+        message of a step to 1 (not wrong), 0 (wrong) or -1 (unknown). Steps that are missing in
+        ``labels`` have unknown labels.
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
         stopped at its first doubtful step. Use "data" for completed runs. A step then depends

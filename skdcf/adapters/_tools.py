@@ -79,7 +79,7 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
 
 
 def _places(texts):
-    """Return each row's claim name for error messages."""
+    """Return the name of the claim in each row, for error messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
@@ -139,7 +139,8 @@ def from_lm_polygraph(
         (undecided). NaN is replaced with the label -1 (unknown), which calibration treats as false.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are NaN or infinite. "mean" and "median" are computed from
-        the finite values. A number replaces the feature, which is the negated estimate.
+        the finite values. If ``missing`` is a number, it replaces the feature, which is the
+        negated estimate.
     edges : callable or list, optional
         A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
         generation. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent
@@ -151,8 +152,8 @@ def from_lm_polygraph(
     context : list of str or list of str, optional
         The passages that must support each generation, or None if the passages are unknown.
     groups : list of str or int, optional
-        Identifier of the question of each generation. Pass it if a question was answered
-        repeatedly.
+        Identifier of the question of each generation. Pass this argument if a question was
+        answered repeatedly.
     metadata : list of dict, optional
         Additional information about each generation.
 
@@ -282,7 +283,8 @@ def from_uqlm(
 ) -> Bunch:
     """Convert the claim scores of UQLM's long-text scorers.
 
-    **Higher scores mean more confidence**, as in UQLM. The features are the unchanged scores.
+    **Higher scores mean more confidence**, as in UQLM. The scores are used as features without
+    changes.
 
     Parameters
     ----------
@@ -315,7 +317,7 @@ def from_uqlm(
     context : list of str or list of str, optional
         The passages that must support each response, or None if the passages are unknown.
     groups : list of str or int, optional
-        Identifier of the question of each response. Pass it if a question was answered
+        Identifier of the question of each response. Pass this argument if a question was answered
         repeatedly.
     metadata : list of dict, optional
         Additional information about each response.

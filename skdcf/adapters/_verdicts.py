@@ -98,7 +98,7 @@ def from_verdicts(
         The passages that must support each answer. The default is the passages in the results
         (``retrieved_contexts``, ``contexts``).
     groups : list of str or int, optional
-        Identifier of the question of each answer. Pass it if a question was answered
+        Identifier of the question of each answer. Pass this argument if a question was answered
         repeatedly.
     metadata : list of dict, optional
         Additional information about each answer, such as ``{"label_meaning": "supported"}`` if
@@ -307,7 +307,7 @@ def _label(row, meaning, where):
 
 
 def _beside(key, value, meaning):
-    """Yield the key, the value and the label of each other verdict on a claim."""
+    """Yield the key, the value and the label of each additional verdict on a claim."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower()
     name = re.sub(r"[^a-z0-9]", "_", name)
     opposite = _OPPOSITE.search(name)

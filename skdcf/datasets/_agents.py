@@ -46,7 +46,7 @@ def fetch_agent_process_bench(
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
-        wrong. The models judged completed runs, see ``DESCR``.
+        wrong. The models judged completed runs (see ``DESCR``).
     labels : str
         Label source, either "people" or a judge name.
     graph : {"chain", "data", "none"}

@@ -256,12 +256,12 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker, seven models' answers as triplets that people judged.
+    """Load RefChecker, answers of seven models as triplets that people judged.
 
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
-        Parts of the data set. They differ in the context that the models received with the
+        Parts of the data set. The parts differ in the context that the models received with the
         question.
     alternatives : bool
         Whether to include the answers of the other six models.
@@ -332,7 +332,7 @@ def _parse_refchecker(record, neutral):
 def fetch_qags(
     subset: Names = "all", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load QAGS, summaries whose sentences people compared with the article.
+    """Load QAGS, summaries in which people compared each sentence with the article.
 
     Parameters
     ----------
@@ -414,7 +414,7 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL, solutions to word problems with each step's premises and errors.
+    """Load PERL, solutions to word problems with the premises and errors of each step.
 
     Parameters
     ----------

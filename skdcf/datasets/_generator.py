@@ -67,8 +67,8 @@ def make_reasoning_graphs(
 
     Most problems are *clean*, with true claims only. In *partial* problems, some claims are false,
     and errors are propagated to dependent claims. Errors usually start at difficult claims. In
-    *hallucinated* problems, every claim is false, the graph is sparse and the frequency is high. A
-    filter that uses the frequency alone cannot detect hallucinated problems.
+    *hallucinated* problems, every claim is false, the graph is sparse and the frequency score is
+    high. A filter that uses the frequency score alone cannot detect hallucinated problems.
 
     Parameters
     ----------
@@ -367,7 +367,8 @@ def _draw_problem(i, n_alternatives, rng):
 def _draw_answer(steps, numbers, words, trap, rng):
     """Draw the sentences of one answer, and whether each sentence is true.
 
-    A trap is a mistake that is likely for a question. It has a step, a kind and a probability.
+    A trap is a mistake that is likely for a question. A trap has a step, a kind and a
+    probability.
     """
     right = []
     results = []

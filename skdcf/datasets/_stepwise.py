@@ -278,7 +278,8 @@ def fetch_process_bench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not a step, or to drop it.
+        Whether to raise an error for an answer whose first error is not at the position of a
+        step, or to drop it.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -341,7 +342,8 @@ def fetch_mr_ben(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not a step, or to drop it.
+        Whether to raise an error for an answer whose first error is not at the position of a
+        step, or to drop it.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

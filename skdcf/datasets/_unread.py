@@ -66,7 +66,7 @@ def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether a value is empty, false or zero, or only contains such values.
+    """Return whether a value is empty, false or zero, or contains only such values.
 
     Parameters
     ----------

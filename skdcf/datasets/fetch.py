@@ -195,10 +195,10 @@ def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
     """Yield each record's id and content from several files.
 
     ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are also
-    added to each record. ``id`` is also formatted with the record number, ``i``, and with its
-    fields. ``pattern`` may be a function of the choices. A file contains a list of records, a list
-    under the key ``data``, or several named lists. The name of a list is added to its records as
-    ``key``.
+    added to each record. ``id`` is also formatted with the number of the record, ``i``, and with
+    the fields of the record. ``pattern`` may be a function of the choices. A file contains a list
+    of records, a list under the key ``data``, or several named lists. The name of a list is added
+    to its records as ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))

@@ -117,8 +117,8 @@ def format_jsonl(
     Raises
     ------
     ValueError
-        Raised immediately if an argument is not iterable, and at its line if a problem is
-        invalid.
+        Raised immediately if an argument is not iterable, or when the iterator reaches an invalid
+        problem.
     """
     labels = _per_problem(labels, graphs)
     masks = _per_problem(masks, graphs)
@@ -203,10 +203,10 @@ def read_jsonl(
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
         true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
         array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
-        attribute is None if no line has its key. If only some lines have labels, the labels of the
-        other lines are -1 (not judged). All other missing values are None. A line's group is also
-        stored in its metadata, under the key ``group``. Unknown keys are stored in the metadata,
-        and `write_jsonl` writes them back to their original places.
+        attribute is None if no line has the corresponding key. If only some lines have labels,
+        the labels of the other lines are -1 (not judged). All other missing values are None. A
+        line's group is also stored in its metadata, under the key ``group``. Unknown keys are
+        stored in the metadata, and `write_jsonl` writes them back to their original places.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def read_lines(
     dropped : list of (line number, reason)
         List to which invalid lines are appended.
     part : tuple
-        Start, stop and first line of the part, as in `iter_objects`.
+        Start position, stop position and first line number of the part, as in `iter_objects`.
     note : callable, optional
         A function ``note(record)``, which is called with each line's object before it is read.
     max_line_bytes : int

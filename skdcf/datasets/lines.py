@@ -71,8 +71,8 @@ def iter_blocks(
     Raises
     ------
     ValueError
-        If the file cannot be read as lines, or if a line is too long. The lines before are yielded
-        first.
+        If the file cannot be read as lines, or if a line is too long. All earlier lines are
+        yielded before the error is raised.
     """
     lines = _iter_lines(path, start, stop, first_line, nan, max_line_bytes)
     block: list[tuple[int, Any]] = []

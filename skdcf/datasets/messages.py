@@ -536,7 +536,7 @@ def _call_of_page(part):
 
 
 def _data_of(part, body, kind):
-    """Return the object in a part of data or in a failed check as text, or None."""
+    """Return the object in a data part or in a failed check as text, or None."""
     if kind == "retry_prompt" and isinstance(body.get("content"), list):
         return _written(body["content"])
     if re.match("data(_|$)", kind) and not is_blank(body.get("data")):
@@ -630,7 +630,7 @@ def _id_of(body):
 
 
 def _answered(body, kind=""):
-    """Return the id of the call that a tool answers, and its answer."""
+    """Return the id of the call that a tool answers, and the answer."""
     id = _CODE if kind == "code_execution_result" else _id_of(body)
     if id is None:
         raise UnreadError(

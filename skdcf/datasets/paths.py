@@ -1,6 +1,6 @@
 """Read and replace values in nested objects by paths such as ``retrieval.hits[].text``.
 
-In a path, a point selects a key of an object, and ``[]`` selects every entry of a list.
+In a path, a dot selects a key of an object, and ``[]`` selects every entry of a list.
 """
 
 from __future__ import annotations

@@ -263,7 +263,8 @@ def _column(values, kind=list):
 class LineReader:
     """Function that converts the object of a line to a `Problem`.
 
-    The function can also convert several lines at once, which is faster. It warns once per key.
+    The function can also convert several lines at once, which is faster. The function warns once
+    per key.
 
     Parameters
     ----------
@@ -601,7 +602,7 @@ def passages_with_texts(passages: Any, texts: Any) -> Any:
     Returns
     -------
     list
-        The texts if the passages do not match them.
+        The passages, or the texts if the passages do not match the texts.
     """
     if not isinstance(passages, list) or len(passages) != len(texts):
         return texts
@@ -687,7 +688,7 @@ def _refuse_passages(key, record):
 
 
 def _lists_of_texts(path, value):
-    """Yield the path and the texts of each list of texts, or of objects that are like passages."""
+    """Yield the path and the texts of each list of texts or of passage-like objects."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _lists_of_texts(f"{path}.{key}", inner)

@@ -31,8 +31,8 @@ class ChanceReport(Table):
     stated : ndarray of shape (n_bins,)
         Mean predicted probability in each bin.
     observed : ndarray of shape (n_bins,)
-        Proportion of questions in each bin whose text contains a false or unjudged claim. Several
-        answers to a question are averaged.
+        Proportion of questions in each bin whose text contains a false or unjudged claim. The
+        results of several answers to a question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
         95 % confidence interval of ``observed``, computed over questions.
     n_texts : ndarray of int, shape (n_bins,)
@@ -203,7 +203,8 @@ def evaluate_error_probability(
     Parameters
     ----------
     filter : fitted filter
-        The filter. Its scorer must provide hazards (see the filter's method `error_probability`).
+        The filter. The scorer of the filter must provide hazards (see the method
+        `error_probability`).
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem

@@ -61,13 +61,13 @@ class DifferenceReport(LevelTable):
     false_difference : ndarray of shape (n_filters, n_alphas)
         Difference in false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference under the assumption of independent splits. This error is
-        too small, because all splits use the same problems.
+        Standard error of the difference under the assumption of independent splits. This standard
+        error is too small, because all splits use the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
         Standard error of the difference, corrected for overlapping splits (Nadeau and Bengio
         2003).
     p_value : ndarray of shape (n_filters, n_alphas)
-        Two-sided p-value, computed from the corrected error.
+        Two-sided p-value, computed from the corrected standard error.
     """
 
     reference: str

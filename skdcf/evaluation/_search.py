@@ -51,10 +51,10 @@ class CalibratedSearch(BaseEstimator):
     Parameters
     ----------
     search : GridSearchCV or another search from scikit-learn
-        A search around a filter. A clone of the search is fitted. If its ``cv`` is an integer,
-        the answers to a question are in the same fold. If its ``cv`` is a PredefinedSplit or a
-        list of splits, it must refer to all problems, and the calibration problems are removed
-        from it.
+        A search around a filter. A clone of the search is fitted. If the ``cv`` of the search is
+        an integer, all answers to a question are assigned to the same fold. If the ``cv`` of the
+        search is a PredefinedSplit or a list of splits, the splits must refer to all problems,
+        and the calibration problems are removed from them.
     calibration_size : float or int, optional
         Share or number of questions used for calibration. If None, the filter's own
         ``calibration_size`` is used.

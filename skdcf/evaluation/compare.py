@@ -85,12 +85,12 @@ def compare_filters(
         % for testing. With "leave-one-out", each split uses one half of the problems for training,
         and filters each problem in the other half with the threshold computed from all other
         problems in that half. If a question has several answers, one random answer is used for
-        calibration, and the results are averaged over ten choices.
+        calibration, and the results are averaged over ten random choices.
     cv : int, splitter or iterable, optional
         Number of random splits, a scikit-learn splitter, or tuples (train, calibration, test) or
         (train, test) of problem indices. The default is 20 random splits for "folds" and 40 for
-        "leave-one-out". With "folds" and (train, test), the calibration problems are drawn from
-        train.
+        "leave-one-out". With "folds" and splits (train, test), the calibration problems are drawn
+        from the training problems.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers. If None, the questions are determined by
         `skdcf.graphs.question_groups`. If False, each problem answers a different question. All
@@ -99,7 +99,7 @@ def compare_filters(
         Number of splits to run in parallel, as in scikit-learn. The result does not depend on
         this number.
     random_state : int, RandomState or None, default=None
-        Seed of the splits. The seed also replaces every filter's ``random_state`` that is None.
+        Seed of the splits. The seed is also used for each filter whose ``random_state`` is None.
     verbose : int, default=0
         Verbosity. If positive, progress is printed.
     resume : path-like, optional

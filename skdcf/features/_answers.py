@@ -59,7 +59,7 @@ def find_answer(text: str) -> str | None:
     -------
     str or None
         The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
-        contains no such mark, the last number is returned, or None if there is no number.
+        contains no such marker, the last number is returned, or None if there is no number.
     """
     text = clean(text)
     mark = _find_last_mark(text)
@@ -78,7 +78,7 @@ def find_answer(text: str) -> str | None:
 
 
 def _find_last_mark(text):
-    """Return the match of the last mark of a final answer, or None."""
+    """Return the match for the last final-answer marker, or None."""
     places = {word: text.rfind(word) for word in _MARK_WORDS}
     while max(places.values()) >= 0:
         word = max(places, key=places.__getitem__)
@@ -90,7 +90,7 @@ def _find_last_mark(text):
 
 
 def _find_end(text):
-    """Return the position of the brace that closes the one opened before the text."""
+    """Return the position of the brace that closes a brace opened before the text."""
     depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
     return depths.index(-1) if -1 in depths else len(text)
 
@@ -179,9 +179,9 @@ class AgreementFeatures(OptionalColumns):
     All columns ignore empty alternatives.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
-    If there is no such mark, the final answer is the last number. Final answers are compared as
+    If there is no such marker, the final answer is the last number. Final answers are compared as
     numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
-    "50%" equals 50). Other final answers are compared as texts without mark-up and spaces.
+    "50%" equals 50). Other final answers are compared as texts without markup and spaces.
 
     Parameters
     ----------
@@ -297,12 +297,12 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Returns
     -------
     AgreementWorth
-        The estimate. ``str(worth)`` describes it in a sentence.
+        The estimate. ``str(worth)`` describes the estimate in a sentence.
 
     Raises
     ------
     ValueError
-        If no answer's labels show whether it is right.
+        If the labels do not show for any answer whether it is right.
 
     Notes
     -----
@@ -386,7 +386,7 @@ def _share(values, sets):
 
 
 def _overlap(words, others):
-    """Compute the mean, over alternatives, of the overlap with the closest sentence."""
+    """Compute the overlap with the closest sentence, averaged over the alternatives."""
     total = 0.0
     n_words = len(words)
     for sentences in others:

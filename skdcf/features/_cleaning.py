@@ -64,7 +64,7 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
 def clean(text: str) -> str:
-    """Return the text in lower case, without mark-up, extra spaces or a leading "Step k:".
+    """Return the text in lower case, without markup, extra spaces or a leading "Step k:".
 
     Parameters
     ----------

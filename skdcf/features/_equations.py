@@ -337,9 +337,9 @@ def _append_symbol(items, text, glued, after):
     """Append the operator that a sign denotes, given the spaces and tokens around it.
 
     A bracket immediately after a value denotes multiplication, as in 3(4). A bracket after a space
-    starts a remark. A minus between spaces is replaced with "m", because it may be a list mark. A
-    minus before a word is a hyphen. "!" is a factorial if the expression continues or ends there;
-    otherwise it is punctuation.
+    starts a remark. A minus between spaces is replaced with "m", because it may be a list marker.
+    A minus before a word is a hyphen. "!" is a factorial if the expression continues or ends
+    there; otherwise it is punctuation.
     """
     if text in "([{√":
         if _is_value(items):

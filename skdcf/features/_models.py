@@ -158,8 +158,8 @@ class PairFeature(ModelColumns):
         Number of words per chunk. Longer texts are split into chunks, and the largest score of
         a text's chunks is used. If None, texts are not split.
     batch_size : int, default=256
-        Maximum number of pairs per call to ``score``. A claim without a text to pair it with is
-        assigned 0 without a call.
+        Maximum number of pairs per call to ``score``. A claim that cannot be paired with any text
+        is assigned 0 without a call to ``score``.
     name : str, default="pair_score"
         Column name.
 
@@ -366,7 +366,7 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the column name, because the model may read later steps."""
+        """Return the column, which depends on later claims because the model may read them."""
         return frozenset((self.name,))
 
     def _key(self, graph):

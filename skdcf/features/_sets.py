@@ -493,8 +493,8 @@ class MetadataIndicators(GraphTransformer):
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value without a column. All columns of this key are then 0 for the
-        problem.
+        If a problem has a value for which there is no column. All columns of this key are then 0
+        for the problem.
 
     Notes
     -----

@@ -310,8 +310,8 @@ def summarise(
     Returns
     -------
     list of float
-        Mean, sum, maximum, and maximum over the tokens with a digit. A value without tokens is
-        0.
+        Mean, sum, maximum, and maximum over the tokens with a digit. A value is 0 if there are no
+        tokens to compute it from.
     """
     if not len(surprisal):
         return [0.0] * len(NAMES)

@@ -185,7 +185,7 @@ def _judge_numbers(claim, premises):
 
 
 def _is_derived(x, known):
-    """Return whether one operation derives x from known numbers."""
+    """Return whether a single operation on known numbers yields x."""
     operands = list(islice(known, _MOST_NUMBERS))
     for a in operands:
         # The combinations are x = b - a, a + b, b / a, a * b and the square root of a.

@@ -41,8 +41,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     Attributes
     ----------
     requires_fit : bool or None
-        Whether the transformer needs fitting. If None, it needs fitting if the class overrides
-        `fit`. The value applies to the `fit` of this class, not to the `fit` of a subclass.
+        Whether the transformer needs fitting. If None, the transformer needs fitting only if its
+        class overrides `fit`. The value applies to the `fit` of this class, not to the `fit` of a
+        subclass.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. If True, a filter with
         ``edges="none"`` requires problems with known edges.

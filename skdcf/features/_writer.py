@@ -28,7 +28,7 @@ def add_surprisal(
     Parameters
     ----------
     graph : ReasoningGraph
-        One problem. Its existing columns precede the new columns.
+        One problem. The existing columns of the problem precede the new columns.
     logprobs : sequence of sequences of dict
         Tokens of each claim, as dicts with ``token`` and ``logprob`` as in the response of a
         chat completion. `logprobs_of_claims` assigns the tokens of an answer to its claims.
@@ -37,8 +37,8 @@ def add_surprisal(
     -------
     ReasoningGraph
         The problem with four new columns: the mean, the sum and the maximum of -log p over the
-        tokens of a claim, and the maximum over its tokens that contain a digit. A column
-        without tokens is 0. All wordings of a claim have equal values.
+        tokens of a claim, and the maximum over its tokens that contain a digit. A column is 0 if
+        there are no tokens to compute it from. All wordings of a claim have equal values.
 
     Raises
     ------

@@ -40,7 +40,7 @@ DIGITS = (4, 6, 9)
 class Explanation(Table):
     """Explanation of the decisions on one answer, printed as sentences or displayed as HTML.
 
-    Arrays are in the order of the claims. Sentences number the claims from 1.
+    Arrays are in the order of the claims. In the sentences, the claims are numbered from 1.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Explanation(Table):
 
     @property
     def counted(self) -> str:
-        """Return the number of kept claims, and of claims in a vaguer wording, as a string."""
+        """Return the number of kept claims and the number of vaguer wordings shown, as a string."""
         rows = rows_of_claims(self.graph)
         n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
         n_reworded = len({*self.reworded.values()})
@@ -353,8 +353,8 @@ def explain(
 def _deciding_row(path_risk, batch):
     """Return the row index of the claim or ancestor that determines each path risk.
 
-    If several claims have this risk, the first claim is returned. No ancestor of this claim has an
-    equally large path risk.
+    If several claims have this risk, the first claim is returned. No ancestor of the returned
+    claim has an equally large path risk.
     """
     order = np.lexsort((-batch.rank, path_risk))
     place = np.empty_like(order)

@@ -34,8 +34,8 @@ BEYOND = 0.25  # margin for the tails of the densities, as a fraction of their r
 class SeparationReport(LevelTable):
     """Scores of true and false claims for each filter and alpha, printed as a table.
 
-    Scores are pooled z-scores. Their mean and standard deviation are computed from the scores
-    of all filters at an alpha.
+    Scores are pooled z-scores. The mean and the standard deviation of the scores are computed
+    over all filters at the same alpha.
 
     Parameters
     ----------

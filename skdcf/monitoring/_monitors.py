@@ -494,7 +494,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _by_people(self, part, fitted):
-        """Return the part, without a model's verdicts if a person's verdict was ever used."""
+        """Return the part, in which model verdicts are removed if a human verdict was ever used."""
         both_kinds = {"model", "person"}
         kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
         part = part.judged_after(kinds_before)

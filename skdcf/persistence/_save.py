@@ -130,8 +130,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     No code in the file is executed. The file may name classes of scikit-learn and numpy, and
     public classes of this package that do not open connections or files. All other names raise
     an error. Checksums reveal damage and accidental changes, but they are not a signature.
-    Anyone with write access can replace the file by a filter that keeps all claims, so store it
-    where only you can write.
+    Anyone with write access can replace the file with a filter that keeps all claims, so store
+    the file where only you can write.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def nodes_of(schema):
 
 
 def with_public_names(schema):
-    """Replace private names by public names in the schema, in place."""
+    """Replace private names with public names in the schema, in place."""
     for _, node in nodes_of(schema):
         module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
         if module.partition(".")[0] == PACKAGE:
@@ -464,7 +464,7 @@ def _names_of_walkers(schema):
 
 
 def close_openings(schema):
-    """Remove addresses, paths and key names, in place, and return them as texts."""
+    """Remove addresses, paths and key names in place, and return them as strings."""
     openings = list(_openings(schema))
     for _, node, _ in openings:
         node |= _NULL | {"__id__": -id(node)}

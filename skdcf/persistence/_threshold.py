@@ -27,7 +27,7 @@ class CalibratedThreshold:
         Claims with a smaller path risk are kept. A threshold of -inf keeps no claim, and +inf
         keeps all claims.
     alpha : float
-        Upper bound, in (0, 1), of the share of problems with a kept false claim.
+        Upper bound, in (0, 1), on the proportion of problems with a kept false claim.
     n_calibration : int
         Number of calibration problems.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -99,7 +99,7 @@ def save_threshold(
     Parameters
     ----------
     filter : fitted filter
-        The filter with the threshold.
+        The filter whose threshold is saved.
     path : path-like
         File path.
     alpha : float in (0, 1), optional

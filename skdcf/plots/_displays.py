@@ -75,7 +75,7 @@ class Display:
         Returns
         -------
         Display
-            The display, after drawing.
+            The display with the plot drawn.
         """
         return cls(report, **settings).plot(ax=ax)
 
@@ -158,7 +158,7 @@ class DisplayOfReports(Display):
         Returns
         -------
         Display
-            The display, after drawing.
+            The display with the plot drawn.
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         filters = by_name(estimator).items()
@@ -196,7 +196,7 @@ class DisplayOfReports(Display):
         Returns
         -------
         Display
-            The display, after drawing.
+            The display with the plot drawn.
         """
         report = FilterReport.from_predictions(y, kept, groups=groups)
         return cls.from_report(report, ax=ax, **settings)
@@ -291,9 +291,9 @@ class ReportDisplay(DisplayOfReports):
 class ShownDisplay(DisplayOfReports):
     """Plot the proportion of shown texts with a false claim against the proportion shown.
 
-    A reader of filtered answers sees only the answers with at least one kept claim, and
-    experiences these two rates. The lower right corner is optimal, because all answers are
-    shown and none contains a false claim. A cross marks the unfiltered answers.
+    A reader of filtered answers sees only the answers with at least one kept claim, so these two
+    rates describe what this reader experiences. The lower right corner is optimal, because all
+    answers are shown and none contains a false claim. A cross marks the unfiltered answers.
 
     Parameters
     ----------
@@ -412,7 +412,7 @@ class ChanceDisplay(Display):
         Returns
         -------
         ChanceDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         report = evaluate_error_probability(estimator, X, y, masks, **settings)
         return cls.from_report(report, ax=ax)
@@ -437,7 +437,7 @@ class ChanceDisplay(Display):
         Returns
         -------
         ChanceDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         report = ChanceReport.from_predictions(
             np.asarray(wrong), np.asarray(chance), **settings
@@ -611,7 +611,7 @@ class SoftHardDisplay(Display):
         Returns
         -------
         SoftHardDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
         return cls.from_report(report, ax=ax)
@@ -678,7 +678,7 @@ class ScoreDistributionDisplay(Display):
         Returns
         -------
         ScoreDistributionDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
 
@@ -700,7 +700,7 @@ class ScoreDistributionDisplay(Display):
         Returns
         -------
         ScoreDistributionDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         filters = by_name(estimator)
         labels = check(next(iter(filters.values())), X, y)[1]
@@ -815,7 +815,7 @@ class ImportanceDisplay(Display):
         Returns
         -------
         ImportanceDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         report = permutation_importance(estimator, X, y, **options)
         return cls.from_report(report, max_features=max_features, ax=ax)

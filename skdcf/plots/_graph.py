@@ -90,7 +90,7 @@ class ReasoningGraphDisplay:
         Returns
         -------
         ReasoningGraphDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         for name, values in (("kept", kept), ("labels", labels)):
             if values is not None and np.shape(values) != (graph.n_claims,):
@@ -134,7 +134,7 @@ class ReasoningGraphDisplay:
         Returns
         -------
         ReasoningGraphDisplay
-            The display, after drawing.
+            The display with the plot drawn.
         """
         from ..inspection import explain
 
@@ -179,7 +179,7 @@ TITLE = 22.0
 
 
 def _lines(graph, shown, reasons):
-    """Return the lines of text and the lines of the reason of each claim."""
+    """Return the lines of each claim's text and of its reason."""
     if graph.claims is None and not reasons:
         return []
     out = []
@@ -261,7 +261,7 @@ class AxesPen:
         self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
 
     def curve(self, pieces, *paint):
-        """Draw a path of (letter, points), with the path letters of SVG."""
+        """Draw a path given as (letter, points) pairs, with the command letters of SVG paths."""
         kind = self.patches.Path
         kinds = {"M": kind.MOVETO, "L": kind.LINETO, "C": kind.CURVE4}
         points = [point for _, piece in pieces for point in piece]

@@ -1,7 +1,7 @@
 """Reword messages of the package for readers who do not write Python.
 
-Advice in a message is marked (`skdcf._messages`). ``messages.toml`` contains the wording of
-each piece of advice for the command line and for clients of the service.
+`skdcf._messages` marks the advice in a message. ``messages.toml`` contains the wording of each
+piece of advice for the command line and for clients of the service.
 """
 
 from __future__ import annotations

@@ -78,10 +78,10 @@ def write_report(
 ) -> Path:
     """Write an HTML report on a fitted filter and its results on test problems.
 
-    The report shows the guarantee and the observed coverage, coverage and retention per level
-    and per group, the effect of more labels, the false claims that were kept, and single
-    answers with the reason for each dropped claim. The report is a single file without external
-    resources.
+    The report shows the guarantee and the observed coverage. It also shows coverage and retention
+    per level and per group, the effect of more labels, the false claims that were kept, and
+    single answers with the reason for each dropped claim. The report is a single file without
+    external resources.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _summary(filter, report, own, labels):
 
 
 def _verdict_of_coverage(report, j):
-    """Return a sentence on whether the observed coverage agrees with the guarantee."""
+    """Return a sentence that states whether the observed coverage agrees with the guarantee."""
     low, high = report.coverage_band[j]
     if np.isnan(low):
         return "Theory does not predict a range for the coverage of these answers."
@@ -205,7 +205,7 @@ def _verdict_of_coverage(report, j):
 
 
 def _verdict_of_levels(report):
-    """Return a sentence on the levels whose observed coverage is below the theoretical range."""
+    """Return a sentence about the levels whose observed coverage is below the theoretical range."""
     low = report.coverage_band[:, 0]
     below = report.alpha[report.coverage < low]
     if len(below):
@@ -217,7 +217,7 @@ def _verdict_of_levels(report):
 
 
 def _of_shown(report, j):
-    """Return a sentence on the errors among the answers with at least one kept claim."""
+    """Return a sentence about the errors among the answers with at least one kept claim."""
     if not report.shown[j]:
         return "No claim of any answer was kept."
     return (
@@ -282,7 +282,7 @@ def _chances(filter, batch, labels, groups):
 
 
 def _verdict_of_chances(report):
-    """Return a sentence on the significance of differences between probabilities and labels."""
+    """Return a sentence that states whether probabilities and labels differ significantly."""
     low, high = report.observed_interval.T
     n_bins = len(report.stated)
     for words, differs in (
@@ -301,7 +301,7 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return each text's error probability in words, or "" if it is unknown."""
+    """Return the error probability of each text in words, or "" if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
@@ -312,7 +312,7 @@ def _texts(filter, batch):
 
 
 def _more_labels(filter):
-    """Return HTML on how coverage varies with the number of calibration answers."""
+    """Return HTML that shows how coverage varies with the number of calibration answers."""
     rows = []
     calibration = filter.calibration_
     n_now = getattr(calibration, "among", calibration).n
@@ -356,7 +356,7 @@ def _keeps(explanation, label):
 
 
 def _shown(answers, most):
-    """Return the first answers, up to the size limit of the page, and the number left out."""
+    """Return the first answers that fit on the page, and the number of omitted answers."""
     sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))

@@ -95,8 +95,8 @@ def _scorer_with_prior(name, prior):
 def _scorer_without_training(options, graphs, features):
     """Return a scorer that requires no training if calibration needs all answers, else None.
 
-    Only the scorer "stack" is replaced, either by the public prior, if one is named, or by the
-    column that measures the support of each claim by its context.
+    Only the scorer "stack" is replaced. Its replacement is the public prior, if one is named, or
+    otherwise the column that measures how well the context supports each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -160,7 +160,7 @@ def fit(options):
 
 
 def _fitted(filter, problems, share):
-    """Return a fitted filter with a share of passing answers. If None, try "auto" first, then 1."""
+    """Fit and return a filter that passes a share of the answers. For None, try "auto", then 1."""
     if share != 1:
         filter.guarantee = NoFalseClaim(show=share or "auto")
     try:
@@ -178,7 +178,8 @@ def _fitted(filter, problems, share):
 def _with_people(judged, options):
     """Combine answers judged by a model with a second file of answers judged by people.
 
-    If a file does not state the sources of its labels, its role determines the sources.
+    If the labels in a file have no sources, they are attributed to a model or to people,
+    depending on the option that names the file.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
     # An answer without claims counts as judged only if all other answers have at least one
@@ -284,7 +285,7 @@ def _save(filter, data, options):
 
 
 def _shares_tried(filter):
-    """Yield the lines of a table of candidate shares and their error rates on training answers."""
+    """Yield table lines with candidate shares and their error rates on training answers."""
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
@@ -300,7 +301,7 @@ def _shares_tried(filter):
 
 
 def _levels_to_choose(filter, data):
-    """Yield the lines of a table of the shown answers and their error rate at several levels."""
+    """Yield the lines of a table with the shown answers and their error rate at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
@@ -417,7 +418,7 @@ class Line:
         Estimated probability that a false claim is kept. The value is None if the probability
         is unknown or if no claim is kept.
     is_guaranteed : bool
-        Whether the kept text was selected by the filter, so the guarantee covers it.
+        Whether the filter selected the kept text, which is then covered by the guarantee.
     checked : list of int or None
         Positions of the claims that are kept because a person found them true, or None without
         a review.
@@ -448,7 +449,7 @@ def iterate_rows(options):
 
 
 def _chosen_rows(filter, rows):
-    """Yield the lines of the chosen answers, with the choosing filter named in the metadata."""
+    """Yield the lines of the chosen answers, whose metadata name the filter that chose them."""
     graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
     files.inform(f"{len(chosen)} of {len(rows)} answers were chosen, one per question")
@@ -478,13 +479,13 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems in several lines, with the filter's feature columns."""
+    """Return the problems of several lines, with the feature columns that the filter uses."""
     # Check the problems once, because each method of the filter would check them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
-    """Return rows and masks, which keep the safest claim of an answer without kept claims."""
+    """Return rows and masks, in which an answer without kept claims keeps its safest claim."""
     masks = list(masks)
     rows = list(rows)
     for i, first in enumerate(first_claims(filter, graphs)):
@@ -619,7 +620,7 @@ def _put_text(record, key, text):
 
 
 def explain(options):
-    """Print one answer's kept claims, and the reasons why other claims were dropped."""
+    """Print the kept claims of an answer, and the reasons why the other claims were dropped."""
     model = load(options.model)
     graph = _find(files.read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
@@ -629,7 +630,7 @@ def explain(options):
 
 
 def _find(graphs, wanted):
-    """Return the problem with an id, or with a number starting at 1."""
+    """Return the problem with the given id, or with the given number, counted from 1."""
     ids = () if graphs.ids is None else list(map(str, graphs.ids))
     if wanted in ids:
         return graphs[ids.index(wanted)]
@@ -717,7 +718,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return the number of problems for each number of texts per problem."""
+    """Return a mapping from each number of texts to the number of problems with so many texts."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -780,7 +781,7 @@ def add_features(options):
 
 
 def plan(options):
-    """Print the number of answers that a level requires, and the effect of each doubling."""
+    """Print how many answers a level requires, and the effect of doubling this number."""
     needed = problems_needed(options.alpha, options.delta)
     rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:

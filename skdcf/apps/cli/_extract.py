@@ -55,7 +55,7 @@ def extract(options):
 
 
 def answer(options):
-    """Print one answer's filtered text, and the dropped claims with reasons.
+    """Print the filtered text of an answer, and the reason for each dropped claim.
 
     If no model can be reached, standard output is empty and the exit code is 1.
     """
@@ -216,7 +216,7 @@ def read_config(options):
 
 
 def _answer_reader(options):
-    """Return a function that converts a line's object to extractor input."""
+    """Return a function that converts the object of a line to an input of the extractor."""
     read_answer = answer_reader(options)
 
     def read(record):

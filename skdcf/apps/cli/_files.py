@@ -77,7 +77,7 @@ class _MappedKeys:
         self._existing: dict[str, None] = {}
 
     def note(self, record):
-        """Note the keys of a line."""
+        """Record the keys of a line."""
         if self._missing and len(self._existing) < _NOTED:
             self._existing.update(dict.fromkeys(paths_of(record)))
         for key in [*self._missing]:
@@ -124,7 +124,7 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Return the format keys, keyed by the file keys (``--map THEIRS=OURS``).
+    """Return a mapping from file keys to format keys, given ``--map THEIRS=OURS``.
 
     ``also`` contains the keys that a command accepts in addition to the problem keys.
     """
@@ -204,7 +204,8 @@ def answer_reader(options):
 def names_in_file(record, problem, rename):
     """Return a mapping from format keys to file keys, for keys that differ.
 
-    After ``split`` or ``extract``, the keys of the original log are returned.
+    For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
+    original log.
     """
     rename = rename | {"question": "problem"}
     metadata = problem.metadata or {}
@@ -262,7 +263,7 @@ def _digest(content):
 def read_problems(options, *, labelled=False, path=None):
     """Read the problems in a file, and check that labels exist if they are required.
 
-    The function also checks, before long work, that the output can be written.
+    Before a long computation, the function also checks that the output can be written.
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))

@@ -1,6 +1,6 @@
 """The command ``label``, which serves a local web page on which people judge claims.
 
-People judge whole answers, or filtered answers with ``--review`` and ``--audit``.
+People judge whole answers, or filtered answers if ``--review`` or ``--audit`` is set.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Return the label meaning, which is that of the calibration labels if known."""
+    """Return the meaning of the labels, which is that of the calibration labels if it is known."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -346,7 +346,7 @@ def _meaning_of_filter(options, filter, graphs):
 
 
 def _judged(row, store, i, *, meaning, sampling):
-    """Return an answer's line, with labels marked as unsuitable for calibration."""
+    """Return the line of an answer, with its labels marked as unsuitable for calibration."""
     graph = row.problem.graph
     labels = row.problem.labels
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
@@ -380,7 +380,7 @@ def _write_rows(options, rows, level):
 
 
 def _meaning(options, graphs):
-    """Return the label meaning, according to the option, the file, or the context."""
+    """Return the meaning of the labels, given by the option, the file or the context."""
     meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
         None
     }
@@ -524,7 +524,7 @@ def _write(options, store, by, *, meaning, problems):
 
 
 def _compare(store, first, second):
-    """Print the agreement between two annotators, and the claims with different labels."""
+    """Print the agreement between two annotators, and the claims that they labelled differently."""
     store.check_judged(first, second)
     # Labels in the file are not judgements of an annotator, so only verdicts are compared.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The command-line arguments. The default is the arguments of the process.
+        The command-line arguments. By default, the arguments of the process are used.
 
     Returns
     -------

@@ -26,7 +26,7 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 def serve(options: Any) -> None:
-    """Answer requests until the process is stopped, and complete open requests before the end."""
+    """Answer requests until the process is stopped, and complete open requests before stopping."""
     read_config(options)
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
@@ -118,7 +118,7 @@ def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
 
 @contextmanager
 def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
-    """Reload the files at SIGHUP, but keep the old filters if a file is damaged."""
+    """Reload the filters on SIGHUP, but keep the old filters if a file is damaged."""
 
     def reload() -> None:
         try:

@@ -66,7 +66,7 @@ def split(options):
 
 
 def _describe(counts, asked):
-    """Yield sentences on the data found and missing in the log."""
+    """Yield sentences about the data that were found in the log and the data that are missing."""
     yield (
         f"{counts['answers']} answers were split into {counts['claims']} sentences. "
         f"{counts['question']} answers have a question, and {counts['context']} have "

@@ -63,7 +63,7 @@ class Kappa:
 
 
 def _cohen_kappa(a, b, problem):
-    """Return Cohen's kappa with a jackknife interval over problems, see `agreement`."""
+    """Return Cohen's kappa with a jackknife interval over problems (see `agreement`)."""
     judged_by_both = (a >= 0) & (b >= 0)
     if not judged_by_both.any():
         raise ValueError(
@@ -229,7 +229,7 @@ def _share(k, n):
 
 
 def _side_by_side(first, second):
-    """Return two sets of labels as flat arrays, and each claim's problem index."""
+    """Return two sets of labels as flat arrays, and the problem index of each claim."""
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
@@ -257,7 +257,7 @@ class NextProblem(NamedTuple):
         Problem index.
     claims : tuple of int
         Positions of the claims to judge, in order of decreasing path risk. If all these claims
-        are true, the threshold rises. If one of them is false, the other claims need not be
+        are true, the threshold rises. If one of these claims is false, the others need not be
         judged.
     gain : float
         Increase of the threshold if all these claims are true and no other label changes.

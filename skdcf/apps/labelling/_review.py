@@ -181,7 +181,7 @@ class ReviewOrder:
         self._keep_anew(problem)
 
     def masks(self) -> NDArray[Any]:
-        """Return the claims that are kept by the filter or because of the checks.
+        """Return the claims that the filter keeps or that the checks have added.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class ReviewOrder:
 
 
 def strictest(words: Iterable[str | None]) -> str | None:
-    """Return the strictest of several people's verdicts on a claim.
+    """Return the strictest of the verdicts that several people gave on a claim.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the counts at the last complete interim analysis, or at the first one.
+        """Return the counts at the last complete interim analysis, or at the first if none is.
 
         Parameters
         ----------
@@ -465,8 +465,8 @@ class AuditOrder(Order):
         Returns
         -------
         n_texts, n_wrong, n_open : int
-            Numbers of texts in the interim analysis, of wrong texts and of texts that are not
-            judged yet.
+            Number of texts in the interim analysis, number of wrong texts, and number of texts
+            that are not fully judged yet.
         """
         verdicts = self.verdicts(store)
         complete = [n for n in self._looks if "open" not in verdicts[:n]]

@@ -110,9 +110,9 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Raises
     ------
     ValueError
-        If a task does not match a claim of these problems, if no task contains a verdict, if an
-        annotator assigned different verdicts to a claim and there are no dates, or if two
-        problems have the same id.
+        If no task contains a verdict, if a task does not match a claim of these problems, or if
+        two problems have the same id. Also if an annotator assigned different verdicts to a
+        claim and the verdicts have no dates.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _chosen(annotation, found):
 
 
 def _words(choices):
-    """Return the chosen words, or raise ValueError if a choice is not a text."""
+    """Return the chosen words, or raise ValueError if a choice is not a string."""
     choices = [choices] if isinstance(choices, str) else choices
     if not all(isinstance(word, str) for word in choices):
         raise ValueError(
@@ -277,10 +277,10 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     Raises
     ------
     ValueError
-        If the file has another encoding, if a column is missing or occurs twice, if no row has
-        a label, if a row does not match a claim of these problems or has an invalid label, if
-        an annotator assigned different labels to a claim and there are no dates, or if two
-        problems have the same id.
+        If the file has another encoding, if a column is missing or occurs twice, or if two
+        problems have the same id. Also if no row has a label, if a row does not match a claim of
+        these problems, or if a label is invalid. Also if an annotator assigned different labels
+        to a claim and the labels have no dates.
     """
     with explain_rows(path):
         lines, form = open_table(path)
@@ -369,7 +369,7 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return each annotator's verdicts, given the place and the values of each judgement."""
+    """Return the verdicts of each annotator, given pairs of a row and its place in the file."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}

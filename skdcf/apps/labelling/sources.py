@@ -458,8 +458,8 @@ class LabelStore:
         ------
         ValueError
             If the edges form a cycle or refer to a claim that does not exist, or if the claims
-            have several wordings. If the purpose is a review or an audit, because the filter
-            has already used the edges.
+            have several wordings. Also if the journal is for a review or an audit, because the
+            filter has already used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
@@ -494,8 +494,9 @@ class LabelStore:
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether the edges of all problems are now complete.
 
-        If the edges of a problem were unknown, corrections are only used after this statement,
-        because edges added to a few problems provide no information about other problems.
+        If the edges of a problem were unknown, its corrected edges are only used after this
+        statement, because edges added to a few problems provide no information about other
+        problems.
 
         Parameters
         ----------
@@ -834,7 +835,7 @@ class LabelStore:
 
 
 def _with_marks(graph, words):
-    """Return the graph with unsure claims and sentences without a claim listed in its metadata."""
+    """Return the graph, with metadata that list unsure claims and sentences without a claim."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
         marked_before = marked_claims(metadata, key, graph.n_claims)

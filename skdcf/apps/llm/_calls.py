@@ -282,9 +282,10 @@ def schema_of(
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """Return the last object with a key in a string, or raise ValueError if objects differ.
+    """Return the last object in a string with a given key. Raise ValueError if objects differ.
 
-    If ``corrected`` is True, a later object replaces different earlier objects.
+    If ``corrected`` is True, the objects may differ, because a later object corrects earlier
+    ones.
     """
     text = text[:_LONGEST]
     objects = list(_objects(text, key))
@@ -323,7 +324,8 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
 def _unwrapped(value, key, depth=3):
     """Return an object without wrappers named after the schema or a call.
 
-    A wrapper may contain the object as a text with JSON, and the object its rows.
+    A wrapper may contain the object as a JSON string, and the object may contain its rows as a
+    JSON string.
     """
     if key in value:
         rows = _in_text(key, value[key], "[")
@@ -407,7 +409,7 @@ def _row_of(pairs):
 
 
 def _end_of_thought(text, found):
-    """Return the end of the model's thoughts, ignoring "</think>" inside an object."""
+    """Return where the thoughts of the model end, ignoring "</think>" inside an object."""
     place = text.rfind(_THOUGHT)
     while place >= 0 and any(start < place < end for start, end, _ in found):
         place = text.rfind(_THOUGHT, 0, place)
@@ -465,7 +467,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Return the texts. Raise ValueError if one is empty or none contains a letter or digit."""
+    """Return the texts. Raise ValueError if a text is empty or no text has a letter or digit."""
     if not all(values):
         raise ValueError("the reply must not contain an empty text")
     if values and not any(c.isalnum() for value in values for c in value):

@@ -76,21 +76,21 @@ class ChatClient(Settings):
         run can be resumed. Other users cannot read the file. If None, replies are only kept for
         the duration of a run.
     in_flight : int, default=8
-        Maximum number of concurrent calls, over all threads that use this client.
+        Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0
         Seconds allowed for each attempt, including the whole reply and the time in the server's
         queue. After a timeout, the number of concurrent calls is halved, with one warning.
     max_retries : int, default=5
         Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
         timeout or a malformed response. A rate limit (429) is not counted as an attempt. A rate
-        limit pauses all calls for the time that the server requests, up to two minutes, or for
-        1, 2, 4 up to 60 seconds if the server requests no time. The run fails after ten minutes
-        without any success.
+        limit pauses all calls for the time that the server requests, up to two minutes. If the
+        server requests no time, the pauses last 1, 2, 4 and up to 60 seconds. The run fails after
+        ten minutes without any success.
     max_tokens : int, optional
         Length limit of a reply in tokens. If None, the limit is about three times the expected
         length plus 300. A reply that reaches the limit is requested again, without a schema and
-        with twice the limit. The default limit is removed for a model whose thoughts alone
-        reach it.
+        with twice the limit. If the thoughts of a model alone reach the default limit, the limit
+        is removed for this model.
     max_calls : int, optional
         Maximum number of calls for one problem in a run. A problem that requires more calls
         fails. If None, there is no limit.
@@ -265,7 +265,7 @@ class ChatClient(Settings):
             return cache.purge(older_than)
 
     def close(self) -> None:
-        """Close the connections. The next run opens them again."""
+        """Close the connections. The next run opens the connections again."""
         with _LOCK:
             opened = self._engine
             self._engine = None
@@ -353,7 +353,7 @@ class Estimate:
     n_problems : int
         Number of problems in the run.
     n_done : int
-        Number of problems whose replies are all cached, which incur no cost.
+        Number of problems for which all replies are cached, so they incur no cost.
     calls : int
         Estimated number of calls.
     prompt_tokens, completion_tokens : int
@@ -399,7 +399,7 @@ def share_of_limit(client, estimate):
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """Return whether an estimate exceeds the limit, or raise ValueError if not confirmed."""
+    """Return whether an estimate exceeds the limit. Raise ValueError if it is not confirmed."""
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
@@ -428,10 +428,10 @@ def _ask(estimate):
 class Step(Settings):
     """Base class of the steps from a model's answer to a filter's input.
 
-    A subclass defines its prompt and the type of the reply. The type is a list if a problem may
-    require no call. ``_question`` returns the input of the model for one problem, and ``_read``
-    interprets the reply. The default implementations ask for a verdict on each claim of a
-    graph. A step that makes several calls overrides ``_run``.
+    A subclass defines its prompt and the type of the reply. If a problem may require no call, the
+    type must be a list. ``_question`` returns the input of the model for one problem, and
+    ``_read`` interprets the reply. The default implementations ask for a verdict on each claim of
+    a graph. A step that makes several calls overrides ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
@@ -581,7 +581,7 @@ async def call_step(step: Any, chat: Any, *item: Any) -> Any:
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return texts as rows numbered from 1, as model input."""
+    """Return texts as rows for the input of a model, numbered from 1."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 

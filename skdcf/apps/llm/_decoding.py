@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])"
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts in a model's input."""
+    """Yield all texts in the input of a model."""
     if isinstance(value, str):
         yield value
         return

@@ -194,7 +194,7 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """Return the answer's sentences that consist entirely of kept claims' words.
+    """Return the sentences of the answer that consist entirely of words from kept claims.
 
     A kept claim whose words do not occur verbatim in the answer keeps no sentence. If the words
     of a dropped claim do not occur in the answer, the result is empty, because any sentence may
@@ -711,7 +711,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return _agreeing(done)
 
     def _count_first(self, client, answers, share):
-        """Return the number of answers to extract first, whose cost improves the estimate.
+        """Return how many answers to extract first, so their cost can improve the estimate.
 
         If the estimate is above the limit, the number is small, unless these answers alone
         exceed the limit. If the estimate is below the limit but may be much too low, the number
@@ -799,7 +799,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Return the description of an extraction with log odds set to present or "missing"."""
+    """Return the description of an extraction, with ``log_odds`` set to a value in the steps."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {
@@ -810,7 +810,7 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
 
 
 def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """Return the description of an extraction with the parameters that the endpoint refuses.
+    """Return the description of an extraction, with the parameters that the endpoint rejects.
 
     Log-probabilities are not listed, because `with_log_odds` records whether they are missing.
     """
@@ -822,19 +822,19 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
 
 
 def as_asked(extraction: Any) -> Any:
-    """Return the requested extraction, without the restrictions of the endpoint."""
+    """Return the description of an extraction without the limitations of the endpoint."""
     return with_left_out(with_log_odds(extraction, True), ())
 
 
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """Return a graph without claims with the description of the other graphs."""
+    """Return a graph without claims with the same extraction description as other graphs."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
 def _agreeing(done):
-    """Record in all of a run's extractions which parameters the endpoint does not support.
+    """Record in all extractions of a run which parameters the endpoint does not support.
 
     An answer does not always require every call, and an answer without claims requires few
     calls.

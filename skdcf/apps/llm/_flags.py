@@ -42,8 +42,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
     Returns
     -------
     dict
-        Positions of the doubtful claims, keyed by the reason, which is worded for a single
-        claim.
+        Positions of the doubtful claims, keyed by a reason that is worded for a single claim.
     """
     claims = graph.claims or ()
     metadata = graph.metadata or {}

@@ -1,9 +1,9 @@
 """Separate claims from sentences without a claim, using a list of patterns.
 
-"Sure." and "Here is what I found:" make no claim. If labels state whether a passage supports
-each sentence, such sentences are labelled false, and a filter calibrated on these labels keeps
-fewer of the other claims. Such sentences are therefore removed before any computation, both for
-calibration and for prediction. The list is part of the provenance.
+"Sure." and "Here is what I found:" make no claim. If labels state whether a passage supports each
+sentence, sentences without a claim are labelled false. A filter calibrated on these labels keeps
+fewer of the real claims. Sentences without a claim are therefore removed before any computation,
+both for calibration and for prediction. The list is part of the provenance.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
     Raises
     ------
     ValueError
-        If a line is not a regular expression.
+        If a line is not a valid regular expression.
     """
     if path is None:
         return _built_in()

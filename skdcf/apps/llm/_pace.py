@@ -1,9 +1,10 @@
 """Schedule the start of calls, with limited concurrency and pauses after rate limits.
 
-A rate limit applies to all calls. After a refusal, no call starts for the time that the server
-requests. Then two calls start in each pause of this length, until a call succeeds. If the server
-requests no time, the pause doubles each time, and one call tests the server. After a success,
-calls start at the rate of the last successes, which increases with each success.
+A rate limit applies to all calls. After a refusal, no call starts until the time requested by the
+server has passed. Then two calls start in each interval of this length, until a call succeeds. If
+the server requests no time, each pause is twice as long as the previous one, and a single call
+tests the server after it. After a success, calls start at the rate of the last successes, which
+increases with each success.
 
 The retries of the openai client and of tenacity are not suitable, because they delay only a
 single call. aiolimiter requires a known rate.
@@ -70,7 +71,7 @@ class Pace:
         return import_extra("anyio", "apps").CapacityLimiter(self._in_flight)
 
     def halve(self, begun: float) -> bool:
-        """Halve the number of slots after a call that started at ``begun`` timed out.
+        """Halve the number of slots after the timeout of a call that started at ``begun``.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class Pace:
             self._resume = max(self._resume, time.monotonic() + self._seconds)
 
     def _succeed(self, begun):
-        """Raise the rate, or measure it after a pause."""
+        """Increase the rate after a success, or measure the rate after a pause."""
         self.has_succeeded = True
         self._waiting = time.monotonic()
         if begun < self._resume:

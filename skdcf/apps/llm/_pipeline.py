@@ -142,7 +142,7 @@ def judge_labels(
 
 
 class MergedText(NamedTuple):
-    """Text of the kept claims, as written by a model or joined.
+    """Text of the kept claims, either written by a model or joined from the claims.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
     """Raise ValueError if the model must write an answer but did not write the calibration answers.
 
     Inside ``with skdcf.accept_provenance(reason): ...``, no error is raised. For an existing
-    answer, a remark is returned if its writer is unknown, otherwise an empty text.
+    answer, the function returns a remark if the writer is unknown, and otherwise an empty string.
     """
     calibrated = pipeline.filter_.provenance_.get("written_by") or [None]
     if answer is not None:
@@ -323,7 +323,7 @@ def _in_words(writer):
 
 
 def _read_json(text):
-    """Parse an origin in JSON, and return other values unchanged."""
+    """Parse a description in JSON, and return any other value unchanged."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -410,7 +410,7 @@ class FilteredAnswer:
 
 @dataclass(eq=False, repr=False)
 class ConformalFactualityPipeline(Settings):
-    """Answer questions with the kept claims' text, using an extractor and a filter.
+    """Answer questions with the text of the kept claims, using an extractor and a filter.
 
     Parameters
     ----------
@@ -595,7 +595,7 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Filter answers, and return each answer's kept text.
+        """Filter answers, and return the kept text of each answer.
 
         Parameters
         ----------
@@ -680,7 +680,7 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """Return the description of the extraction, or raise ValueError if calibration differs."""
+        """Return the extraction description. Raise ValueError if it differs from calibration."""
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):

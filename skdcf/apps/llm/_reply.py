@@ -17,8 +17,8 @@ class Reply:
     text : str
         Reply text.
     finish_reason : str
-        Reason for the end of the reply, which is "stop" for a complete reply, "length" for a
-        reply that was cut off, and "content_filter" for a blocked reply.
+        Reason why the reply ended, which is "stop" for a complete reply, "length" for a reply
+        that was cut off, and "content_filter" for a blocked reply.
     top_logprobs : list of dict
         Log-probabilities of the most likely tokens at the position of each token. The list is
         empty if log-probabilities were not requested or cannot be read.

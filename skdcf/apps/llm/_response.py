@@ -53,9 +53,9 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
     """Return the reply in a response body, or raise PassingError if there is none.
 
     The text is the only required field of the reply. Malformed other fields are ignored,
-    because the reply has been paid for and should not be requested again. If JSON is expected,
-    it is also searched for in the arguments of a tool call and in the reasoning, where some
-    servers place it.
+    because the reply has been paid for and should not be requested again. Expected JSON is
+    also searched for in the arguments of a tool call and in the reasoning, where some servers
+    place it.
     """
     try:
         is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))

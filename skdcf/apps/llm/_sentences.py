@@ -95,7 +95,7 @@ def split_sentences(
 
 
 def pieces_of(text: str, language: str = "en") -> list[str]:
-    """Split a text at the ends of lines and sentences. The pieces add up to the text.
+    """Split a text at the ends of lines and sentences. The joined pieces equal the text.
 
     Parameters
     ----------

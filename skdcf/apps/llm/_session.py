@@ -98,7 +98,7 @@ class Engine:
             self.cache.close()
 
     def warn_once(self, text):
-        """Issue a warning that applies to all calls only once."""
+        """Issue a warning only once if it applies to all calls."""
         if text not in self._warned:
             self._warned.add(text)
             warn(text, ParameterWarning)
@@ -114,7 +114,7 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Stop the event loop and its tasks. Do nothing in a forked process."""
+        """Stop the event loop and its tasks. A forked process does nothing."""
         if self.process != os.getpid() or not self._thread.is_alive():
             return
         with suppress(RuntimeError):  # another thread has closed the loop
@@ -328,7 +328,7 @@ def _vary(call, number):
 
 
 def _complain(call, reply, fault):
-    """Return the call with a complaint about its reply, which is shown unless it is empty."""
+    """Return the call with its reply, unless the reply is empty, and with a complaint about it."""
     if reply.finish_reason == "length":
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."

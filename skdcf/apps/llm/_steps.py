@@ -81,7 +81,7 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """Claim text, with the answer's words for the claim in ``span``."""
+    """Text of a claim, whose words in the answer are stored in ``span``."""
 
     span = ""
 
@@ -166,7 +166,7 @@ class DeducedGraph(NamedTuple):
     Parameters
     ----------
     edges : list of (parent, child)
-        Positions of the claims, counted from 0.
+        Edges as pairs of claim positions, counted from 0.
     flag : str or None
         Description of the repair, if the graph was still malformed after the last request.
     """
@@ -184,10 +184,10 @@ class DeduceGraph(Step):
 
     If claims name their premises, as in "(by #2 #4)", no call is made. A cyclic or malformed
     graph is requested again with a description of the error. After three requests, the graph is
-    repaired. Edges from later claims, from a claim to itself and to unknown claims are removed,
-    and a claim that is not mentioned depends on the previous claim. If the reply contains no
-    graph, every claim depends on the previous claim, which is conservative. Repaired and
-    missing graphs are flagged. Replies that number the claims from 0 are recognised.
+    repaired. Edges are removed if they start at a later claim, connect a claim to itself or refer
+    to an unknown claim. A claim that is not mentioned depends on the previous claim. If the reply
+    contains no graph, every claim depends on the previous claim, which is conservative. Repaired
+    and missing graphs are flagged. Replies that number the claims from 0 are recognised.
 
     Parameters
     ----------
@@ -280,12 +280,12 @@ def _repaired(text, claims):
 
 @dataclass(eq=False, repr=False)
 class Reword(Step):
-    """Generate vaguer wordings of each claim with a model (``wordings`` of a problem).
+    """Use a model to generate vaguer wordings of each claim, for the ``wordings`` of a problem.
 
-    The inputs of `apply` are lists of claims and problems, and its result is a list with the
-    wordings of each claim for each problem. The first wording is the claim itself. Use the same
-    settings for calibration and prediction. The guarantee holds for any wordings of the model,
-    because wordings are judged from the vaguest to the most specific.
+    The inputs of `apply` are lists of claims and problems. Its result contains one list per
+    problem, with the wordings of each claim. The first wording is the claim itself. Use the same
+    settings for calibration and prediction. The guarantee holds for any wordings that the model
+    generates, because wordings are judged from the vaguest to the most specific.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class Reword(Step):
 
 @dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
-    """Sample alternative answers to a question with a model (``alternatives`` of a problem).
+    """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
 
     The inputs of `apply` are problems and optionally their passages, and its result is a list
     of answers for each problem. Use the same settings for calibration and prediction.

@@ -103,7 +103,7 @@ class Endpoint:
         self._client: Any = None
 
     def _connect(self):
-        """Read the keys and open the client, which cached replies do not require."""
+        """Read the keys and open the client, which is unnecessary for cached replies."""
         named = self._settings["headers"] or {}
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
@@ -211,7 +211,8 @@ class Endpoint:
     def _learn(self, model, numbers):
         """Remember the first form that was accepted, and return the omitted parameters.
 
-        A parameter that was accepted once is sent again after it is refused for another call.
+        If a parameter was accepted once, it is sent again even after it is refused for another
+        call.
         """
         left_out = []
         for name, number in numbers.items():
@@ -291,7 +292,7 @@ def _their_loggers():
 
 
 def _any_escapes(secret):
-    """Return a pattern of a secret whose characters may be escaped by JSON."""
+    """Return a pattern that matches a secret, even if JSON escapes its characters."""
     return "".join(
         rf"(?:\\{{0,3}}{re.escape(c)}|\\{{1,3}}(?i:u{ord(c):04x}))" for c in secret
     )

@@ -1,7 +1,7 @@
 """HTTP service that filters answers and monitors the guarantee.
 
-The command ``skdcf serve MODEL`` starts the service. The service only stores texts of open runs,
-and only calls a language model if ``--base-url`` is set.
+The command ``skdcf serve MODEL`` starts the service. The service stores no texts except those of
+open runs, and calls a language model only if ``--base-url`` is set.
 """
 
 from ..._checks import import_extra

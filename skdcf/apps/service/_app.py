@@ -100,9 +100,9 @@ def create_app(
     Raises
     ------
     ValueError
-        If the token is empty or contains characters that are invalid in a header, if there is
-        no filter, if ``client`` is set but a filter does not store the description of its
-        extractor, or if ``model`` or ``budget`` is set without ``client``.
+        If the token is empty or contains characters that are invalid in a header, if there is no
+        filter, or if ``model`` or ``budget`` is set without ``client``. Also if ``client`` is
+        set but a filter does not store the description of its extractor.
 
     Notes
     -----
@@ -238,7 +238,8 @@ class Service:
         ------
         ValueError
             If there is no filter, or if models are called but a filter does not store the
-            description of its extractor. The old filters are then kept.
+            description of its extractor. After this error, the service continues to use the old
+            filters.
         """
         if not filters:
             raise ValueError(

@@ -131,7 +131,7 @@ class Journal:
             ) from error
 
     def add(self, entry: Entry) -> None:
-        """Add an answer, which survives the end of the process after this method returns.
+        """Add an answer, which is not lost if the process ends after this method returns.
 
         Parameters
         ----------

@@ -364,7 +364,7 @@ class Answered(Decided):
 
 
 class Labelled(BaseModel):
-    """The result of a request with labels, which are on disk."""
+    """Reply to a request with labels, which have been saved to disk."""
 
     said: str
     alarm: Annotated[
@@ -374,13 +374,13 @@ class Labelled(BaseModel):
 
 
 class Opened(BaseModel):
-    """An open run, which is on disk."""
+    """An open run that has been saved to disk."""
 
     run: str
 
 
 class StepDecided(BaseModel):
-    """The decision on a step, which is on disk."""
+    """The decision on a step, which has been saved to disk."""
 
     claim: int
     keep: Annotated[
@@ -415,7 +415,7 @@ class FilterState(BaseModel):
 
 
 class Health(BaseModel):
-    """The status of the service, including its filters if it has no token."""
+    """The status of the service, which lists the filters if the service has no token."""
 
     status: Literal["ok"]
     filters: dict[str, FilterState] | None = None

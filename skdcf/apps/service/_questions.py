@@ -64,7 +64,7 @@ class Questions:
     def counts(self, entry: Entry) -> bool:
         """Return whether an answer is the first labelled answer to a new question.
 
-        If so, the question is recorded.
+        The question of such an answer is recorded.
 
         Parameters
         ----------

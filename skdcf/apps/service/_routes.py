@@ -208,7 +208,7 @@ class _Lines(Response):
     Parameters
     ----------
     first : str
-        The first line. Errors before this line have their own HTTP status.
+        The first line. An error before the first line is sent with its own HTTP status.
     lines : async iterator of str
         The other lines.
     """

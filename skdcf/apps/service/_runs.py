@@ -28,14 +28,14 @@ _MOST_IN_MEMORY = 256
 
 @dataclass
 class _Run:
-    """Copy in memory of a run in the journal.
+    """In-memory copy of a run that is stored in the journal.
 
     Parameters
     ----------
     head : dict
         Data that are known before the first step, as sent by the client.
     writing : Writing
-        State of the decisions, which decides on the next step.
+        State of the decisions, on which the decision on the next step is based.
     steps : list of dict
         The decided steps, as sent by the client.
     """
@@ -173,7 +173,7 @@ class Runs:
         Returns
         -------
         Writing
-            The decisions on the run.
+            The decisions about the run.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class Asked:
     alpha : float or None
         The level in the request, or None.
     level : float
-        The decision level. If ``alpha`` is None, the filter's level.
+        The level of the decision, which is the filter's level if ``alpha`` is None.
     graph : ReasoningGraph
         The answer.
     kept : ndarray of bool, optional

@@ -214,7 +214,7 @@ def test_comparisons_of_scorers(cls):
 def test_the_page_lists_all_that_is_asked_of_a_scorer(checkout):
     page = (checkout / "docs" / "development" / "scorer.rst").read_text("utf-8")
     start = page.index("The complete protocol")
-    table = page[start : page.index("Adding it to the package")]
+    table = page[start : page.index("Add the scorer to the package")]
     listed = re.findall(r"^``(\w+)``", table, re.MULTILINE)
     defined = {name for name in vars(Scorer) if not name.startswith("_")}
     defined -= set(vars(BaseEstimator)) | {"set_fit_request"}  # scikit-learn's

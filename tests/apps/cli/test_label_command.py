@@ -276,7 +276,7 @@ def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     assert {row["label_meaning"] for row in read_jsonl(out).metadata} == {"supported"}
     command[1] = out
     assert run(*command, "--meaning", "true") == 2
-    assert "in the file is 'supported'" in capsys.readouterr().err
+    assert "must be 'supported'" in capsys.readouterr().err
     assert skdcf.load(folder / "m").alpha == 0.3
 
 

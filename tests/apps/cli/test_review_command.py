@@ -519,7 +519,7 @@ def test_the_looks_of_an_audit_are_settled_before_its_first_verdict(
     for more in ("20", "5,10,30", "50"):
         assert run(*command, "-n", more) == 2
         said = capsys.readouterr().err
-        assert f"-n is {more}" in said and "5,10,20" in said
+        assert f"got {more}" in said and "5,10,20" in said
     assert run(*command, "--seed", 1) == 2
     assert run(*command, "--alpha", 0.3) == 2
     assert run(*command, "-n", "5,10,20") == 0
@@ -565,7 +565,7 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
         (["--budget", 3], "--budget has no effect without --review"),
         (["-n", 3], "-n has no effect without --audit"),
         (["--text"], "--text has no effect without --review"),
-        (["--review", "m", "--audit", "m"], "Choose one"),
+        (["--review", "m", "--audit", "m"], "--review and --audit"),
         (["--review", "m", "--settle", "bob"], "--settle "),
         (["--review", "m", "--filter", "m"], "--filter "),
         (["--audit", "m", "--budget", 3], "--budget has no effect without --review"),

@@ -229,7 +229,7 @@ def luck_sentence(results):
         many = 100 * found["many"][f"{alpha:g}"]
         said.append(
             f"For {kind.upper()}-like problems, {held} of the calibration problems and {test} "
-            "of the test problems have an error. Over "
+            "of the test problems have an answer with an error. Over "
             f"{results['many']:,} folds, the coverage of reachability at {alpha:g} is "
             f"{many:.1f} %, and the expected coverage is {least:.1f} %."
         )

@@ -504,7 +504,7 @@ def rag_section(results):
 PRINTED = {
     "online": "Decisions while an answer is written",
     "agents": "Stopping agents",
-    "judges": "Model labels and people's labels",
+    "judges": "Model labels and human labels",
     "edge_cases": "Edge cases of the guarantee",
     "no_gain": "Data with little information",
     "hard_speed": "Speed of filtering",

@@ -145,7 +145,8 @@ WRITTEN = """\
 With ``online=True``, the risk of a claim is computed from this claim and the preceding claims,
 both in calibration and in production. Each claim can therefore be kept or dropped while the
 answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims with
-the Neyman-Pearson scorer, over new halves. Both modes have the guarantee at each level.
+the Neyman-Pearson scorer on new random splits into halves. Both modes have the guarantee at each
+level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
@@ -255,26 +256,25 @@ The next comparison includes two other packages with the same guarantee, MACI (m
 the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into a
 separate environment. All rows use the same answers. Rows with the same score differ only in the
 filter. MACI sums costs within an answer and calibrates by group. The cci-sdk query filters in the
-same way as `~skdcf.HardCF`. MACI is designed for several language models' scores, which are not
-available for these answers. Here, MACI combines the published score with two columns of skdcf.
-The regression was trained on half of the known answers and calibrated on the other half. Errors
-are naive standard errors over the halves. The guarantee concerns the second number of each
-pair."""
+same way as `~skdcf.HardCF`. MACI is designed for scores from several language models, which are not
+available for these answers. Here, MACI combines the published score with two columns of skdcf. The
+regression was trained on half of the known answers and calibrated on the other half. Errors are
+naive standard errors over the halves. The guarantee concerns the second number of each pair."""
 
 LABELS = {
     "qags-cnndm": """\
 The set contains news summaries by systems from 2018 and 2019. Three people judged each sentence
 against the article, which is the context (:doc:`../guide/features`). These systems copy large
-parts of the article, which favours columns that detect copies.""",
+parts of the article, which favours features that detect copied text.""",
     "qags-xsum": """\
 The set contains one-sentence summaries that paraphrase the article. The summaries were judged in
 the same way as the CNN/DM summaries. Only 120 sentences are used for training.""",
     "refchecker": """\
-The claims are triplets from seven models' answers. People judged whether the reference entails or
-contradicts each triplet. A triplet that the reference neither entails nor contradicts is
+The claims are triplets from the answers of seven models. People judged whether the reference
+entails or contradicts each triplet. A triplet that the reference neither entails nor contradicts is
 unsupported and counts as false. The set has neither edges nor contexts. "Six others" adds the
-agreement columns (:doc:`../guide/features`) with the other models' answers. The other answers'
-triplets are compared as texts.""",
+columns that measure agreement with the answers of the other six models (:doc:`../guide/features`).
+The triplets are compared as texts.""",
     "felm": """\
 The claims are segments of ChatGPT answers in mathematics, reasoning, science and world knowledge,
 judged by people. Each segment is assumed to depend on the previous segment. FELM is the second
@@ -294,7 +294,7 @@ labels. True steps may follow a false step. Some of these errors are recognisabl
 the style control below before you rely on these numbers. Only half of the set is published as
 training files. The numbers on this page refer to this half.""",
     "process-bench": """\
-People marked the first wrong step in twelve models' answers. The errors are natural, and the
+People marked the first wrong step in the answers of twelve models. The errors are natural, and the
 labels are the most reliable on this page. The questions are grade-school mathematics.""",
     "process-bench-math": """\
 The set contains answers to MATH questions, judged in the same way as the GSM8K part. The public
@@ -307,21 +307,22 @@ supported, so this set is excluded from the means over human labels. "The author
 similarity of a claim to the passages. This score is calibrated like every other score on this
 page. "Its score" adds the authors' score to the columns.""",
     "mr-ben": """\
-People marked the first error in three models' answers to exam questions. Five of six answers are
-wrong, so all filters keep few claims at strict levels. "Agreement" adds the agreement columns
-(:doc:`../guide/features`) with the other two models' answers. In mathematics, the models mostly
-make the same errors, so the gain from agreement is within one standard error.""",
+People marked the first error in the answers of three models to exam questions. Five of six answers
+are wrong, so all filters keep few claims at strict levels. "Agreement" adds the columns that
+measure agreement with the answers of the other two models (:doc:`../guide/features`). In
+mathematics, the models mostly make the same errors, so the gain from agreement is within one
+standard error.""",
     "gsm8k-solutions": """\
-The set contains four models' solutions to each question, with exact graphs. The labels are
-*derived* from final answers and reference solutions, not judged by people. The derived labels
-agree with people's labels on 89 % of the steps that people also judged. Labels derived from final
-answers favour features that use final answers, such as agreement. "Three others" adds the
-agreement columns (:doc:`../guide/features`) with the other three models' solutions. In
+The set contains solutions from four models to each question, with exact graphs. The labels are
+*derived* from final answers and reference solutions, not judged by people. The derived labels agree
+with human labels on 89 % of the steps that people also judged. Labels derived from final answers
+favour features that use final answers, such as agreement. "Three others" adds the columns that
+measure agreement with the solutions of the other three models (:doc:`../guide/features`). In
 production, the other answers are samples from the same model. "Agreement alone" uses a single
-column as the score of `~skdcf.HardCF`. This column is the proportion of other answers with the
-same final answer. The column has few distinct values, so it leads to many ties. With ties broken
-by jitter, a filter with this column keeps about as many claims at strict levels as a filter with
-a trained scorer. At the other levels, the filter keeps fewer claims.""",
+column as the score of `~skdcf.HardCF`. This column is the proportion of other answers with the same
+final answer. The column has few distinct values, so it leads to many ties. With ties broken by
+jitter, a filter with this column keeps about as many claims at strict levels as a filter with a
+trained scorer. At the other levels, the filter keeps fewer claims.""",
     "perl-natural": """\
 This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
 wrong solutions written by models. People judged the steps and premises. A step that depends on an
@@ -445,7 +446,7 @@ MEASURED = {
     "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
     "judges": "This program measures the proportion of answers with a missed error according to\n"
-    "people's labels, for filters calibrated on model verdicts.",
+    "human labels, for filters calibrated on model verdicts.",
     "edge_cases": "This program measures the coverage of common uses, with a target of 0.9. A use\n"
     'either has this coverage or raises an error. Rows marked "void" have no guarantee, because\n'
     "the filter cannot detect an earlier step or was instructed to accept it.",

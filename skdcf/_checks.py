@@ -177,7 +177,7 @@ def is_number(value):
 
 
 def other_row(rows):
-    """Return the first row of a list that numpy must not convert to numbers, or None.
+    """Return the first item of a list that numpy must not convert, or None.
 
     For example, numpy would convert the nodes of a networkx graph.
     """
@@ -189,7 +189,7 @@ def other_row(rows):
 
 
 def refuse_iterator(name, value):
-    """Raise ValueError if a value can be read only once."""
+    """Raise ValueError if a value is an iterator, which can be read only once."""
     if isinstance(value, Iterator):
         raise ValueError(
             f"{name} must support repeated iteration, but a {type(value).__name__} can "

@@ -166,7 +166,7 @@ def _turns(rows, links, turn):
 
 
 def _wanted(at, links):
-    """Return the mean position of each item's neighbours, or its own position if it has none."""
+    """Return the mean neighbour position of each item, or its own position without neighbours."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -224,7 +224,7 @@ HEAD = 6.5, 3.6  # length and half the width of an arrowhead
 
 
 class Look(NamedTuple):
-    """A claim's fill, outline and text colour. Dropped claims are dashed squares."""
+    """Fill, outline and text colour of a claim. Dropped claims are dashed squares."""
 
     word: str
     fill: str
@@ -457,7 +457,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
 
 
 def _listed(graph, shown, reasons):
-    """Return the claims as an HTML list, or nothing if they have no texts or reasons."""
+    """Return the claims as an HTML list, or an empty string if there are no texts or reasons."""
     if graph.claims is None and not reasons:
         return ""
     texts = graph.claims or [""] * graph.n_claims
@@ -514,7 +514,7 @@ def batch_html(batch):
 
 
 def summary(i, graph):
-    """Return one line with a problem's name and size, and the start of its question."""
+    """Return one line with the name and size of a problem, and the start of the question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:

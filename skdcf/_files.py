@@ -1,4 +1,4 @@
-"""Write files that are complete or unchanged, and append to journals."""
+"""Write files atomically, and append lines to journals."""
 
 import contextlib
 import errno

@@ -1,9 +1,9 @@
 """Functions that guess the dependency graph of claims from their texts.
 
-Each function accepts one problem's claim texts, in order, and its question. Each function returns
-pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a guessed
-one. The graph determines which sets of claims are coherent, and how many claims are dropped
-together with a false one.
+Each function accepts the claim texts of one problem, in order, and the question. Each function
+returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a
+guessed one. The graph determines which sets of claims are coherent, and how many claims are
+dropped together with a false one.
 """
 
 import re
@@ -41,7 +41,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        The answer's claim texts, in order.
+        The claim texts of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -74,7 +74,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        The answer's claim texts, in order.
+        The claim texts of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -110,7 +110,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        The answer's claim texts, in order.
+        The claim texts of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -156,7 +156,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Parameters
     ----------
     claims : sequence of str
-        The answer's claim texts, in order.
+        The claim texts of the answer, in order.
     problem : str, optional
         The question.
 

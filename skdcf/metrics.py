@@ -356,8 +356,8 @@ class FilterReport(Table):
     n_calibration : int
         The filter's number of calibration problems.
     seen : tuple of two int
-        Number of test problems that were used for training, and number used for calibration.
-        Results on these problems are biased upwards.
+        Numbers of test problems that were used for training and for calibration. Results on these
+        problems are biased upwards.
     groups : dict of FilterReport
         Report of each group, keyed by its name; empty if there are no groups.
     passing : ndarray of shape (n_alphas,)

@@ -1,4 +1,4 @@
-"""Read tables exported from Argilla, with submitted responses as labels and without drafts."""
+"""Read tables exported from Argilla, using submitted responses as labels and ignoring drafts."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ def from_runs(
 ) -> Bunch:
     """Convert recorded agent runs to problems whose claims are steps.
 
-    Every assistant message is one step, including its content and all its calls, because the
-    agent decided on these calls together. Thoughts are ignored, and a message that contains
-    only thoughts is not a step. A call without an answer is valid, because a run may end with a
-    call. An answer without an earlier call raises an error. Arguments that are not a JSON
-    object are kept as text and are not used for ``edges="data"``.
+    Every assistant message, with its content and all its calls, is one step, because the agent
+    decided on these calls together. Thoughts are ignored, and a message that contains only
+    thoughts is not a step. A call without an answer is valid, because a run may end with a call.
+    An answer without an earlier call raises an error. Arguments that are not a JSON object are
+    kept as text and are not used for ``edges="data"``.
 
     A message that cannot be read completely raises an error that lists the keys. Examples are
     an assistant message without text and calls, a part without text, and a list or an object

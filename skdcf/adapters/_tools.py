@@ -50,7 +50,7 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
-    """Return an adapter's result, given the texts per problem and flat score columns.
+    """Return the result of an adapter, given the texts of each problem and flat score columns.
 
     ``given`` contains the lists of `Given` and ``labels``. The ids of the problems are
     ``name/0``, ``name/1``, ..., or ``name/`` followed by their ``numbers``.
@@ -230,7 +230,7 @@ def _claim_level(values, name):
 
 
 def _labels(labels, texts):
-    """Return each problem's labels: 1 for true, 0 for false, -1 for undecided claims."""
+    """Return the labels of each problem: 1 for true, 0 for false and -1 for undecided claims."""
     if isinstance(labels, Mapping):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
@@ -408,7 +408,7 @@ def _is_rows(table):
 
 
 def check_dicts(claims, where):
-    """Return one problem's claims, or raise ValueError if a claim is not a dictionary."""
+    """Return the claims of one problem, or raise ValueError if a claim is not a dictionary."""
     if isinstance(claims, np.ndarray) and claims.ndim == 1:
         claims = claims.tolist()  # as read from Parquet
     if not isinstance(claims, (list, tuple)):

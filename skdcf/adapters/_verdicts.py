@@ -184,7 +184,7 @@ def from_verdicts(
 
 
 def _judged(result, i, meaning):
-    """Return one answer's claim texts, labels and reasons."""
+    """Return the claim texts, labels and reasons of one answer."""
     if is_missing(result):
         raise ValueError(
             f"problem {i} must have a result, but it is {result} because the checker "
@@ -225,7 +225,7 @@ def _plain(result):
 
 
 def _rows(result, i):
-    """Return one answer's judged claims."""
+    """Return the judged claims of one answer."""
     if isinstance(result, dict):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
@@ -279,7 +279,7 @@ def _text(row, where):
 
 
 def _label(row, meaning, where):
-    """Return a claim's label, or raise ValueError if verdicts differ or are unknown."""
+    """Return the label of a claim, or raise ValueError if its verdicts differ or are unknown."""
     verdicts = {key: row[key] for key in _VERDICTS if key in row}
     if not verdicts:
         value_of(row, _VERDICTS, where)

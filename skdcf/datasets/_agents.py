@@ -41,7 +41,7 @@ def fetch_agent_process_bench(
     Parameters
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
-        Part of the data set. Each subset has five runs of each of 50 tasks. Only "hotpotqa"
+        Part of the data set. Each subset contains five runs for each of 50 tasks. Only "hotpotqa"
         includes the step texts. The other subsets contain only positions and verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
@@ -191,7 +191,7 @@ def _parse_run(record, judges, labels, edges):
 
 
 def _in_order(name, of_run, positions):
-    """Return one judge's verdicts, in step order."""
+    """Return the verdicts of one judge, in the order of the steps."""
     judged = sorted(map(int, of_run))
     if judged != positions:
         raise ValueError(

@@ -48,7 +48,8 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Model that wrote the answers, and file version. ``DESCR`` describes the versions.
+        Version of the file, whose name begins with the model that wrote the answers. ``DESCR``
+        describes the versions.
     graph : {"dep_graph", "gold_graph"}
         Graph source. "dep_graph" selects the graphs that a language model created. "gold_graph"
         selects graphs created by hand. These graphs exist for the first ten problems only, so use
@@ -473,7 +474,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Return a record's question, steps, premises and step errors."""
+    """Return the question, the steps, the premises and the step errors of a record."""
     steps = record["steps"]
     return {
         "problem": record["question"],

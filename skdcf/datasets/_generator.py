@@ -399,7 +399,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 
 def _calculate(terms, numbers, results):
-    """Return a step's result, given the question's numbers and the results of earlier steps."""
+    """Return the result of a step, given the question's numbers and the earlier results."""
     value_of = {**numbers, **dict(enumerate(results))}
     left_name, sign, right_name = terms
     left = value_of[left_name]

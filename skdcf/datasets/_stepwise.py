@@ -1,4 +1,4 @@
-"""Data sets of stepwise solutions, labelled by inserted, derived or first errors."""
+"""Data sets of stepwise solutions, with labels from inserted, derived or first errors."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def read(name: str, options: Any) -> Any:
 
 
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
-    """Yield each record's id and content from several files.
+    """Yield the id and the content of each record in several files.
 
     ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are also
     added to each record. ``id`` is also formatted with the number of the record, ``i``, and with
@@ -263,8 +263,8 @@ def load(
     records : dict from id to record, or pairs of them
         The records, keyed by id.
     parse : callable
-        A function ``parse(record)`` as in `build_dataset`. The value ``group`` may be any string.
-        The default group is the question.
+        A function ``parse(record)`` as in `build_dataset`. The value of the key ``group`` may be
+        any string. The default group is the question.
     options : dict
         Values of `Options`.
     graph : str or callable
@@ -317,7 +317,7 @@ def describe(name: str) -> str:
 
 
 def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
-    """Return each problem's alternative answers.
+    """Return the alternative answers for each problem.
 
     Parameters
     ----------

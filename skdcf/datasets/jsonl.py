@@ -204,8 +204,8 @@ def read_jsonl(
         true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
         array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
         attribute is None if no line has the corresponding key. If only some lines have labels,
-        the labels of the other lines are -1 (not judged). All other missing values are None. A
-        line's group is also stored in its metadata, under the key ``group``. Unknown keys are
+        the labels of the other lines are -1 (not judged). All other missing values are None. The
+        group of a line is also stored in the metadata, under the key ``group``. Unknown keys are
         stored in the metadata, and `write_jsonl` writes them back to their original places.
 
     Raises
@@ -398,7 +398,7 @@ def _name_lines(lines):
 
 
 def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
-    """Return a file's problems as a Bunch. Error messages contain the file name."""
+    """Return the problems of a file as a Bunch. Error messages contain the file name."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
@@ -424,7 +424,7 @@ class JsonlPartition:
     start, stop : int
         Positions of the first byte of the range and of the first byte after the range.
     first_line : int, default=1
-        First line number, for error messages.
+        Number of the first line, for error messages.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def iter_objects(path, **options):
-    """Yield a file's line numbers and objects one at a time, as `iter_blocks` reads them."""
+    """Yield the line numbers and objects of a file one at a time, as read by `iter_blocks`."""
     return chain.from_iterable(iter_blocks(path, block_bytes=0, **options))
 
 
@@ -41,7 +41,7 @@ def iter_blocks(
     nan=False,
     max_line_bytes=MAX_LINE_BYTES,
 ):
-    """Yield a file's objects in blocks of lines, in constant memory.
+    """Yield the objects of a file in blocks of lines, in constant memory.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def is_plain(path):
 
 @contextlib.contextmanager
 def _opened(path, start):
-    """Return the open lines of a file or stream, which the caller must close."""
+    """Open a file or stream for reading its lines, as a context manager."""
     path = getattr(path, "buffer", path)  # Standard input was opened in text mode.
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))

@@ -546,7 +546,7 @@ def _data_of(part, body, kind):
 
 
 def _text_of(part, body, kind, role):
-    """Return a part's text, or the type of an image or file that the agent received."""
+    """Return the text of a part, or the type of an image or file that the agent received."""
     keys = (
         "text",
         "refusal",
@@ -653,7 +653,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """Return an answer's text, with objects as JSON and media replaced with their type."""
+    """Return the text of an answer, with objects as JSON and media replaced with their type."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):

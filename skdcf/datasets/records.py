@@ -86,7 +86,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
     options : TypedDict class, or dict of str to type
         The options.
     **defaults
-        Default option values. All other defaults are None.
+        Default option values. All other options default to None.
     """
 
     fields = options if isinstance(options, dict) else options.__annotations__
@@ -350,7 +350,7 @@ def read_problem(
 
 
 class _Content:
-    """Content of a line: the format keys with their values, and all other keys."""
+    """The values of a line under the keys of the format, and under all other keys."""
 
     def __init__(self, record, *, rename, warned, own):
         record = _renamed(record, rename or {})
@@ -379,7 +379,7 @@ class _Content:
                 self.metadata = {**(self.metadata or {}), key: marked}
 
     def problem(self, graph, labels, mask):
-        """Return the problem with a graph and arrays made of these values."""
+        """Return the problem, with the graph and the arrays made from these values."""
         return Problem(
             graph=graph,
             labels=labels,
@@ -395,7 +395,7 @@ _PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
 
 
 def _read_packed(contents):
-    """Return the problems of several lines; None if they cannot be packed or are invalid.
+    """Return the problems of several lines, or None if they cannot be packed or are invalid.
 
     The messages of ValueErrors do not name the line, so invalid lines are read again.
     """
@@ -457,7 +457,7 @@ def _read_packed(contents):
 
 
 def _join_edges(edges, bounds):
-    """Return the edges of several lines as row indices; None if a position is out of range."""
+    """Return the edges of several lines as row indices, or None if a position is out of range."""
     n_edges = list(map(len, edges))
     pairs = np.array(list(chain.from_iterable(edges)), dtype=np.int64).reshape(-1, 2)
     if (pairs >= np.repeat(np.diff(bounds), n_edges)[:, None]).any():
@@ -466,7 +466,7 @@ def _join_edges(edges, bounds):
 
 
 def _split_joined(lists, dtype):
-    """Return an array for each list, or None for None."""
+    """Convert each list to an array, and keep None."""
     joined = np.array([*chain.from_iterable(filter(None, lists))], dtype=dtype)
     stops = np.cumsum([len(values or ()) for values in lists]).tolist()
     return [
@@ -582,7 +582,7 @@ def _read_texts_of_passages(record, own):
 
 
 def _without_texts(passages):
-    """Return passages with their texts, which are the context, replaced with None."""
+    """Return the passages, with None in place of their texts, which are the context."""
     return [
         passage | {next(key for key in _TEXTS if key in passage): None}
         for passage in passages
@@ -774,7 +774,7 @@ def _near(key):
 
 
 def _merge(record, own):
-    """Return a line's metadata, including its group and user-defined keys."""
+    """Return the metadata of a line, including the group and user-defined keys."""
     has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     extra = own | ({"group": record.pop("group")} if "group" in record else {})
@@ -907,7 +907,7 @@ def _find_fault(value, schema, place):
 
 
 def check_context(passages: Any) -> Any:
-    """Return a context's passages as a list, or raise ValueError if one is invalid."""
+    """Return the passages of a context as a list, or raise ValueError if one is invalid."""
     passages = [passages] if isinstance(passages, str) else list(passages or ())
     for k, text in enumerate(passages):
         if fault := _context_fault(text):

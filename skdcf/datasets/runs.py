@@ -48,7 +48,7 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        For each run, the last steps' texts.
+        For each run, the texts of these last steps.
     """
     tasks: list[str | None] = []
     answers: list[str] = []
@@ -165,7 +165,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 def _agreement(text, alternatives):
     """Return the agreement of a step without calls with the last steps of other runs.
 
-    The agreement with a text is the proportion of the shorter text's words that are also in the
+    The agreement with a text is the proportion of words in the shorter text that are also in the
     longer text. The agreements with the other runs are averaged.
     """
     words = _words_of_answer(text)
@@ -252,7 +252,7 @@ class _Steps:
         self.observed.append("")
 
     def data_flow(self):
-        """Return pairs of steps, in which the second step uses the first step's observation."""
+        """Return pairs of steps in which the second step uses the observation of the first step."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
                 f'edges="data" supports at most {_MOST_STEPS:,} steps per run, because each '

@@ -59,7 +59,7 @@ _TOOL_KINDS = {
 
 
 class _Span(NamedTuple):
-    """Place in the trace, operation and messages of a span."""
+    """Position in the trace, operation and messages of a span."""
 
     id: str | None
     parent: str | None
@@ -206,7 +206,7 @@ def _read(span):
 
 
 def _nested(span):
-    """Return a span whose columns have dotted names, as in a data frame, in nested form."""
+    """Convert a span whose columns have dotted names, as in a data frame, to nested form."""
     nested = dict(span)
     for key, value in span.items():
         outer, dot, inner = str(key).partition(".")

@@ -100,7 +100,7 @@ class ChanceReport(Table):
         wrong : ndarray of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
-            Each text's predicted probability, or NaN for a problem without a text.
+            Predicted probability for each text, or NaN for a problem without a text.
         groups : ndarray of shape (n_problems,), optional
             The question that each problem answers. If None, each problem answers a different
             question.
@@ -210,7 +210,7 @@ def evaluate_error_probability(
     y : sequence of 1-D arrays, one per problem
         Claim labels of the test problems. A claim with an unknown label is treated as false.
     masks : sequence of boolean masks, optional
-        Masks of each problem's kept claims. If None, the masks are predicted.
+        Mask of the kept claims for each problem. If None, the masks are predicted.
     alpha : float in (0, 1), optional
         Prediction level if ``masks`` is None. If ``alpha`` is None, the filter's alpha is used.
     groups : array-like of shape (n_problems,), or False, optional

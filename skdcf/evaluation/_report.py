@@ -17,7 +17,7 @@ from ..ops.conformal import conformal_rank
 
 
 def corrected_error(values, sizes):
-    """Return the standard error of the mean over splits with common problems.
+    """Return the standard error of the mean over splits that share problems.
 
     The variance over J splits is multiplied by 1 / J + n_test / n_train instead of 1 / J, as in
     equation 13 of Nadeau and Bengio (Machine Learning 52, 2003).
@@ -38,7 +38,7 @@ def corrected_error(values, sizes):
 
 
 def percent_change(new, old):
-    """Return 100 (new / old - 1), or NaN if old is 0."""
+    """Return the change from ``old`` to ``new`` in percent, or NaN if ``old`` is 0."""
     return 100 * (new / np.where(old > 0, old, np.nan) - 1)
 
 
@@ -209,7 +209,8 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_error(self) -> NDArray[Any]:
-        """Return the corrected error of the mean retention, of shape (n_filters, n_alphas)."""
+        """Return the corrected standard error of the mean retention, shape (n_filters, n_alphas).
+        """
         return corrected_error(self.retention, self.sizes)
 
     def differences(self, reference: str | None = None) -> DifferenceReport:

@@ -416,7 +416,7 @@ def _cut(rows, codes, shares, rng):
 
 
 def _given(split, codes, shares, rng):
-    """Return the caller's parts, with calibration problems drawn from training if missing."""
+    """Return the caller's parts, and draw missing calibration problems from the training part."""
     rows = np.arange(len(codes))
     try:
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]

@@ -370,7 +370,7 @@ def _compare_answers(own, answers):
 
 
 def _compare_claim(claim, known, others):
-    """Compute one claim's columns from the question's numbers and the alternatives."""
+    """Compute the columns of one claim from the numbers in the question and the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
     numbers = _share(new, [alternative.numbers for alternative in others])
     results = _share(claim.results, [alternative.results for alternative in others])
@@ -378,7 +378,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Return the mean proportion of sets with a value, that with all, and ``bool(values)``."""
+    """Return the proportions of sets with a value and with all values, and ``bool(values)``."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -418,7 +418,7 @@ _NAMED = 0.5
 
 
 class OptionFeatures(OptionalColumns):
-    """Word overlap and agreement of each claim with a multiple-choice question's options.
+    """Word overlap and agreement of each claim with the options of a multiple-choice question.
 
     See `reasoning_features` for a description of the columns.
 
@@ -469,7 +469,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Return each option's words, keyed by letter, or {} if there are fewer than two options."""
+    """Return the words of each option, keyed by letter, or {} for fewer than two options."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}

@@ -1,10 +1,10 @@
 """Find and check arithmetic equalities in a text.
 
 A text is split into clauses at punctuation, and a clause into sides at the equality signs. Only
-the expressions next to the sign are evaluated, such as ``3 * 5`` and ``15`` in "so 3 * 5 = 15
-eggs in all". Units between numbers are skipped. An equality is not checked if it is ambiguous
-(because of a variable, a function, or a word instead of a number), because a false alarm costs
-more than a missed error. Add a rule only if it improves results on published data.
+the expressions next to an equality sign are evaluated, such as ``3 * 5`` and ``15`` in "so 3 * 5
+= 15 eggs in all". Units between numbers are skipped. An equality is not checked if it is
+ambiguous (because of a variable, a function, or a word instead of a number), because a false
+alarm costs more than a missed error. Add a rule only if it improves results on published data.
 """
 
 import re
@@ -168,7 +168,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Return the head and tail of a side, without the next side's quantity name."""
+    """Return the head and tail of a side, without the quantity name of the next side."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
@@ -359,7 +359,7 @@ def _append_symbol(items, text, glued, after):
 
 
 def _cut_ends(items):
-    """Return the expressions next to the sign before a side and the sign after it."""
+    """Return the expressions of a side next to the equality signs before and after it."""
     if WORD not in items:
         return items, items
     first = items.index(WORD)

@@ -187,7 +187,7 @@ def _agree_as_list(left, right):
 
 
 def _explain_gap(a, b, left, right, rounded):
-    """Return True if rounding explains the gap, None if it may, and False otherwise."""
+    """Return True if rounding explains the difference, None if it may explain it, else False."""
     gap = abs(a - b)
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):

@@ -101,7 +101,7 @@ class ModelColumns(GraphTransformer):
 class AnswerColumns(ModelColumns):
     """Base class of features that a model computes one answer at a time.
 
-    Identical answers are sent to the model once. A subclass defines two methods.
+    Identical answers are sent to the model only once. A subclass defines two methods.
     ``_key(graph)`` returns everything that the columns depend on. ``_measure(graph, name)``
     returns the columns of an answer, of shape (n_claims, n_columns).
     """

@@ -302,11 +302,11 @@ class GraphFeatures(GraphTransformer):
     ------
     ValueError
         In `fit`, if a metric is unknown. In `transform`, if a problem requires more than
-        50,000,000 steps. Betweenness and closeness require one step for each edge and each
-        ancestor of its parent. Clustering requires one step for each edge and each parent of
-        its parent. A problem with 600 claims that each depend on all earlier claims is below
-        the limit. Betweenness and closeness are not limited if no claim has two direct parents,
-        as in a chain or a tree.
+        50,000,000 steps. Betweenness and closeness require one step for each pair of an edge and
+        an ancestor of its parent claim. Clustering requires one step for each pair of an edge and
+        a parent of its parent claim. A problem with 600 claims that each depend on all earlier
+        claims is below the limit. Betweenness and closeness are not limited if no claim has two
+        direct parents, as in a chain or a tree.
 
     Notes
     -----
@@ -478,7 +478,7 @@ class MetadataIndicators(GraphTransformer):
     keys : sequence of str, or mapping
         Metadata keys to encode. A mapping specifies the values of each key, for example
         ``{"model": ["a", "b"]}``, so `fit` does not determine them. For a sequence of keys, `fit`
-        determines the values from the training problems. Each value has a column.
+        determines the values from the training problems. Each value has its own column.
 
     Attributes
     ----------
@@ -565,7 +565,7 @@ class MetadataIndicators(GraphTransformer):
         )
 
     def _read(self, batch, key):
-        """Return each problem's value of a metadata key, or raise ValueError."""
+        """Return the value of a metadata key for each problem, or raise ValueError."""
         rows = batch.metadata_rows or [{}] * len(batch)
         values = [metadata.get(key) for metadata in rows]
         for i, value in enumerate(values):

@@ -29,7 +29,7 @@ _REMEMBERED = 1000  # Texts with more characters than this are not cached.
 
 
 def _list_forms(words):
-    """Return the words of a text in all forms, with any punctuation that may follow."""
+    """Return every word, alone and followed by each possible punctuation mark."""
     return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
 
 
@@ -51,7 +51,7 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
-    """Facts extracted from a single claim's text."""
+    """Facts extracted from the text of a single claim."""
 
     def __init__(self, text: str):
         text, words = cleaning.clean_words(text)
@@ -95,7 +95,7 @@ _read_short = lru_cache(8192)(ClaimText)  # A cached text takes about 4 KB.
 
 
 class Question:
-    """A question's numbers, and each number divided by 100."""
+    """The numbers in a question, and each number divided by 100."""
 
     __slots__ = ("asked", "bit_of", "known", "largest")
 
@@ -126,7 +126,7 @@ def _drop_repeats(values):
 
 
 def compare_claim(claim, question, above, earlier):
-    """Return one claim's columns and facts, and a bit mask of the question's numbers in it.
+    """Return the columns and facts of a claim, and a bit mask of its numbers from the question.
 
     The numbers are the bits of an integer, so the union over ancestors is a single operation.
     """

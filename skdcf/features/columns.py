@@ -386,7 +386,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 
 @settings
 class ClaimTransformer(GraphTransformer):
-    """Apply a scikit-learn transformer to all problems' claims.
+    """Apply a scikit-learn transformer to the claims of all problems.
 
     Use `ClaimTransformer` for a transformer that does not learn, in a Pipeline around a filter.
     In all other cases, pass the transformer itself to the filter as ``features=``.

@@ -157,7 +157,7 @@ class Explanation(Table):
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Return the weight times the value of each feature, with the claim's confidence as sum.
+        """Return the weight times the value of each feature; the sum is the claim's confidence.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ def _deciding_row(path_risk, batch):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
-    """Weight times value for each of a claim's features, printed as a table.
+    """Products of weight and value for the features of a claim, printed as a table.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def shap_values(
     *,
     background: Problems | None = None,
 ) -> ImportanceReport:
-    """Compute Shapley values of each claim's confidence, and feature importances.
+    """Compute the Shapley values of the confidence in each claim, and feature importances.
 
     The values are exact and require no sampling. For a linear score, the Shapley value is the
     weight times the difference between the feature and its mean over the background. For
@@ -519,8 +519,8 @@ def shap_values(
     X : problems, as in the filter's `predict`
         Problems with the claims to explain.
     background : problems, optional
-        Reference problems for the values. The default is X. Trees ignore the background and use
-        their training data as the reference.
+        Reference problems for the values. The default is X. For trees, the background is ignored,
+        and the training data are the reference.
 
     Returns
     -------

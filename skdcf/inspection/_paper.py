@@ -87,7 +87,7 @@ class SeparationReport(LevelTable):
 
     @property
     def cohens_d(self) -> NDArray[Any]:
-        """Return the separation over the pooled deviation, of shape (n_filters, n_alphas)."""
+        """Return the separation divided by the pooled deviation, shape (n_filters, n_alphas)."""
         return self._measured(cohens_d)
 
     @property

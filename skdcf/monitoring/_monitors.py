@@ -209,7 +209,7 @@ class ExchangeabilityTest(BettingMonitor):
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
             A filter, whose calibration problems are the reference, or the path risks of the
             reference problems. The filter's method ``path_risk`` returns path risks. The problems
-            must not have been used to train its scorer, and must answer different questions.
+            must not have been used to train the scorer, and must answer different questions.
         y : None
             Ignored.
 
@@ -508,7 +508,7 @@ class CoverageMonitor(BettingMonitor):
         return part.of_people_alone()
 
     def _outcomes(self, fitted, part, X, y, *, names):
-        """Return which problems in a part pass, their losses, and whether a claim is kept."""
+        """Return whether each problem in a part passes, its loss, and whether a claim is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
         passes = (part.lowest < cut) | np.isposinf(cut)

@@ -428,7 +428,7 @@ class ChanceDisplay(Display):
         wrong : array-like of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : array-like of shape (n_problems,)
-            Each text's predicted probability, or NaN for a problem without a text.
+            Predicted probability for each text, or NaN for a problem without a text.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
         **settings

@@ -209,8 +209,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_error(self) -> NDArray[Any]:
-        """Return the corrected standard error of the mean retention, shape (n_filters, n_alphas).
-        """
+        """Return the corrected standard error of retention, shape (n_filters, n_alphas)."""
         return corrected_error(self.retention, self.sizes)
 
     def differences(self, reference: str | None = None) -> DifferenceReport:

@@ -116,7 +116,7 @@ def _scorer_without_training(options, graphs, features):
 
 
 def wanted_features(options, graphs):
-    """Return the transformer for the feature columns, or None to use the file's columns."""
+    """Return the transformer for the feature columns, or None to use the columns in the file."""
     source = options.features or ("built-in" if graphs.features is None else "given")
     if source == "given":
         return None
@@ -339,7 +339,7 @@ def _calibrating(filter, data):
 
 
 def _checks_to_spend(filter, data):
-    """Yield a sentence that estimates the number of true claims added by checks."""
+    """Yield a sentence that estimates how many true claims would be added by checks."""
     graphs, labels = _calibrating(filter, data)
     if not len(labels):
         return
@@ -438,7 +438,7 @@ class Line:
 
 
 def iterate_rows(options):
-    """Yield a file's problems as instances of `Line`."""
+    """Yield the problems in a file as instances of `Line`."""
     rename = files.renamed(options)
 
     def line_of(record, problem):
@@ -570,7 +570,7 @@ def marked_text(row, mark_checked=False):
 
 
 def format_row(row, about, options, *, mark_checked=False):
-    """Return a line's JSON, with its original keys and the filter's decision."""
+    """Return the JSON of a line, with the original keys and the decision of the filter."""
     problem = row.problem
     levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
     fields = about | {"claim_alpha": levels}

@@ -161,7 +161,7 @@ def _headers(options):
 
 
 def _extra(options):
-    """Return each request's additional fields, from JSON or a TOML table."""
+    """Return the additional fields of each request, from JSON or a TOML table."""
     extra = options.extra
     if isinstance(extra, str):
         try:

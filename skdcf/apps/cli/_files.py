@@ -162,7 +162,7 @@ def own_keys(options):
 
 
 def problem_reader(options, finish=None):
-    """Return a function that converts a line's object to a `Problem`.
+    """Return a function that converts the object of a line to a `Problem`.
 
     If ``finish`` is given, the function returns the result of ``finish(record, problem)``.
     """
@@ -176,7 +176,7 @@ def problem_reader(options, finish=None):
 
 
 def answer_reader(options):
-    """Return a function that converts a line's object to an `AnsweredLine`.
+    """Return a function that converts the object of a line to an `AnsweredLine`.
 
     If the line has no claims, the problem has zero claims. The answer is stored under its key.
     """

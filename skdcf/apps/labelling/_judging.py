@@ -40,7 +40,7 @@ class Kappa:
     agreement : float
         Proportion of claims with equal labels.
     n_claims, n_problems : int
-        Number of claims that both annotators judged, and of problems with such claims.
+        Number of claims that both annotators judged, and number of problems with such claims.
     n_unknown : int
         Number of excluded claims, which at least one annotator has not judged.
     """
@@ -174,8 +174,8 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     Returns
     -------
     ModelAgreement
-        The agreement. Its ``kappa`` is symmetric in the two sets of labels. The other values
-        are not symmetric.
+        The agreement. The value of ``kappa`` does not change if the two sets of labels are
+        exchanged, but the other values do.
 
     Raises
     ------
@@ -281,8 +281,8 @@ def next_to_label(
     Parameters
     ----------
     filter : fitted filter
-        A filter, or a fitted pipeline that ends in a filter. The filter's scorer is used, but its
-        calibration is ignored.
+        A filter, or a fitted pipeline that ends in a filter. The function uses the scorer of the
+        filter, and ignores the calibration of the filter.
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
@@ -381,7 +381,7 @@ def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
     Parameters
     ----------
     store : LabelStore
-        The problems and their verdicts.
+        The problems, and the verdicts on their claims.
     by : str
         Annotator name.
 
@@ -423,7 +423,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -444,7 +444,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
 
         Returns
         -------
@@ -463,7 +463,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -486,7 +486,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -534,7 +534,7 @@ class FilterOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -572,7 +572,7 @@ class Disagreements(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and their verdicts.
+            The problems, and the verdicts on their claims.
         by : str
             Name of the person who settles the disagreements.
 

@@ -522,7 +522,7 @@ class AuditOrder(Order):
         return asked if mine is None else sorted(asked, key=lambda a: not mine[a[0]])
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the masks of the claims that the filter keeps, independent of the verdicts.
+        """Return the masks of the claims that the filter keeps, regardless of the verdicts.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Serve the labelling page to one annotator on this machine.
 
-The page shows untrusted model output, and the guarantee depends on its labels. Therefore, the
-server only listens on 127.0.0.1, requires a secret token with every request and rejects
-requests from other origins. The page may only load and run inline resources.
+The page shows untrusted model output, and the guarantee depends on the labels that people enter
+on the page. Therefore, the server only listens on 127.0.0.1, requires a secret token with every
+request and rejects requests from other origins. The page may only load and run inline resources.
 """
 
 import secrets
@@ -122,7 +122,7 @@ class LabelServer:
         self._socket.close()
 
     def problems(self) -> dict[str, Any]:
-        """Return the settings, the problems, the verdicts and their version, for the page.
+        """Return the settings, the problems, and the verdicts with their version, for the page.
 
         Returns
         -------

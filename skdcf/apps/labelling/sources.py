@@ -443,7 +443,7 @@ class LabelStore:
         self._save({**self._place(problem, claim), "note": text}, by)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
-        """Save a problem's corrected edges.
+        """Save the corrected edges of a problem.
 
         Parameters
         ----------
@@ -573,7 +573,7 @@ class LabelStore:
             self._end = follow_journal(self.path, self._apply, self._end)
 
     def said(self, problem: int, by: str) -> list[str | None]:
-        """Return an annotator's verdicts on a problem's claims.
+        """Return the verdicts of an annotator on the claims of a problem.
 
         Parameters
         ----------
@@ -595,7 +595,7 @@ class LabelStore:
         return [self._last.get((kind, by, digest, v), {}) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
-        """Return an annotator's notes on a problem's claims.
+        """Return the notes of an annotator on the claims of a problem.
 
         Parameters
         ----------
@@ -612,7 +612,7 @@ class LabelStore:
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """Return a problem's edges, including an annotator's corrections.
+        """Return the edges of a problem, including the corrections of an annotator.
 
         Parameters
         ----------
@@ -748,7 +748,7 @@ class LabelStore:
                     yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
-        """Return all problems with an annotator's labels and edges.
+        """Return all problems, with the labels and edges of an annotator.
 
         Parameters
         ----------
@@ -809,7 +809,7 @@ class LabelStore:
         ]
 
     def sources(self, problem: int, by: str) -> list[LabelSource | None]:
-        """Return the source of each of an annotator's verdicts on a problem's claims.
+        """Return the source of each verdict of an annotator on the claims of a problem.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Convert answers to reasoning graphs, and kept claims to text, with a language model.
 
-Models are called through `ChatClient`, which wraps a Python function or an endpoint with the
-chat-completions protocol (hosted, vLLM, Ollama, llama.cpp). Endpoints require the extra
-``apps``. API keys are read from the environment when a call is made, and are never stored.
+Models are called through `ChatClient`, which wraps a Python function or an endpoint that uses the
+chat-completions protocol (hosted, vLLM, Ollama, llama.cpp). Endpoints require the extra ``apps``.
+API keys are read from the environment when a call is made, and are never stored.
 """
 
 from ._client import ChatClient

@@ -54,7 +54,7 @@ class ReplyCache:
             time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
-        """Return the cached reply to a call as JSON and the name of its prompt, or None."""
+        """Return the cached reply to a call (as JSON) and the name of its prompt, or None."""
         query = "SELECT reply, prompt FROM replies WHERE key = ?"
         return self._db.execute(query, (key,)).fetchone()
 

@@ -36,7 +36,8 @@ class Prompt(NamedTuple):
     Parameters
     ----------
     name : str
-        Name and version of a built-in prompt, or name and digest of a prompt of the caller.
+        Name and version of a built-in prompt, or name and digest of a prompt defined by the
+        caller.
     text : str
         Text of the instructions.
     """

@@ -1,4 +1,4 @@
-"""Client for models, which stores no API key, and the base class of all steps."""
+"""Client that calls models without storing an API key, and the base class of all steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprob
 
 @dataclass(eq=False, repr=False)
 class ChatClient(Settings):
-    """Client for an endpoint with the chat-completions protocol, or for a function.
+    """Client for an endpoint that uses the chat-completions protocol, or for a function.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ def _ask(estimate):
 
 @dataclass(eq=False, repr=False)
 class Step(Settings):
-    """Base class of the steps from a model's answer to a filter's input.
+    """Base class of the steps that convert an answer of a model to an input of a filter.
 
     A subclass defines its prompt and the type of the reply. If a problem may require no call, the
     type must be a list. ``_question`` returns the input of the model for one problem, and

@@ -98,7 +98,7 @@ class Extraction:
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
     """Convert the input to answers, or raise a ValueError that names the first invalid item.
 
-    If ``ask`` is True, answers may be missing, and an item may be a question only.
+    If ``ask`` is True, answers may be missing, and an item may consist of a question only.
     """
     if isinstance(X, (str, bytes, Mapping)):
         raise ValueError(
@@ -196,9 +196,9 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     """Return the sentences of the answer that consist entirely of words from kept claims.
 
-    A kept claim whose words do not occur verbatim in the answer keeps no sentence. If the words
-    of a dropped claim do not occur in the answer, the result is empty, because any sentence may
-    state the claim.
+    If the words of a kept claim do not occur verbatim in the answer, no sentence is kept because
+    of this claim. If the words of a dropped claim do not occur in the answer, the result is
+    empty, because any sentence may state the claim.
     """
     mask = np.asarray(kept, dtype=bool)
     if graph.wordings is not None:  # The answer contains the most specific wordings.
@@ -272,8 +272,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     keep_flagged : bool, default=False
         Whether filters may keep flagged claims. A claim is flagged if its words are not in the
         answer, if it contains a number that does not occur in the answer or the question, or if
-        it repeats another claim. Calibration and prediction must use the same setting, and
-        filters compare it.
+        it repeats another claim. Use the same setting for calibration and prediction, because
+        filters compare this setting.
     confirm : callable, optional
         Function ``confirm(estimate)`` that returns whether a run above the limit of the client
         may start. If None, the user is asked at the terminal. Without a terminal, the run does
@@ -308,8 +308,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``spans``: words of the answer that state a claim
     * ``flags``: descriptions of anomalies
     * ``flagged_claims``: claims that may misstate the answer
-    * ``no_verdict``: claims without a verdict of the judge. Filters drop these claims, the
-      flagged claims, and all claims that depend on them.
+    * ``no_verdict``: claims without a verdict of the judge. Filters drop the claims without a
+      verdict, the flagged claims, and all claims that depend on them.
     * ``log_odds_missing``: proportion of verdicts without log odds. Missing log odds are set to
       0, and the description contains "missing".
 
@@ -713,9 +713,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     def _count_first(self, client, answers, share):
         """Return how many answers to extract first, so their cost can improve the estimate.
 
-        If the estimate is above the limit, the number is small, unless these answers alone
-        exceed the limit. If the estimate is below the limit but may be much too low, the number
-        is larger.
+        If the estimate for all answers is above the limit, the number is small, unless even the
+        cost of these few answers exceeds the limit. If the estimate is below the limit but may be
+        much too low, the number is larger.
         """
         few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
         if (
@@ -783,7 +783,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
     def _failed(self, answer, error):
-        """Return a graph without claims for a failed extraction, flagged with the reason."""
+        """Return a graph without claims, flagged with the reason why the extraction failed."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
         if answer.answer is None:

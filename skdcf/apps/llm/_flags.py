@@ -109,7 +109,7 @@ def flag_of_text(graph: ReasoningGraph) -> str | None:
 
 
 def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:
-    """Return an answer, and for each claim a mask of the characters that state it."""
+    """Return an answer, and for each claim a mask of the characters that state the claim."""
     metadata = graph.metadata or {}
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}

@@ -149,8 +149,8 @@ class MergedText(NamedTuple):
     text : str
         The text.
     refused : tuple of str
-        Sentences of the model's text that the claims do not entail. If this tuple is not empty,
-        ``text`` consists of the unchanged claims.
+        Sentences that a model wrote but that the claims do not entail. If this tuple is not
+        empty, ``text`` consists of the unchanged claims.
     flag : str or None
         Reason why the requested model text was not used, or None.
     """
@@ -361,8 +361,8 @@ class FilteredAnswer:
         The value is None if no claim is kept or if the filter's scorer does not estimate
         probabilities.
     dropped : tuple of (str, str)
-        Text of each dropped claim, and the reason why the claim was dropped. A reason states
-        words before numbers.
+        Text of each dropped claim, and the reason why the claim was dropped. Each reason is
+        stated in words first, followed by the numbers.
     flags : tuple of str
         Descriptions of anomalies.
     text_guarantee : {"claims", "none"}

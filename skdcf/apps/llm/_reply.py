@@ -105,7 +105,7 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Return the call, prompt token and completion token counts, including cached replies.
+        """Return the numbers of calls and tokens, including cached replies.
 
         Returns
         -------

@@ -142,7 +142,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the lines and blocks of code, and whether each is a single claim."""
+    """Yield each line or block of code, and whether it is a single claim."""
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""

@@ -236,7 +236,7 @@ class DeduceGraph(Step):
 
 
 def _edges(rows):
-    """Return a reply's edges, or raise a ValueError whose message is sent to the model."""
+    """Return the edges in a reply, or raise a ValueError whose message is sent to the model."""
     n = len(rows)
     for row in rows:
         # [0] means that there are no premises, because claim numbers start at 1.
@@ -466,7 +466,7 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """Compute the frequency score, which is a claim's support by alternative answers.
+    """Compute the frequency score of each claim, which measures its support by other answers.
 
     A model judges whether each of the problem's ``alternatives`` supports a claim (+1),
     contradicts the claim (-1) or does neither (0). The score of a claim is the sum of these
@@ -569,7 +569,7 @@ class SemanticJudge(Step):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Verify(Step):
-    """Compute a judge's verdict on each claim and its log odds.
+    """Compute the verdict of a judge on each claim, and the log odds of the verdict.
 
     The frequency score identifies most doubtful claims. At strict levels, the verdicts of a
     judge are a stronger signal for the remaining doubtful claims. The columns are

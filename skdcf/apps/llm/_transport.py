@@ -84,7 +84,7 @@ class FunctionTransport:
 
 
 class Endpoint:
-    """Transport that sends calls to an endpoint with the chat-completions protocol."""
+    """Transport that sends calls to an endpoint that uses the chat-completions protocol."""
 
     def __init__(self, settings, pace):
         self._settings = settings
@@ -143,7 +143,7 @@ class Endpoint:
         return value
 
     def _mask_record(self, record):
-        """Mask the keys in a log record, including records of other packages."""
+        """Mask the keys in a log record, even in a record of another package."""
         message = record.getMessage()
         if (masked := self._mask(message)) != message:
             record.msg = masked

@@ -72,7 +72,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
     sentences : sequence of str
         The sentences of the reply, without the preceding thoughts of the model.
     shown : str
-        The texts in the model's input. The reply may repeat them.
+        The texts in the model's input. The reply may repeat these texts.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
 
 
 def _odds(row, verdict):
-    """Return the log odds of "true" at the position of a word, or 0 if neither word is likely."""
+    """Return the log odds of "true" at the position of a word, or 0 if both words are unlikely."""
     pair = next(pair for pair in _PAIRS if verdict in pair)
     sides = dict.fromkeys(pair, 0.0)
     for token, logprob in row.items():

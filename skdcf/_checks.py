@@ -254,7 +254,7 @@ def warn_of_versions(name, there):
 
 
 def reduced(filter):
-    """Return the state of a filter to pickle, including the current versions."""
+    """Return the state of a filter for pickling, including the current versions."""
     return _made_anew, (type(filter), versions()), filter.__getstate__()
 
 

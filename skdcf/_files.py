@@ -60,7 +60,7 @@ def replaced(path, mode="w", **options):
 
 
 def write_text(path, lines):
-    """Write a file's lines atomically.
+    """Write the lines of a file atomically.
 
     Parameters
     ----------

@@ -62,6 +62,6 @@ class Message(str):
 
 
 def message_of(error: Exception) -> str:
-    """Return an error's message, which is a `Message` if it has several wordings."""
+    """Return the message of an error, which is a `Message` if there are several wordings."""
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)

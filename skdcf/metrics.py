@@ -58,7 +58,7 @@ def coverage_score(
     kept : sequence of boolean masks
         Masks as returned by `predict`.
     sample_weight : array-like of shape (n_problems,), optional
-        Weight of each problem, for example 1 over the number of answers to its question.
+        Weight of each problem, for example 1 divided by the number of answers to the question.
 
     Returns
     -------
@@ -673,7 +673,7 @@ def report_of(
 def _interval_of_passing(losses, passes, probability, n_problems):
     """Compute the interval for 1 - mean loss over passing answers, as in `mean_interval`.
 
-    ``passes`` is the proportion of each question's answers that pass. If this proportion is
+    ``passes`` is the proportion of passing answers for each question. If this proportion is
     strictly between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
     """
     if not passes.any():

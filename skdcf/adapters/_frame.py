@@ -112,10 +112,10 @@ def to_frame(
     data frame
         The table has the columns ``problem`` (problem id or index), ``claim`` (position of the
         claim), ``wording`` (position among the wordings of the claim, which have one row each),
-        ``label`` if labels are passed, and one column per feature. If known, it also has the
-        columns ``text``, ``question``, ``alternatives`` and ``context`` (lists in JSON), ``group``,
-        ``metadata`` (an object in JSON) and ``parents`` (positions as in "0 2", or "?" if only the
-        edges of other problems are known). The table can be stored as CSV.
+        ``label`` if labels are passed, and one column per feature. If the values are known, the
+        table also has the columns ``text``, ``question``, ``alternatives`` and ``context`` (lists
+        in JSON), ``group``, ``metadata`` (an object in JSON) and ``parents`` (positions as in "0
+        2", or "?" if only the edges of other problems are known). The table can be stored as CSV.
 
     Raises
     ------
@@ -327,7 +327,7 @@ def _record(cells, rows):
 
 
 def add_edges(edges, record):
-    """Add a rule's edges to a record."""
+    """Add the edges that a rule returns to a record."""
     if not callable(edges):
         return record
     claims = record.get("claims")
@@ -474,7 +474,7 @@ def _of_problems(batch):
 
 
 def _positions_of_wordings(batch):
-    """Return columns that assign to each wording the position and the parents of its claim."""
+    """Return columns with the claim position and the claim parents of each wording."""
     plain, _ = claims_as_worded(batch, 0)
     counts = batch.counts
     claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]

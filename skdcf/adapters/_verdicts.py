@@ -273,7 +273,7 @@ def _unjudged(texts, v):
 
 
 def _text(row, where):
-    """Return a claim's text, with the parts of a triplet joined."""
+    """Return the text of a claim, with the parts of a triplet joined."""
     text = value_of(row, _TEXTS, where)
     return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
 

@@ -207,8 +207,8 @@ def fetch_felm(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if a problem's numbers of labels and segments differ, or to drop
-        it.
+        Whether to raise an error if the numbers of labels and segments of a problem differ, or to
+        drop the problem.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

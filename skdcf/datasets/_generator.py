@@ -167,7 +167,7 @@ def _draw_edges(rng, setting, type_of, sizes):
 
 
 def _draw_lag(rng, weight, longest, taken):
-    """Draw a lag in 1..longest except those ``taken``, with probability ~ weight ** lag.
+    """Draw a lag from 1 to ``longest`` that is not ``taken``, proportionally to weight ** lag.
 
     The distribution function is inverted without the taken lags, which are then skipped in
     increasing order.
@@ -182,7 +182,7 @@ def _draw_lag(rng, weight, longest, taken):
 
 
 def _draw_labels(rng, setting, batch, type_of, difficulty):
-    """Draw labels with errors at difficult claims, which are propagated along the edges."""
+    """Draw labels with errors at difficult claims, and propagate the errors along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
     # At least one claim contains an error.
@@ -408,7 +408,7 @@ def _calculate(terms, numbers, results):
 
 
 def _mistake(kind, choice, terms, made, numbers):
-    """Return the step changed by one of three kinds of mistakes."""
+    """Return the step, changed by one of three kinds of mistake."""
     left, sign, right, value = made
     if kind == 0:  # The result is miscalculated.
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]

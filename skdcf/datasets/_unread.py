@@ -1,8 +1,8 @@
 """Reject messages with keys that would be ignored.
 
-Each key of an agent's message, of its parts and of its calls must be used or known to describe
-the message. All other keys raise an error, because an unknown key may contain a part of the
-step.
+Each key of an agent message, including the keys of the parts and calls, must be used or be known
+to describe the message. All other keys raise an error, because an unknown key may contain a part
+of the step.
 """
 
 import re
@@ -119,7 +119,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
 
 def _describes(key, value):
-    """Return whether a key is known to describe a message and its value contains no call."""
+    """Return whether a key is known to describe a message and the value contains no call."""
     name = snake(key).strip("_")
     if isinstance(value, Mapping | list | tuple) and _has_call(value):
         return False

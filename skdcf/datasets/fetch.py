@@ -236,7 +236,7 @@ def chosen(**asked: Any) -> Any:
 
 
 def edge_rule(graph: str | Callable[..., Any]) -> Any:
-    """Return the edge rule for "none", "chain" or a callable, and its name."""
+    """Return the edge rule, and the name of the rule, for "none", "chain" or a callable."""
     if callable(graph):
         return graph, getattr(graph, "__name__", type(graph).__name__)
     check_choice("graph", graph, ("none", "chain"))
@@ -327,7 +327,7 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
         The model of each answer. The alternative answers are sorted by model. Answers by the same
         model are in problem order.
     texts : iterable of str
-        Each problem's answer, as one string.
+        The answer to each problem, as one string.
 
     Returns
     -------

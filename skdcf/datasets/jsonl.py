@@ -484,8 +484,8 @@ def jsonl_partitions(
     Returns
     -------
     list of JsonlPartition
-        The partitions, in file order. A partition's method ``read`` returns the result of
-        `read_jsonl` for its lines.
+        The partitions, in file order. The method ``read`` of a partition returns the result of
+        `read_jsonl` for the lines of the partition.
 
     Raises
     ------

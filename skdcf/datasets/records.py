@@ -517,7 +517,7 @@ def format_problem(problem: Any) -> str:
 def plain(value: Any, tuples: Any = tuple) -> Any:
     """Convert numpy arrays and scalars to plain values, including those in lists and dictionaries.
 
-    Tuples are converted to the type or function ``tuples``.
+    Tuples are converted with the type or function ``tuples``.
     """
     if isinstance(value, dict):
         return {key: plain(item, tuples) for key, item in value.items()}
@@ -563,7 +563,7 @@ def _renamed(record, rename):
 
 
 def _read_texts_of_passages(record, own):
-    """Replace passages that are objects with their texts, under any context key."""
+    """Replace passage objects with the texts in them, under any context key."""
     for key in ("context", *USUAL):
         passages = record.get(key)
         if key in own or USUAL.get(key, "context") != "context":

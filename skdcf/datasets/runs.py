@@ -271,7 +271,7 @@ class _Steps:
 
 
 def _arguments_of(arguments):
-    """Return the arguments as written, and the values inside them if they are JSON."""
+    """Return the arguments as written, and also the values inside arguments in JSON."""
     written = arguments
     # Some frameworks parse the arguments of a call.
     if not isinstance(arguments, str):

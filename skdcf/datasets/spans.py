@@ -372,7 +372,7 @@ def _refuse_lost_steps(spans, messages):
 
 
 def _steps_in(messages):
-    """Yield the agent's texts and calls in messages, each with a description."""
+    """Yield the texts and calls of the agent in the messages, each with a description."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue

@@ -183,9 +183,9 @@ class ComparisonReport(LevelTable):
         distribution. For folds, the band is the 95 % interval of the mean over independent splits.
         For leave-one-out, the coverage is deterministic. The k = floor(alpha n) problems with the
         smallest scores, out of n, are not covered. Ties and problems without a false claim can only
-        raise the coverage. If questions have several answers, the band is approximate. The band is
-        NaN at levels at which not all problems pass, because it depends on the number of passing
-        problems.
+        raise the coverage. If questions have several answers, the band is approximate. The band
+        is NaN at each level at which some problems do not pass, because the band depends on the
+        number of passing problems.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan

@@ -370,7 +370,7 @@ def fit_levels(
 
 
 def fit_each(filter, X, y, alphas, groups=None, **changes):
-    """Yield each fitted filter, the positions of its alphas, and its selected settings.
+    """Yield each fitted filter, the positions of its alphas, and the selected settings.
 
     For a search, ``groups`` must be numbers or False. ``changes`` are parameters of the filter.
     A search is replaced by the filter that it selects, separately for each alpha.

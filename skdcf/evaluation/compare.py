@@ -471,7 +471,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """Return a digest of a comparison's inputs that is stable across sessions."""
+    """Return a digest of the inputs of a comparison, which is stable across sessions."""
     names = [
         "features",
         "feature_names",

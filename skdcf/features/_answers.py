@@ -1,4 +1,4 @@
-"""Features that compare an answer with alternative answers, or with the question's options.
+"""Features that compare an answer with alternative answers, or with the options of the question.
 
 These features require no model and no labels. Final answers are normalised before they are
 compared. Options are the choices of a multiple-choice question.
@@ -187,8 +187,8 @@ class AgreementFeatures(OptionalColumns):
     ----------
     answer : callable, optional
         A function ``answer(text)`` that returns a text's final answer as a str, or None. The
-        function is called with each unchanged alternative, and with each problem's claims joined by
-        line breaks.
+        function is called with each alternative, without changes, and with the claims of each
+        problem, joined by line breaks.
     optional : bool, default=False
         If True and no problem seen in `fit` has alternatives, add no columns instead of raising
         an error. `reasoning_features` sets ``optional=True``.

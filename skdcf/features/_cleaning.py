@@ -139,7 +139,7 @@ def find_numbers(text: str) -> list[float]:
 
 
 def read_numeral(token: str) -> float:
-    """Return the value of a numeral with thousands separators, or NaN if it is too long."""
+    """Return the value of a numeral with thousands separators, or NaN for a long numeral."""
     if "," in token:
         token = token.replace(",", "")
     return float(token) if len(token) <= LONGEST_NUMBER else float("nan")

@@ -2,9 +2,9 @@
 
 A text is split into clauses at punctuation, and a clause into sides at the equality signs. Only
 the expressions next to an equality sign are evaluated, such as ``3 * 5`` and ``15`` in "so 3 * 5
-= 15 eggs in all". Units between numbers are skipped. An equality is not checked if it is
-ambiguous (because of a variable, a function, or a word instead of a number), because a false
-alarm costs more than a missed error. Add a rule only if it improves results on published data.
+= 15 eggs in all". Units between numbers are skipped. Ambiguous equalities, for example with a
+variable, a function, or a word instead of a number, are not checked, because a false alarm costs
+more than a missed error. Add a rule only if it improves results on published data.
 """
 
 import re

@@ -155,8 +155,8 @@ class PairFeature(ModelColumns):
         score. "ancestors" uses one text, which consists of the question and the claim's ancestors,
         joined by line breaks.
     chunk_words : int, optional
-        Number of words per chunk. Longer texts are split into chunks, and the largest score of
-        a text's chunks is used. If None, texts are not split.
+        Number of words per chunk. Longer texts are split into chunks, and the largest score among
+        the chunks of a text is used. If None, texts are not split.
     batch_size : int, default=256
         Maximum number of pairs per call to ``score``. A claim that cannot be paired with any text
         is assigned 0 without a call to ``score``.
@@ -258,7 +258,7 @@ class PairFeature(ModelColumns):
         return [" ".join(words[k : k + self.chunk_words]) for k in starts]
 
     def _ask(self, pairs, batch, wanted):
-        """Return each pair's score, or raise ValueError."""
+        """Return the score of each pair, or raise ValueError."""
         texts, claims = map(list, zip(*pairs, strict=True))
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):

@@ -1,8 +1,8 @@
 """Ready-made feature sets, and the features that are not computed from texts.
 
-Some features are columns of the data, selected by name. Others describe a claim's position in the
-dependency graph, the problem's metadata, or the problem's topic. Topics are recognised with a
-lexicon.
+Some features are columns of the data, selected by name. Other features describe the position of a
+claim in the dependency graph, the metadata of the problem, or the topic of the problem. Topics
+are recognised with a lexicon.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     ----------
     name : {"math", "felm-7", "felm-20"}
         "math" selects the frequency score, eight semantic columns, twelve topics and ten graph
-        metrics. "felm-7" is the paper's choice for alpha up to 0.08, and "felm-20" is its
+        metrics. "felm-7" is the choice of the paper for alpha up to 0.08, and "felm-20" is the
         choice for larger alpha.
 
     Returns
@@ -387,7 +387,7 @@ _LONGEST = 20_000
 
 @settings
 class DomainIndicators(_GivenColumns):
-    """Indicators of the topic of a problem, equal for all its claims.
+    """Indicators of the topic of a problem, which are equal for all claims of the problem.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ class DomainIndicators(_GivenColumns):
 
 @settings
 class MetadataIndicators(GraphTransformer):
-    """One-hot encoding of the problem's metadata, such as the model that wrote the answer.
+    """One-hot encoding of the metadata of a problem, such as the model that wrote the answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Features of a claim's text, compared with its question, parents and answer.
+"""Features of the text of a claim, compared with the question, the parents and the answer.
 
 Every feature is a fixed formula of texts and edges, without a model. The first part of the
 module extracts facts from single texts. The second part compares a claim with its premises.

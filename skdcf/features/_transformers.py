@@ -34,9 +34,9 @@ Graphs = GraphBatch | Sequence[ReasoningGraph]
 class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     """Base class of all features. A subclass adds columns to the problems.
 
-    A subclass implements `own_names`, the names of its columns, and `own_columns`, their
-    values. A new column replaces an input column of the same name, so a second transformation
-    has no effect.
+    A subclass implements `own_names`, which returns the column names, and `own_columns`, which
+    returns the values. A new column replaces an input column of the same name, so a second
+    transformation has no effect.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class OptionalColumns(GraphTransformer):
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
-    """Raise ValueError if a problem's texts in a field are unknown (None)."""
+    """Raise ValueError if the texts of a problem in a field are unknown (None)."""
     values = getattr(batch, field)
     for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:
@@ -326,7 +326,7 @@ def check_known(batch: GraphBatch, field: str) -> None:
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
-    """Return the names of a batch's columns, or x0, x1, ... if the columns have no names."""
+    """Return the column names of a batch, or x0, x1, ... if the columns have no names."""
     if batch.features is None:
         return []
     n_features = batch.features.shape[1]

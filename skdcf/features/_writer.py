@@ -23,7 +23,7 @@ _SHOWN = 20  # maximum number of characters from a text to show in a message
 def add_surprisal(
     graph: ReasoningGraph, logprobs: Sequence[Sequence[Mapping[str, Any]]]
 ) -> ReasoningGraph:
-    """Add the columns of `Surprisal`, computed from the log-probabilities of the answer's writer.
+    """Add the columns of `Surprisal`, given the log-probabilities of the model that answered.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def add_surprisal(
 def logprobs_of_claims(
     logprobs: Any, answer: str, claims: Iterable[str]
 ) -> list[list[Mapping[str, Any]]]:
-    """Return the tokens of each claim's words in the answer.
+    """Return the tokens of the answer that contain the words of each claim.
 
     Parameters
     ----------

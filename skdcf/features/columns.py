@@ -96,7 +96,7 @@ def reads_edges(transformer: Any) -> bool:
 
 
 def list_looking_ahead(transformer: Any) -> str:
-    """Return the columns that depend on later claims, as their transformers declare."""
+    """Return the columns that are declared to depend on later claims."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
@@ -368,8 +368,8 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     Returns
     -------
     list of str
-        The names that the transformer returns. If it returns none, the names of the input
-        columns, provided that the number of columns is unchanged.
+        The names that the transformer returns. If the transformer returns no names, the names of
+        the input columns, provided that the number of columns is unchanged.
     """
     names = np.array(given, dtype=object)
     try:

@@ -223,7 +223,7 @@ class Explanation(Table):
         return "\n".join([self._heading(), *self.reasons.values()])
 
     def body_html(self) -> str:
-        """Return the answer, with dropped claims struck out, and its tables as HTML.
+        """Return the answer with dropped claims struck out, and the tables, as HTML.
 
         Tables of long answers are truncated and state the number of omitted claims.
 
@@ -508,9 +508,9 @@ def shap_values(
     """Compute the Shapley values of the confidence in each claim, and feature importances.
 
     The values are exact and require no sampling. For a linear score, the Shapley value is the
-    weight times the difference between the feature and its mean over the background. For
-    xgboost's trees, Shapley values are xgboost's contributions to the log odds. For other
-    scorers, use `permutation_importance`.
+    weight times the difference between the feature and its mean over the background. For the
+    trees of xgboost, the Shapley values are the contributions to the log odds that xgboost
+    computes. For other scorers, use `permutation_importance`.
 
     Parameters
     ----------

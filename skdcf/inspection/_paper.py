@@ -332,7 +332,8 @@ def single_feature_ablation(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport(Table):
-    """Comparison of soft and hard calibration and prediction, printed as the paper's table.
+    """Comparison of soft and hard calibration and prediction, printed like the table in the
+    paper.
 
     Parameters
     ----------

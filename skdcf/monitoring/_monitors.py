@@ -48,7 +48,7 @@ def waiting(t):
 
 @settings
 class BettingMonitor(Settings):
-    """Base class of monitors by betting, with the wealth, its history and the alarm."""
+    """Base class of monitors that bet, with the current wealth, the past wealth and the alarm."""
 
     _: KW_ONLY
     delta: float = 0.05
@@ -343,7 +343,8 @@ class CoverageMonitor(BettingMonitor):
     Parameters
     ----------
     filter : fitted filter, or SlidingCalibration
-        The filter to monitor at its own alpha. The filter may be recalibrated at any time.
+        The filter, which is monitored at its own alpha. The filter may be recalibrated at any
+        time.
     delta : float, default=0.05
         Upper bound, in (0, 1), on the probability of a false alarm.
 

@@ -213,7 +213,7 @@ def nulls_of(
 
 
 def _groups_of(calibration):
-    """Return the calibration of each group among the passing answers, and its cut.
+    """Return the calibration and the cut of each group, among the passing answers.
 
     Given the cut, calibration answers and new answers below the cut are exchangeable.
     """

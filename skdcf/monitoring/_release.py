@@ -111,15 +111,15 @@ def release_claims(
     a false claim is about ``alpha`` divided by the proportion of batches with a shown answer. This
     ratio can be far above ``alpha`` for small batches. A filter whose guarantee has ``show=``
     bounds the error rate among passing answers for batches of any size. For `predict` with
-    ``show=1``, an answer without kept claims is a success.
+    ``show=1``, an answer without kept claims counts as a success.
 
     Parameters
     ----------
     filter : fitted filter
         A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
         ``weight``. The filter's alpha only determines the required number of calibration answers.
-        `release_claims` requires more calibration answers than `predict`. Calibrate at ``alpha``
-        times the expected proportion of shown answers.
+        `release_claims` requires more calibration answers than `predict`. Calibrate the filter at
+        the level ``alpha`` times the expected proportion of shown answers.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
         group is a separate batch.

@@ -209,8 +209,8 @@ class ReportDisplay(DisplayOfReports):
     Parameters
     ----------
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        Reports to draw. The keys of a dict are the names in the legend. A report's attribute
-        ``groups`` is such a dict, with one report per group of problems.
+        Reports to draw. The keys of a dict are the names in the legend. The attribute ``groups``
+        of a report is a dict of this form, with one report per group of problems.
     panels : sequence of str
         The panels, from left to right. "coverage" is the coverage among the answers that pass.
         "retention" and "false kept" are the numbers of true and false claims kept per problem.

@@ -145,8 +145,8 @@ WRITTEN = """\
 With ``online=True``, the risk of a claim is computed from this claim and the preceding claims,
 both in calibration and in production. Each claim can therefore be kept or dropped while the
 answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims with
-the Neyman-Pearson scorer on new random splits into halves. Both modes have the guarantee at each
-level.
+the Neyman-Pearson scorer on new random splits into halves. The guarantee holds in both modes at
+each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
@@ -246,10 +246,9 @@ their similarity to the passages retrieved for the question. The data are the au
 answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by a **language
 model**. The authors' published score is calibrated like any other score. The regression and
 ``auto`` use columns computed from the question, claims and passages. These columns depend neither
-on the published score nor on a model. Most of the gain comes from these columns rather than from
-training, because the regression achieves most of this gain. The authors also calibrate by group.
-In skdcf, use ``by=`` to calibrate by group (:doc:`../guide/guarantee`). This table does not use
-groups."""
+on the published score nor on a model. The regression achieves most of the gain, so most of the gain
+comes from these columns rather than from training. The authors also calibrate by group. In skdcf,
+use ``by=`` to calibrate by group (:doc:`../guide/guarantee`). This table does not use groups."""
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and

@@ -1,4 +1,4 @@
-"""Write an HTML report on a filter's guarantee and results, for readers without Python."""
+"""Write an HTML report on the guarantee and results of a filter, for readers without Python."""
 
 from __future__ import annotations
 

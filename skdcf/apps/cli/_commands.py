@@ -643,7 +643,7 @@ def _find(graphs, wanted):
 
 
 def check_file(options):
-    """Print a summary of a file and its invalid lines."""
+    """Print a summary of a file, and list the invalid lines."""
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)
     rows = list(files.read_records(options, read, "drop", dropped))

@@ -116,7 +116,7 @@ def check_folder(path):
 
 
 def write_lines(path, lines):
-    """Write lines atomically to a file, compressed if it ends in .gz, or to standard output."""
+    """Write lines atomically to a file (compressed for the suffix .gz) or to standard output."""
     if path == STANDARD:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
@@ -348,7 +348,7 @@ def plain(value):
 
 
 def show_claims(graph, kept, labels=None):
-    """Print a question and its claims with the decisions and, if known, the labels."""
+    """Print a question, its claims, the decision on each claim and, if known, the labels."""
     print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
     words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
     for v, keep in enumerate(kept):

@@ -1,7 +1,7 @@
 """The entry point of the program, which parses the command line and runs one command.
 
-The arguments of the commands are defined in ``commands.toml``. To start quickly, this module
-does not import numpy, scipy or scikit-learn.
+The arguments of the commands are defined in ``commands.toml``. This module does not import numpy,
+scipy or scikit-learn, so the program starts quickly.
 """
 
 from __future__ import annotations

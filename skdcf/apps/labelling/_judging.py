@@ -108,7 +108,7 @@ def _jackknife(kappa, without):
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """Quality of a model's labels, measured on claims that people judged.
+    """Quality of the labels of a model, measured on claims that people judged.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ class ModelAgreement:
     overlooked : float
         Proportion of problems in which the model labels a false claim as true.
     overlooked_interval : (float, float)
-        95 % Clopper-Pearson interval of ``overlooked``. A filter that is calibrated on the
-        model's labels keeps a false claim in at most alpha plus ``overlooked`` of the
+        95 % Clopper-Pearson interval of ``overlooked``. A filter that is calibrated on the labels
+        of the model keeps a false claim in at most a proportion alpha plus ``overlooked`` of the
         problems.
     n_problems : int
         Number of problems with claims that people judged.
@@ -161,7 +161,7 @@ class ModelAgreement:
 
 
 def agreement(model: Labels, human: Labels) -> ModelAgreement:
-    """Compare a model's labels with human labels, or the labels of two people.
+    """Compare the labels of a model with human labels, or compare the labels of two people.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ router = APIRouter()
 
 @router.get("/")
 def show_page() -> HTMLResponse:
-    """Return the page, whose content security policy allows only inline resources."""
+    """Return the page, with a content security policy that allows only inline resources."""
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "

@@ -283,7 +283,7 @@ class ReviewOrder:
         )
 
     def _is_open(self, row):
-        """Return whether a claim is dropped and not judged, but all its parents are kept."""
+        """Return whether a claim has been dropped and not judged, but all its parents are kept."""
         if self._kept[row] or not np.isnan(self._verdict[row]):
             return False
         return all(self._kept[parent] for parent in self._parents.get(row, ()))
@@ -293,7 +293,7 @@ class ReviewOrder:
             heapq.heappush(self._open, (float(self._path_risk[row]), row))
 
     def _keep_anew(self, problem):
-        """Update a problem's kept claims in topological order.
+        """Update the kept claims of a problem, in topological order of the claims.
 
         A claim is kept if all its parents are kept and a person found the claim true, or if the
         filter keeps the claim and no person found it false.

@@ -2,7 +2,7 @@
 
 The page shows untrusted model output, and the guarantee depends on the labels that people enter
 on the page. Therefore, the server only listens on 127.0.0.1, requires a secret token with every
-request and rejects requests from other origins. The page may only load and run inline resources.
+request and rejects requests from other origins. The page can load and run only inline resources.
 """
 
 import secrets

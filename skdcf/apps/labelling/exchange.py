@@ -356,7 +356,7 @@ def _rows(graphs, words, order):
 
 
 def _names(batch):
-    """Return each problem's id or index, or raise ValueError for duplicates."""
+    """Return the id or index of each problem, or raise ValueError for duplicate ids."""
     numbered = enumerate(batch, start=1)
     names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
@@ -431,7 +431,7 @@ def _verdict(label, place):
 
 
 def _latest(said, claim, by):
-    """Return an annotator's latest verdict on a claim."""
+    """Return the latest verdict of an annotator on a claim."""
     if len({word for _, word in said}) == 1:
         return said[0][1]
     times = [time for time, _ in said]

@@ -86,7 +86,7 @@ class LabelSource(NamedTuple):
         Parameters
         ----------
         kind : {"human", "model", "derived"}
-            Kind of the source, see `LabelSource`.
+            Kind of the source, as in `LabelSource`.
         by : str
             Name of the person, the model or the rule.
         version : str, optional
@@ -108,7 +108,7 @@ _ALWAYS = LabelSource._fields[:4]
 def set_label_sources(
     graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
 ) -> ReasoningGraph:
-    """Return a copy of the graph with its label sources in the metadata.
+    """Return a copy of the graph, with the sources of its labels in the metadata.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def set_label_sources(
 
 
 def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
-    """Return the sources of a graph's labels.
+    """Return the sources of the labels of a graph.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _count(kind, found):
 
 
 class LabelStore:
-    """Store of problems and of people's verdicts on their claims, saved in a journal.
+    """Store of problems and of the verdicts of people on the claims, saved in a journal.
 
     Parameters
     ----------
@@ -289,9 +289,9 @@ class LabelStore:
         Existing labels, such as model labels. A person's verdict on a claim replaces the existing
         label.
     purpose : {"labels", "review", "audit"}, default="labels"
-        Purpose of the verdicts. The claims of a review are selected by risk, and the claims of
-        an audit by the decisions of a filter. A journal therefore contains verdicts for one
-        purpose only.
+        Purpose of the verdicts. The claims of a review are selected by risk, whereas the claims
+        of an audit are selected by the decisions of a filter. A journal therefore contains
+        verdicts for one purpose only.
 
     Attributes
     ----------
@@ -550,7 +550,7 @@ class LabelStore:
         return {"problem": self.digest(problem), "claim": claim}
 
     def digest(self, problem: int) -> str:
-        """Return the digest of a problem's texts, which identifies the problem in the journal.
+        """Return a digest of the texts of a problem, which identifies the problem in the journal.
 
         Parameters
         ----------
@@ -642,7 +642,7 @@ class LabelStore:
         return sorted({by for kind, by, *_ in self._last if kind != "note"})
 
     def labels(self, by: str) -> list[NDArray[np.int64]]:
-        """Return an annotator's labels, supplemented by existing labels.
+        """Return the labels of an annotator, supplemented by existing labels.
 
         Parameters
         ----------
@@ -657,7 +657,7 @@ class LabelStore:
         return self._labels(by, True)
 
     def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """Return an annotator's verdicts as labels, for a comparison with other annotators.
+        """Return the verdicts of an annotator as labels, for a comparison with other annotators.
 
         Parameters
         ----------

@@ -17,8 +17,8 @@ prompt TEXT NOT NULL, time REAL NOT NULL)"""
 class ReplyCache:
     """File cache of model replies, keyed by a digest of the call.
 
-    Several programs can use the same file at the same time. The file contains user texts, so only
-    its owner can read it. The file never contains API keys.
+    Several programs can use the same file at the same time. The file contains texts of users, so
+    only the owner of the file can read it. The file never contains API keys.
     """
 
     def __init__(self, path):

@@ -49,9 +49,9 @@ class Prompt(NamedTuple):
 def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     """Return the newest version of a built-in prompt, or a prompt defined by the caller.
 
-    The prompt is part of the call and of its cache key, so replies to different prompts are
-    cached separately. The input (questions, answers, claims) is never inserted into a prompt.
-    The input follows the prompt as a JSON object.
+    The prompt is part of the call and of the cache key, so replies to different prompts are
+    cached separately. The input (questions, answers, claims) is never inserted into a prompt. The
+    input follows the prompt as a JSON object.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
 def _object(**columns):
-    """Return the type of an object with these columns, which may have missing values."""
+    """Return the type of an object with these columns, any of which may have no value."""
     defaults = {"why": ("",), "span": ("",), "claim": (None,)}
     fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
@@ -377,7 +377,7 @@ def _repaired(text, key):
 
 
 def _repair(text):
-    """Parse invalid JSON, or raise ValueError if its end is missing."""
+    """Parse invalid JSON, or raise ValueError if the end of the JSON is missing."""
     json_repair = import_extra("json_repair", "apps")
     value, repairs = json_repair.loads(
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True

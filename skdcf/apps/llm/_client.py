@@ -476,7 +476,7 @@ class Step(Settings):
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Return a reply's length limit in tokens. Longer replies are probably repetitive."""
+        """Return the length limit of a reply in tokens. Longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):

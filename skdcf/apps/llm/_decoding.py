@@ -1,8 +1,8 @@
 """Repair wrong backslashes and double escapes in JSON written by models.
 
-Mathematical text contains many backslashes, and models often fail to double them. The result is
-either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the escape
-sequence of a form feed, and ``\\times`` with the escape sequence of a tab.
+Mathematical text contains many backslashes, and models often fail to double these backslashes.
+The result is either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the
+escape sequence of a form feed, and ``\\times`` with the escape sequence of a tab.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def repair_json(text: str, shown: str) -> str:
 
     If the reply is a JSON string that contains JSON, the content of the string is used. Letters
     that were escaped twice (``\\u00e9``) are escaped once, unless the input of the model contains
-    the same sequence. Literal backslashes are doubled, see `repair_backslashes`.
+    the same sequence. `repair_backslashes` doubles the literal backslashes.
 
     Parameters
     ----------

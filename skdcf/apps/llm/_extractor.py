@@ -174,7 +174,7 @@ def _whole(value):
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
-    """Return the graph of an answer, with the words that state each claim in its metadata.
+    """Return the graph of an answer, whose metadata contain the words that state each claim.
 
     Words that equal the claim text are omitted. The log-probabilities of the answer are converted
     to columns.
@@ -299,7 +299,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     answers. Calibration and prediction must use the same models, prompts and numbers of alternative
     answers.
 
-    The metadata of a graph record its provenance:
+    The metadata of a graph record how the graph was created:
 
     * ``answer``: text of the answer
     * ``written_by``: model and prompt of an answer that a model wrote
@@ -473,8 +473,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Sample alternative answers and compute feature columns for existing graphs.
 
-        Use this method after people have corrected claims or edges, because a judge's verdicts
-        on the old claims are obsolete.
+        Use this method after people have corrected claims or edges, because the verdicts of a
+        judge on the old claims are obsolete.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
 
 
 def texts_of(flagged: dict[str, list[int]]) -> list[str]:
-    """Return descriptions of the faults of an answer's claims."""
+    """Return descriptions of the faults in the claims of an answer."""
     texts = []
     for wrong, rows in flagged.items():
         if len(rows) == 1:

@@ -82,8 +82,8 @@ def judge_labels(
     """Return labels proposed by a model, with their source recorded in the metadata.
 
     Use these labels to assist human annotators, or as a temporary substitute. A filter calibrated
-    only on such labels issues a warning, because its guarantee refers to the model's verdicts.
-    `skdcf.apps.labelling.agreement` compares these labels with human labels.
+    only on such labels issues a warning, because the guarantee then refers to the verdicts of the
+    model. `skdcf.apps.labelling.agreement` compares these labels with human labels.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def judge_labels(
     Bunch
         ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is
         a list of int arrays (1 true, 0 false or unsure). The metadata list the claims about
-        which the model was unsure (``unsure_claims``). If you set their labels to -1,
-        `~skdcf.apps.labelling.agreement` does not count these claims as false alarms and
+        which the model was unsure (``unsure_claims``). If you set the labels of these claims to
+        -1, `~skdcf.apps.labelling.agreement` does not count the claims as false alarms and
         excludes them from kappa.
 
     Raises
@@ -371,8 +371,8 @@ class FilteredAnswer:
         does not cover a text that a model wrote from these claims ("none"), because the model
         may add statements.
     excerpt : str
-        The sentences of the answer that consist entirely of words of kept claims. The excerpt
-        is more readable than the claims, but the guarantee does not cover it, because a
+        The sentences of the answer that consist entirely of words of kept claims. The excerpt is
+        more readable than the claims. The guarantee does not cover the excerpt, because a
         sentence may have another meaning without its neighbours.
     usage : Usage
         Usage of the answer.
@@ -535,8 +535,8 @@ class ConformalFactualityPipeline(Settings):
         ----------
         X : sequence of ReasoningGraph, or of (problem, answer)
             Problems made by the extractor, whose missing features are computed. Answers are
-            extracted first, which is only useful if the extraction always returns the same
-            claims, for example from a cache.
+            extracted first. This is only useful if the extraction always returns the same claims,
+            for example from a cache.
         y : sequence of arrays, one per problem
             Claim labels: 1 true, 0 false, -1 unlabelled.
         groups : array-like of shape (n_problems,), optional

@@ -123,7 +123,7 @@ def _arguments_of(call):
 
 
 def _joined(content):
-    """Return the content of a message as a string, with its parts joined."""
+    """Return the content of a message as a string, after joining the parts of the content."""
     if isinstance(content, list):
         kinds = ("text", "output_text")
         content = "".join(p["text"] for p in content if p.get("type", "text") in kinds)
@@ -241,7 +241,7 @@ def fault_of(
 
 
 def read_wait(headers: Mapping[str, str], message: str) -> float | None:
-    """Return the seconds that a server requests to wait, or None if it requests no time.
+    """Return the wait in seconds that a server requests, or None if it requests no wait.
 
     Parameters
     ----------

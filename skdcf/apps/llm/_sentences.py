@@ -75,7 +75,7 @@ def split_sentences(
     ValueError
         If ``language`` is not an ISO 639 code.
     ImportError
-        If sentencex is not installed. The extra ``apps`` installs it.
+        If sentencex is not installed. The extra ``apps`` installs sentencex.
 
     Examples
     --------

@@ -155,7 +155,7 @@ class Chat:
         return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:
-        """Add a flag unless it is None or already present."""
+        """Add a flag unless the flag is None or already present."""
         if text is not None and text not in self.flags:
             self.flags.append(text)
 

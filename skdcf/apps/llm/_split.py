@@ -170,7 +170,7 @@ class AnswerSplitter:
 
     @classmethod
     def from_filter(cls, filter: Any, no_claim: NoClaimList | None = None) -> Any:
-        """Return the splitter that created a filter's calibration problems.
+        """Return the splitter that created the calibration problems of a filter.
 
         Parameters
         ----------

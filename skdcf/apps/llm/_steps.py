@@ -90,9 +90,9 @@ class Claim(str):
 class Decompose(Step):
     """Split an answer into claims with a model.
 
-    The inputs of `apply` are answers and problems, and its result is an ordered list of claims
-    for each answer. An answer with more than ``max_claims`` claims is split near its middle,
-    and its parts are decomposed separately.
+    The inputs of `apply` are answers and problems. Its result is an ordered list of claims for
+    each answer. An answer with more than ``max_claims`` claims is split near its middle, and its
+    parts are decomposed separately.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ class DeducedGraph(NamedTuple):
 class DeduceGraph(Step):
     """Deduce the dependencies between claims with a model.
 
-    The inputs of `apply` are lists of claims and problems, and its result is a ``DeducedGraph``
-    for each problem.
+    The inputs of `apply` are lists of claims and problems. Its result is a ``DeducedGraph`` for
+    each problem.
 
     If claims name their premises, as in "(by #2 #4)", no call is made. A cyclic or malformed
     graph is requested again with a description of the error. After three requests, the graph is
@@ -334,7 +334,7 @@ class Reword(Step):
         return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
 
     def _worded(self, claim, vaguer):
-        """Return a claim with its vaguer wordings, excluding empty and repeated wordings."""
+        """Return a claim and its vaguer wordings, without empty and repeated wordings."""
         worded = {text_key(claim): claim}
         for text in vaguer:
             text = visible(text).strip()
@@ -356,8 +356,8 @@ class Reword(Step):
 class SampleAnswers(Step):
     """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
 
-    The inputs of `apply` are problems and optionally their passages, and its result is a list
-    of answers for each problem. Use the same settings for calibration and prediction.
+    The inputs of `apply` are problems and optionally their passages. Its result is a list of
+    answers for each problem. Use the same settings for calibration and prediction.
 
     Parameters
     ----------
@@ -454,7 +454,7 @@ def _with_passages(problem, context):
 
 
 def _said(reply, flag=None):
-    """Return an answer's text. A truncated answer is only shown with a flag."""
+    """Return an answer's text. A truncated answer is shown only together with a flag."""
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
@@ -468,10 +468,10 @@ def _said(reply, flag=None):
 class Frequency(Step):
     """Compute the frequency score of each claim, which measures its support by other answers.
 
-    A model judges whether each of the problem's ``alternatives`` supports a claim (+1),
-    contradicts the claim (-1) or does neither (0). The score of a claim is the sum of these
-    values. One call is made per alternative. The input of `apply` is a list of graphs, and its
-    result is an array of shape (n_claims, 1) for each graph. The column is named
+    For each of the ``alternatives`` of the problem, a model judges whether the alternative
+    supports a claim (+1), contradicts the claim (-1) or does neither (0). The score of a claim is
+    the sum of these values. One call is made per alternative. The input of `apply` is a list of
+    graphs, and its result is an array of shape (n_claims, 1) for each graph. The column is named
     ``frequency-score``.
 
     Parameters

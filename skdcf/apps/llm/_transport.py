@@ -266,7 +266,7 @@ class Endpoint:
         raise PassingError(self._mask(problem))
 
     def _message(self, body):
-        """Return a server's error message, on one line and without keys."""
+        """Return the error message of a server, on one line and without keys."""
         text = body.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), ensure_ascii=False)
@@ -286,7 +286,7 @@ async def _read(response):
 
 
 def _their_loggers():
-    """Return the loggers of the openai client and its HTTP library, which may log headers."""
+    """Return the loggers of the openai client and the HTTP library, which may log headers."""
     names = [*logging.root.manager.loggerDict]
     return [logging.getLogger(n) for n in names if n.startswith(("openai", "http"))]
 

@@ -218,7 +218,7 @@ class Answers:
 
 
 def _refuse(estimate: Any) -> bool:
-    """Refuse a cost above ``confirm_above``, because nobody can confirm it."""
+    """Refuse a cost above ``confirm_above``, because no user can confirm it."""
     raise RefusedError(
         413,
         f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} "

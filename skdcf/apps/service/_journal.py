@@ -2,10 +2,10 @@
 
 The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
 deleted. Answer texts are not stored. Texts of open runs are stored, so open runs survive a restart.
-A run's texts are overwritten when the run is closed.
+The texts of a run are overwritten when the run is closed.
 
-Processes that serve the same folder share the database. Each change is one transaction. A
-process compares its copies in memory with the database before using them.
+Processes that serve the same folder share the database. Each change is one transaction. Before a
+process uses its in-memory copies, it compares them with the database.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Run(NamedTuple):
     filter : str
         Digest of the filter that decides.
     size : int
-        Number of characters in the run's texts.
+        Number of characters in the texts of the run.
     n_steps : int
         Number of decided steps.
     """
@@ -150,7 +150,7 @@ class Journal:
                 )
 
     def label(self, name: str, labels: list[int], drawn: bool) -> bool:
-        """Add an answer's labels, which are on disk when this method returns.
+        """Add the labels of an answer, which are on disk when this method returns.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class Journal:
         return [(json.loads(record), bool(keep)) for record, keep in rows]
 
     def close_run(self, entry: Entry) -> bool:
-        """Replace an open run with an answer, and overwrite the run's texts.
+        """Replace an open run with an answer, and overwrite the texts of the run.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class Journal:
         Returns
         -------
         n_runs, n_characters : int
-            Number of open runs, and number of characters of their texts.
+            Number of open runs, and number of characters in their texts.
         """
         [sizes] = self._read("SELECT count(*), coalesce(sum(size), 0) FROM runs")
         return sizes

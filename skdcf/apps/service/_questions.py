@@ -1,7 +1,7 @@
 """Recognise repeated questions by keyed hashes.
 
 An attacker could recover short questions from plain hashes by guessing, so the hashes use a
-secret key. The key is the token of the service, or a random key in the journal's folder if
+secret key. The key is the token of the service, or a random key in the folder of the journal if
 there is no token.
 """
 
@@ -41,7 +41,7 @@ class Questions:
         self.counted: set[str] = set()
 
     def name(self, graph: ReasoningGraph) -> tuple[str | None, bool]:
-        """Return the hash of an answer's question for the journal.
+        """Return the hash of the question of an answer, for the journal.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
     Parameters
     ----------
     token : str or None
-        The token of the service, which is the source of the key if it is not None.
+        The token of the service, which is used as the key unless the token is None.
     folder : path-like or None
         Folder of the journal, where a random key is stored if there is no token.
 

@@ -49,8 +49,8 @@ class Runs:
     """Store of all open runs.
 
     The methods are thread-safe. Runs are stored in the journal, so other processes can continue
-    them. Recently used runs are also stored in memory. Before such a run is used, the steps
-    that other processes have added to the journal are added to it.
+    them. Recently used runs are also stored in memory. Before a run in memory is used, it is
+    updated with the steps that other processes have added to the journal.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Runs:
             return _decision(run, number, step)
 
     def close(self, name: str, filters: Iterable[Served]) -> Writing:
-        """Close a run, and replace it by an answer with the same id.
+        """Close a run, and replace the run with an answer that has the same id.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Runs:
                 del self._runs[next(iter(self._runs))]
 
     def _catch_up(self, name: str, run: _Run | None, filters: Iterable[Served]) -> _Run:
-        """Return the run after repeating the decisions on new steps in the journal."""
+        """Return the run, after repeating the decisions on the new steps in the journal."""
         state = self._journal.run(name)
         if run is None:
             served = [served for served in filters if served.digest == state.filter]

@@ -114,7 +114,7 @@ class Served:
     key : bytes
         Secret key for hashes of questions.
     calibrated : str, optional
-        The filter's calibration time, for operators of the service.
+        The time at which the filter was calibrated, for operators of the service.
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
@@ -303,7 +303,8 @@ class Served:
         Parameters
         ----------
         graph : ReasoningGraph
-            The answer. For an answer filtered claim by claim, its first claim is sufficient.
+            The answer. For an answer that is filtered claim by claim, the first claim is
+            sufficient.
 
         Returns
         -------
@@ -409,7 +410,7 @@ class Served:
             self._n_watched = entry.judged or 0
 
     def _watch(self, entry: Entry) -> None:
-        """Update the monitor with an answer's labels, if the guarantee covers the answer."""
+        """Update the monitor with the labels of an answer, if the guarantee covers the answer."""
         if entry.alpha != self.alpha or not entry.drawn:
             return
         if entry.part == NOT_PASSING:
@@ -560,7 +561,7 @@ class Writing:
 
     @property
     def passes(self) -> bool:
-        """Return whether the answer passes. The first claim of a chain is its safest claim."""
+        """Return whether the answer passes. The first claim of a chain is the safest."""
         if any(self.mask):
             return True
         texts = [claim["text"] for claim in self._first if "text" in claim]

@@ -297,7 +297,8 @@ def _record(cells, rows):
         texts = cells.get("text")
         if texts is None or any(text is None for text in texts):
             raise ValueError(
-                f"row {rows[0]} must have a text, because its problem has wordings"
+                f"row {rows[0]}: all rows of a problem with wordings must have a text, but a "
+                "text is missing"
             )
         bounds = pairwise([*starts, len(rows)])
         record["wordings"] = [list(texts[a:b]) for a, b in bounds]
@@ -503,8 +504,8 @@ def _feature_columns(batch):
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
     if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
-            f"the features {taken} must not have the same name as another column or "
-            "label. Rename these features"
+            f"the features {taken} must not have the same names as other columns or "
+            "labels. Rename these features"
         )
     return dict(zip(names, batch.features.T, strict=True))
 
@@ -580,9 +581,9 @@ def _sort_wordings(rows_of, wording, claims, places):
             place = (due[0] if claims is None else claims[row], places[row])
             if place != due or due[0] < 0:
                 raise ValueError(
-                    f"problem {name!r}, row {row}: claims must be numbered 0, 1, ..., and the "
-                    "wordings of each claim 0, 1, ..., starting with the most specific wording, "
-                    f"but {wording!r} is {places[row]}"
+                    f"problem {name!r}, row {row}: claims must be numbered 0, 1, ... The wordings "
+                    "of each claim must be numbered in the same way, starting with the most "
+                    f"specific wording. In this row, {wording!r} is {places[row]}"
                 )
             last = due
 

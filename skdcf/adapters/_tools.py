@@ -355,8 +355,8 @@ def from_uqlm(
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
         raise ValueError(
-            "at least one claim must have a score, but none was found. Check that result "
-            "is the output of a UQLM scorer for long texts"
+            "at least one claim must have a score, but no claim has one. Check that "
+            "result is the output of a UQLM scorer for long texts"
         )
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(

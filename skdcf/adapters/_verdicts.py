@@ -187,8 +187,8 @@ def _judged(result, i, meaning):
     """Return the claim texts, labels and reasons of one answer."""
     if is_missing(result):
         raise ValueError(
-            f"problem {i} must have a result, but it is {result} because the checker "
-            'failed. Run the checker again, or drop such problems with on_invalid="drop"'
+            f"the result of problem {i} is {result}, because the checker failed. Run the "
+            'checker again, or drop such problems with on_invalid="drop"'
         )
     rows = _rows(result, i)
     where = f"problem {i}, claim {{}}".format
@@ -201,7 +201,7 @@ def _judged(result, i, meaning):
     if contradicted:
         warn(
             f"problem {i} contains the claim {printable(contradicted[0])!r} twice with "
-            "different verdicts. Its label is set to 0 (unsure)",
+            "different verdicts. The label of this claim is set to 0 (unsure)",
             LabelWarning,
         )
     labels = [

@@ -497,7 +497,9 @@ def _premise_edges(entries, n_steps):
     cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
     if unknown := [pair for pair in cited if pair[0] not in position]:
         parent, child = unknown[0]
-        raise ValueError(f"step {child} must only have existing premises, got {parent}")
+        raise ValueError(
+            f"the premises of step {child} must be existing steps, got {parent}"
+        )
     return sorted({(position[parent], position[child]) for parent, child in cited})
 
 

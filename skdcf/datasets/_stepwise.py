@@ -239,8 +239,7 @@ def _parse_prm800k(record):
     for v, completion in enumerate(judged):
         if v >= len(steps) or completion["text"] != steps[v]:
             raise ValueError(
-                f"the judged step {v} must be the same as in the solution, but its text "
-                "differs"
+                f"judged step {v} must match step {v} of the solution, but the texts differ"
             )
     labels = np.full(len(steps), -1)
     ratings = [completion["rating"] for completion in judged]

@@ -105,8 +105,8 @@ def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
         for number, line in enumerate(lines, first_line):
             if len(line) > max_line_bytes:
                 raise ValueError(
-                    f"{name}, line {number} must have at most {max_line_bytes:,} bytes, but it is "
-                    "longer. Increase max_line_bytes (--max-line-bytes) to allow longer lines"
+                    f"{name}, line {number}: the line has more than {max_line_bytes:,} bytes. "
+                    "Increase max_line_bytes (--max-line-bytes) to allow longer lines"
                 )
             start += len(line)
             if line.strip():
@@ -177,7 +177,7 @@ def _explained(name):
         yield
     except UnicodeError as error:
         raise ValueError(
-            f"{name} must be valid UTF-16, because it has a UTF-16 byte order mark"
+            f"{name} starts with a UTF-16 byte order mark but is not valid UTF-16"
         ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{name} is not a complete gzip file: {error}") from error
@@ -188,8 +188,8 @@ def _check_form(line, name):
     text = line if isinstance(line, str) else line.decode("latin-1")
     if "\0" in text:
         raise ValueError(
-            f"{name} is in UTF-32, in UTF-16 without a byte order mark, or not a text. Save "
-            "it as UTF-8"
+            f"{name} is in UTF-32, is in UTF-16 without a byte order mark, or is not a "
+            "text file. Save it as UTF-8"
         )
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]

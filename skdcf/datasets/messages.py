@@ -574,7 +574,7 @@ def _text_of(part, body, kind, role):
         return _written(part)
     if role == "assistant" or not _MEDIUM.search(kind):
         raise UnreadError(
-            "each part of a message must have a text, but a part has none. "
+            "each part of a message must have a text, but one part has none. "
             f"{keys_of(part)}"
         )
     return f"[{kind}]"
@@ -594,12 +594,12 @@ def _call_of(call, kind=""):
     hosted = kind if kind == _CODE else _CALL.sub("", kind)
     if not names and hosted in ("", "function", "tool", "custom_tool"):
         raise UnreadError(
-            f"each call must have a name, but a call has none. {keys_of(call)}"
+            f"each call must have a name, but one call has none. {keys_of(call)}"
         )
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
         raise UnreadError(
-            f"each call must have a call_id, but a call has none. {keys_of(call)}"
+            f"each call must have a call_id, but one call has none. {keys_of(call)}"
         )
     given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
     known = {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping}

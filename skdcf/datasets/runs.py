@@ -189,14 +189,14 @@ def _labels_of(labels, positions):
         by_position = {int(position): label for position, label in labels.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            "labels must be a dict that maps message positions of steps to 1, 0 or -1, "
-            f"got {labels!r:.40}"
+            "labels must be a dict that maps the message position of each step to 1, 0 "
+            f"or -1, got {labels!r:.40}"
         ) from error
     strangers = sorted(set(by_position) - set(positions))
     if strangers:
         raise ValueError(
-            f"labels must only contain steps as keys, which are the messages {positions}, "
-            f"got message {strangers[0]}"
+            f"each key of labels must be one of the step positions {positions}, got "
+            f"{strangers[0]}"
         )
     return [by_position.get(position, -1) for position in positions]
 
@@ -255,8 +255,8 @@ class _Steps:
         """Return pairs of steps in which the second step uses the observation of the first step."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
-                f'edges="data" supports at most {_MOST_STEPS:,} steps per run, because each '
-                f"step is compared with all earlier steps, got {len(self.texts):,}. Use "
+                f'edges="data" supports at most {_MOST_STEPS:,} steps per run, got '
+                f"{len(self.texts):,}. Each step is compared with all earlier steps. Use "
                 'edges="chain", or split the run into parts'
             )
         pairs = []

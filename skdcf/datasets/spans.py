@@ -241,8 +241,8 @@ def _refuse_other_messages(added, attributes):
         given = [_loaded(held[key]) for held in (added, attributes) if key in held]
         if len(given) == 2 and given[0] != given[1]:
             raise ValueError(
-                f"{key} must occur only once in a span, but it occurs twice with different "
-                "messages. Pass the spans of one request each"
+                f"{key} must occur only once in a span, but one span contains it twice with "
+                "different messages. Pass spans that each contain a single request"
             )
 
 
@@ -322,8 +322,8 @@ def _refuse_several(agents):
     of_agents = any(map(_is_agent, agents))
     if (of_agents and len(names) > 1) or len(questions) > 1:
         raise ValueError(
-            f"the spans must belong to a single run, got several runs, {list(names)[:5]}, "
-            "which do not call each other. Pass the spans of one agent, including the "
+            f"the spans must belong to a single run, got several runs ({list(names)[:5]}) "
+            "that do not call each other. Pass the spans of one agent, including the "
             "tools and agents that it calls"
         )
 
@@ -367,7 +367,7 @@ def _refuse_lost_steps(spans, messages):
             if step not in known:
                 raise ValueError(
                     f"the spans must contain all messages of the run, but the step {said} of span "
-                    f"{span.id} is missing in the span with the most messages"
+                    f"{span.id} is missing from the span with the most messages"
                 )
 
 

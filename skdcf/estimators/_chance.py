@@ -24,8 +24,8 @@ def chances_of(
     else:
         if alpha is not None:
             raise ValueError(
-                "alpha and masks cannot both be passed, because masks already determine the "
-                f"kept claims, got alpha={alpha:g}. Omit alpha or masks"
+                f"alpha={alpha:g} and masks cannot both be passed, because the masks already "
+                "determine the kept claims. Omit alpha or masks"
             )
         view = fitted._look(X)
         _, kept, _ = flatten(view.raw.split(np.ones(view.raw.n_claims)), masks)

@@ -384,16 +384,16 @@ def refuse_part(part, fitted):
             risks_now.path_risk, risks_before.path_risk
         ):
             raise ValueError(
-                "all path risks must be computed with the same scorer and edges, but a part "
-                "was computed with different ones. Compute the part again with "
-                "calibration_part"
+                "all path risks must be computed with the same scorer and edges, but one "
+                "part was computed with a different scorer or different edges. Compute the "
+                "part again with calibration_part"
             )
         if risks_now.groups != risks_before.groups or not nearly_equal(
             risks_now.weights, risks_before.weights
         ):
             raise ValueError(
-                "all parts must be computed with the same values of by and weight, but a "
-                "part was computed with different ones. Compute the part again with "
+                "all parts must be computed with the same values of by and weight, but one "
+                "part was computed with different values. Compute the part again with "
                 "calibration_part"
             )
 
@@ -425,6 +425,6 @@ def _refuse_other_settings(made_as, expected):
         if setting_before != setting_now:
             raise ValueError(
                 f"all parts must be computed with the same settings, but {name} is "
-                f"{setting_before} in a part instead of {setting_now}. Compute the part again "
-                "with calibration_part"
+                f"{setting_before} in one part instead of {setting_now}. Compute the part "
+                "again with calibration_part"
             )

@@ -90,20 +90,21 @@ def _refuse_unproven(fitted):
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            "the filter must be calibrated with guarantee=NoFalseClaim(), because the "
-            f"guarantee for shown texts is not proven for others, got {guarantee!r}"
+            "the filter must be calibrated with guarantee=NoFalseClaim(), got "
+            f"{guarantee!r}. The guarantee for shown texts is not proven for other "
+            "guarantees"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "weight and delta must be None, because the guarantee for shown texts is not "
-            f"proven for other values, got {guarantee!r}. Set both to None, and calibrate "
-            "the filter again"
+            f"weight and delta must be None, got {guarantee!r}. The guarantee for shown "
+            "texts is not proven for other values. Set both to None, and calibrate the "
+            "filter again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            "the groups must not overlap, because the guarantee for shown texts is not "
-            f"proven for overlapping groups, got by={guarantee.by!r}. Assign each problem "
-            "to one group"
+            f"the groups must not overlap, got by={guarantee.by!r}. The guarantee for "
+            "shown texts is not proven for overlapping groups. Assign each problem to "
+            "one group"
         )
 
 
@@ -114,8 +115,8 @@ def _refuse_calibrated(batch, hashes, calibrated):
         raise ValueError(
             "the guarantee only covers new questions, but "
             f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems answer questions used for "
-            "calibration. Leave these problems out"
+            f"{int(same_question.sum()) - 1} other problems contain questions that were "
+            "used for calibration. Leave these problems out"
         )
 
 

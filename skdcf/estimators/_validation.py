@@ -52,9 +52,9 @@ def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
             )
         if others:
             raise TypeError(
-                f"fit does not accept {' or '.join(others)}, only X, y and groups. Problem "
-                "weights belong to the guarantee, as in guarantee=NoFalseClaim(weight=...), "
-                "or to score(X, y, sample_weight=...)"
+                f"fit only accepts X, y and groups, not {' or '.join(others)}. Pass problem "
+                "weights to the guarantee, as in guarantee=NoFalseClaim(weight=...), or to "
+                "score(X, y, sample_weight=...)"
             )
         return fit(*args, **kwargs)
 

@@ -223,8 +223,8 @@ def _check_filter(name, filter, alphas, protocol):
         missing = [alpha for alpha in alphas if alpha not in filter]
         if missing:
             raise ValueError(
-                f"filters[{name!r}] must contain a filter for each alpha, but it has none for "
-                f"{missing}"
+                f"filters[{name!r}] must contain a filter for each alpha, but there is no "
+                f"filter for {missing}"
             )
         return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
     inner = getattr(search := search_in(filter), "estimator", filter)

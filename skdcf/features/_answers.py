@@ -322,8 +322,8 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
     if not right:
         raise ValueError(
-            "the labels must determine whether an answer is right for at least one "
-            "answer, but every answer has unknown labels and no false claim. Label all "
+            "the labels of at least one answer must determine whether the answer is "
+            "right, but every answer has unknown labels and no false claim. Label all "
             "claims of some answers"
         )
     n_right = sum(right)

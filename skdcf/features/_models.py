@@ -398,8 +398,8 @@ class StepReward(AnswerColumns):
         for claim in claims:
             if self.separator in claim:
                 raise ValueError(
-                    f"{name}: no claim may contain the separator {self.separator!r}, because its "
-                    f"reward would be ambiguous, got {printable(claim[:60])!r}"
+                    f"{name}: the claim {printable(claim[:60])!r} must not contain the separator "
+                    f"{self.separator!r}, because its reward would be ambiguous"
                 )
         # A reward model is called over HTTP only if the source is a URL.
         assert isinstance(self.source, str)

@@ -79,7 +79,7 @@ def _as_float(value):
     if is_missing(value):
         return np.nan
     if not is_number(value):
-        raise TypeError(f"one of them is {show(value)}")
+        raise TypeError(f"one of the values is {show(value)}")
     return float(value)
 
 
@@ -174,8 +174,8 @@ def check_field(name, value, n_claims, where):
         listed = value.get(key, [])
         if not is_list_of_claims(listed, n_claims):
             raise ValueError(
-                f"{where}metadata {key!r} must be a list of positions of its "
-                f"{n_claims} claims, starting at 0, got {show(listed)}"
+                f"{where}metadata {key!r} must be a list of claim positions from 0 to "
+                f"{n_claims - 1}, got {show(listed)}"
             )
     return dict(value)
 

@@ -438,16 +438,16 @@ def _constant(batch, name):
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
         raise ValueError(
-            f"{batch.name_of(int(empty[0]))} must have at least one claim, because the "
-            f"feature {name!r} defines its group"
+            f"{batch.name_of(int(empty[0]))} has no claims, so the feature {name!r} "
+            "cannot assign it to a group"
         )
     first = column[batch.offsets[:-1]]
     differs = np.flatnonzero(column != first[batch.problem_of])
     if len(differs):
         raise ValueError(
-            f"{batch.locate(int(differs[0]))}: the feature {name!r} must be the same for "
-            "all claims of a problem, because it defines the problem's group, but it "
-            "differs from that of the first claim"
+            f"{batch.locate(int(differs[0]))}: the feature {name!r} defines the group of "
+            "a problem and must have the same value for all its claims, but the value "
+            "for this claim differs from that for the first claim"
         )
     return first.tolist()
 

@@ -296,7 +296,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
         warn(
             f"{contradictions} wordings are labelled true, although a vaguer wording of "
             "the same claim is labelled false. These wordings are therefore treated as "
-            "false. Start with the vaguest wording, and stop at the first false one",
+            "false. Judge the vaguest wording first, and stop at the first false wording",
             LabelWarning,
         )
     return closed

@@ -129,14 +129,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
-                f"show must be 1, because {type(self).__name__} does not allow smaller "
-                f"values, got {self.show!r}. If its loss never decreases when the threshold "
-                "increases, set the class attribute allows_show = True"
+                f"show must be 1, got {self.show!r}. {type(self).__name__} does not allow "
+                "smaller values. If its loss never decreases when the threshold increases, "
+                "set the class attribute allows_show = True"
             )
         if self.weight is not None:
             raise ValueError(
-                "show must be 1 if weight is set, because no guarantee is known for smaller "
-                f"values, got show={self.show!r}. Set show=1 or weight=None"
+                f"show must be 1 if weight is set, got show={self.show!r}. No guarantee is "
+                "known for smaller values. Set show=1 or weight=None"
             )
 
     def with_share(self, share: float, no_share: str = "") -> Guarantee:
@@ -726,8 +726,8 @@ class NoFalseClaim(Guarantee):
         super().validate()
         if self.delta is not None and self.weight is not None:
             raise ValueError(
-                "delta must be None if weight is set, because no guarantee is known for "
-                f"both, got delta={self.delta!r}. Set delta=None or weight=None"
+                f"delta must be None if weight is set, got delta={self.delta!r}. No guarantee "
+                "is known for both together. Set delta=None or weight=None"
             )
 
     def scores(
@@ -791,15 +791,15 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                "delta and weight must be None for overlapping groups, because no such "
-                f"guarantee is known, got by={self.by!r}. Assign each problem to one group, "
+                f"delta and weight must be None for overlapping groups, got by={self.by!r}. "
+                "No guarantee is known for these settings. Assign each problem to one group, "
                 "or set delta and weight to None"
             )
         if self.show != 1:
             raise ValueError(
-                "show must be 1 if groups overlap, because no guarantee is known for smaller "
-                f"values, got show={self.show!r} and by={self.by!r}. Set show=1, or assign "
-                "each problem to one group"
+                f"show must be 1 if groups overlap, got show={self.show!r} and "
+                f"by={self.by!r}. No guarantee is known for smaller values. Set show=1, or "
+                "assign each problem to one group"
             )
         return kinds.Overlapping(self, jumps, risks)
 

@@ -96,9 +96,10 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     if new_ks:
         ks_before = ", ".join(map(str, sorted(counts_before)))
         raise ValueError(
-            f"the number of answers k must also occur in calibration, [{ks_before}], got k = "
-            f"{new_ks[0]} for {counts_now[new_ks[0]]} questions. The error rate depends on k. "
-            "Sample as many answers as for calibration, or calibrate with this k"
+            "the number of answers per question, k, must be one of the calibration "
+            f"values [{ks_before}], got k = {new_ks[0]} for {counts_now[new_ks[0]]} "
+            "questions. The error rate depends on k. Sample as many answers as for "
+            "calibration, or calibrate with this k"
         )
     n_now = sum(counts_now.values())
     n_before = sum(counts_before.values())

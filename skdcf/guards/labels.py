@@ -36,7 +36,7 @@ def warn_of_unjudged(estimator, batch, labels):
         warn(
             f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
             "true or false. All their claims are treated as false, so the filter may "
-            "keep far fewer claims than possible. Leave out problems that nobody has "
-            "examined if the problems to label were drawn at random",
+            "keep far fewer claims than possible. If the problems to label were drawn at "
+            "random, leave out the problems that nobody has examined",
             LabelWarning,
         )

@@ -20,16 +20,16 @@ def refuse_trained(batch, hashes, trained):
     proven = same_question | (same_content & hashes.asked)
     if proven.any():
         raise ValueError(
-            f"the guarantee only covers new problems, but {int(proven.sum())} problems, "
-            f"the first of which is {batch.name_of(int(np.argmax(proven)))}, were used "
-            "for training or answer a question used for training. Use other problems for "
+            f"the guarantee only covers new problems, but {int(proven.sum())} problems "
+            "were used for training or share a question with a training problem (the "
+            f"first is {batch.name_of(int(np.argmax(proven)))}). Use other problems for "
             "calibration, or fit the filter again"
         )
     if doubtful.any():
         warn(
-            f"{int(doubtful.sum())} of {len(batch)} problems have the text of a training "
-            "question, but another name for it, or groups=False. The guarantee does not "
-            "hold if the questions are the same",
+            f"{int(doubtful.sum())} of {len(batch)} problems have the same question text "
+            "as a training problem, but have a different question name or were passed "
+            "with groups=False. The guarantee does not hold if the questions are the same",
             GuaranteeWarning,
         )
     if same_content.any():

@@ -69,11 +69,11 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     is_known = known_to_priors(priors, hashes)
     if is_known.any():
         raise ValueError(
-            f"the guarantee only covers new problems, but {int(is_known.sum())} of "
-            f"{len(is_known)} problems, the first of which is "
-            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that the public "
-            "prior in the scorer was trained on. Leave out these problems, which seen(X) "
-            "of the prior returns, or use another prior"
+            "the guarantee only covers new problems, but the public prior in the scorer "
+            f"was trained on the questions of {int(is_known.sum())} of {len(is_known)} "
+            f"problems (the first is {batch.name_of(int(np.argmax(is_known)))}). Find "
+            "these problems with seen(X) of the prior and leave them out, or use another "
+            "prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:

@@ -16,22 +16,22 @@ def refuse_whole_answers(guarantee, edges):
     """Raise ValueError for groups, weights, losses and ``show`` that require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
-            "show must be 1 with online=True unless the claims form a chain, because an "
-            "incomplete answer does not determine whether the answer passes, got "
-            f"{guarantee.show!r}",
+            "show must be 1 with online=True unless the claims form a chain, got "
+            f"{guarantee.show!r}. An incomplete answer does not determine whether the "
+            "complete answer passes",
             "Set edges=skdcf.edges.chain_edges, or show=1",
         )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
-                f"{name} must be a metadata key with online=True, because a function of whole "
-                f"answers cannot be computed while an answer is written, got {value!r}"
+                f"{name} must be a metadata key with online=True, got {value!r}. A function "
+                "of whole answers cannot be computed while an answer is written"
             )
     if guarantee.constant_loss is None:
         raise ValueError(
-            "guarantee must not count all kept claims with online=True, because later "
-            f"claims are unknown while an answer is written, got {guarantee!r}. Use "
+            "guarantee must not count all kept claims with online=True, got "
+            f"{guarantee!r}. Later claims are unknown while an answer is written. Use "
             'ExpectedFalse("share") or NoFalseClaim(max_false=...)'
         )
 

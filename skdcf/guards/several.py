@@ -43,9 +43,9 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
     if repeated:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
-            f"{sum(repeated)} answers to {len(repeated)} {questions} were passed, but the "
-            "guarantee holds only for one answer per question that was selected "
-            "beforehand. The guarantee does not hold for all answers together, or for an "
-            "answer selected by its kept claims",
+            f"got {sum(repeated)} answers to {len(repeated)} {questions}, but the "
+            "guarantee holds only if one answer per question is selected beforehand. It "
+            "does not hold for all answers together, or for an answer selected by its "
+            "kept claims",
             GuaranteeWarning,
         )

@@ -316,7 +316,8 @@ def largest_of(path_risk) -> NDArray[Any]:
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
         raise ValueError(
-            f"problem {np.isnan(values).argmax()} must have a path risk, got NaN"
+            f"the path risk of problem {np.isnan(values).argmax()} must be a number, got "
+            "NaN"
         )
     return values
 

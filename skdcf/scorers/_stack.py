@@ -230,8 +230,8 @@ class StackingScorer(Scorer):
         for name, instead in settled.items():
             if getattr(training, name) is not None:
                 raise ValueError(
-                    f"training.{name} must be None, because the stack sets this parameter, got "
-                    f"{getattr(training, name)!r}. Leave it at None, or use {instead}"
+                    f"training.{name} must be None, got {getattr(training, name)!r}. The stack "
+                    f"sets this parameter. Leave it at None, or use {instead}"
                 )
         if self.final is not None:
             return replace(training, gain=self.gain)

@@ -82,7 +82,7 @@ class FunctionScorer(Scorer):
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
                 f"the scorer is a method of a fitted {type(owner).__name__}. The guarantee "
-                "holds only for problems that were not used to train it. Pass the "
+                "holds only for problems that were not used to train this scorer. Pass the "
                 f"{type(owner).__name__} itself, so the filter trains it on other problems",
                 GuaranteeWarning,
             )

@@ -71,9 +71,9 @@ def refuse_one_group(n: int, n_groups: int) -> None:
     """Raise ValueError if no group can be held out of n problems."""
     if n_groups < 2:
         raise ValueError(
-            f"groups must contain at least 2 groups, because one is held out, but all {n} "
-            "problems are in the same group. Use groups=None if each problem answers a "
-            "different question"
+            "groups must contain at least 2 groups, because one group is held out, but "
+            f"all {n} problems are in the same group. Use groups=None if each problem "
+            "answers a different question"
         )
 
 

@@ -311,7 +311,7 @@ def test_search_keeps_groups_together(data, seen):
         ({"filters": {}}, r"filters .*\{\}"),
         ({"filters": HardCF()}, r"filters.*HardCF"),
         ({"filters": {"k": KFold()}}, r"filter 'k'.*KFold"),
-        ({"filters": {"m": {0.1: HardCF()}}}, r"filters.*'m'.* none for \[0.15, 0.3\]"),
+        ({"filters": {"m": {0.1: HardCF()}}}, r"filters.*'m'.*\[0.15, 0.3\]"),
         ({"protocol": "loo"}, "protocol .*'loo'"),
         ({"groups": [1, 2]}, r"groups .*shape \(2,\)"),
         ({"groups": [None, *range(119)]}, "problem 0 .*group"),

@@ -293,7 +293,7 @@ def test_groups_come_from_metadata_features_and_functions(data):
         np.testing.assert_array_equal(thresholds(cf, some[300:]), expected)
     wrong = {
         "colour": "by='colour' is neither",
-        graphs.feature_names[0]: "differs from that of the first claim",
+        graphs.feature_names[0]: "first claim",
     }
     for by, message in wrong.items():
         with pytest.raises(ValueError, match=message):

@@ -61,8 +61,8 @@ def _record(names, row, empty, place):
     """Return the values of a row, keyed by column, with a default for some empty cells."""
     if any(row[len(names) :]):
         raise ValueError(
-            f"{place} has more cells than there are columns. Put texts that contain the "
-            "separator in quotation marks"
+            f"{place} has more cells than the table has columns. Quote every cell that "
+            "contains the separator"
         )
     record = dict(zip(names, map(_value, row), strict=False))
     return {k: empty.get(k) if value is None else value for k, value in record.items()}

@@ -271,7 +271,7 @@ def read_problems(options, *, labelled=False, path=None):
     problems = bunch_of(rows, path, [])
     if labelled and problems.labels is None:
         raise ValueError(
-            f'{path}: at least one line must have "labels", but no line has any. Add one '
+            f'{path}: at least one line must contain "labels", but no line does. Add one '
             "number per claim: 1 if it is true, 0 if it is false, and -1 if it is "
             "unjudged"
         )

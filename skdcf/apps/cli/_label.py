@@ -201,8 +201,8 @@ def _audit(options):
     n_shown = sum(is_shown)
     if not n_shown:
         raise ValueError(
-            f"{options.problems}: there are no claims to judge, because the filter keeps "
-            "no claim of any answer. Increase --alpha"
+            f"{options.problems}: there are no claims to judge, because the filter drops "
+            "all claims of all answers. Increase --alpha"
         )
 
     journal = options.journal or f"{options.problems}.audit"
@@ -318,10 +318,10 @@ def _refuse_seen(filter, graphs):
     used = trained | calibrated
     if used.any():
         raise ValueError(
-            f"an audit requires new questions, but {int(used.sum())} answers, the first "
-            f"of which is {graphs.name_of(int(np.argmax(used)))}, belong to questions "
-            "that were used for training or calibration. The filter makes fewer errors "
-            "on these questions. Remove these answers from the audit"
+            f"an audit requires new questions, but the questions of {int(used.sum())} "
+            "answers were used for training or calibration (the first is "
+            f"{graphs.name_of(int(np.argmax(used)))}). The filter makes fewer errors on "
+            "these questions. Remove these answers from the audit"
         )
 
 
@@ -339,7 +339,7 @@ def _meaning_of_filter(options, filter, graphs):
     [meaning] = meanings
     if options.meaning not in (None, meaning):
         raise ValueError(
-            f"--meaning must be {meaning!r}, as for the calibration labels, got "
+            f"--meaning must be {meaning!r} to match the calibration labels, got "
             f"{options.meaning!r}. Omit --meaning"
         )
     return meaning
@@ -391,7 +391,7 @@ def _meaning(options, graphs):
         )
     if meanings and options.meaning and {options.meaning} != meanings:
         raise ValueError(
-            f"--meaning must be {meanings.pop()!r}, as for the labels in the file, got "
+            f"--meaning must be {meanings.pop()!r} to match the labels in the file, got "
             f"{options.meaning!r}. Omit --meaning"
         )
     context = any(graph.context for graph in graphs)

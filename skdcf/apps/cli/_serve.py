@@ -86,8 +86,8 @@ def _client(options: Any) -> Any:
         if getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} has no effect without --base-url, because no "
-                "model is called. Pass the endpoint's address with --base-url, or omit this "
-                "option"
+                "model is called. Pass the address of the endpoint with --base-url, or omit "
+                "this option"
             )
     return None
 

@@ -27,8 +27,8 @@ def split(options):
         return
     if options.edges == "data":
         raise ValueError(
-            "--edges data requires --runs, because it tracks the results of tool calls "
-            "in later calls"
+            "--edges data requires --runs, because these edges show which steps use the "
+            "results of earlier tool calls"
         )
     splitter = AnswerSplitter(
         options.language or "en",

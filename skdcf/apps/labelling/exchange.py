@@ -174,8 +174,8 @@ def _chosen(annotation, found):
     for choice in results if isinstance(results, list | tuple) else [results]:
         if not isinstance(choice, Mapping):
             raise ValueError(
-                f"a result of an annotation must be an object, got {choice!r:.40}. Export "
-                'the tasks as "JSON", which contains the whole annotations'
+                f"each result of an annotation must be an object, got {choice!r:.40}. Export "
+                'the tasks as "JSON", which contains complete annotations'
             )
         name = choice.get("from_name")
         value = choice.get("value")
@@ -205,7 +205,7 @@ def _words(choices):
     choices = [choices] if isinstance(choices, str) else choices
     if not all(isinstance(word, str) for word in choices):
         raise ValueError(
-            f'the choices of the control "verdict" must be texts, got {choices!r:.60}'
+            f'the choices of the control "verdict" must be strings, got {choices!r:.60}'
         )
     return {*choices}
 
@@ -302,8 +302,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     longer_rows = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
     if longer_rows:
         raise ValueError(
-            f"{path}: row {longer_rows[0]} has more cells than the header, so its label may be "
-            "in the wrong column. Quote all texts that contain the separator"
+            f"{path}: row {longer_rows[0]} has more cells than the header, so its label "
+            "may be in the wrong column. Quote every cell that contains the separator"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]
     rows = [
@@ -314,8 +314,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'{path}: at least one of the {len(every)} rows must have a "label", but this '
-            "column is empty. Fill in the column"
+            f"{path}: at least one of the {len(every)} rows must have a value in the "
+            'column "label", but the column is empty. Fill in the column'
         )
     return matched
 
@@ -407,9 +407,9 @@ def _claim_of(row, place, positions, claims):
     text = row.get("claim")
     if text is not None and str(text).split() != claims[i][v].split():
         raise ValueError(
-            f'{place} "claim": the text of claim {number} of problem {name!r} must not '
-            "change, because the label may belong to another claim, got "
-            f"{str(text)!r:.80}. Restore the exported text"
+            f'{place} "claim": the text of claim {number} of problem {name!r} was changed '
+            f"to {str(text)!r:.80}, so the label may belong to another claim. Restore the "
+            "exported text"
         )
     return i, v
 
@@ -441,8 +441,8 @@ def _latest(said, claim, by):
     if latest is None or len(last) > 1:
         raise ValueError(
             f"{by} judged {claim} several times with the verdicts {words}, but the latest "
-            "verdict is unknown because different dates in ISO 8601 are missing. Keep only "
-            "one of these verdicts"
+            "verdict is unknown, because the verdicts do not have different ISO 8601 "
+            "dates. Keep only one of these verdicts"
         )
     warn(
         f"{by} judged {claim} several times with the verdicts {words}. The latest "

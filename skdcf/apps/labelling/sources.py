@@ -463,9 +463,9 @@ class LabelStore:
         """
         if self.purpose != "labels":
             raise ValueError(
-                "edges can only be corrected in a labelling journal, got a journal with "
-                f"purpose {self.purpose!r}, for which the filter has already used the edges. "
-                "Correct the edges before filtering the answers"
+                "edges can only be corrected in a labelling journal, got a journal with the "
+                f"purpose {self.purpose!r}. The filter has already used the edges of these "
+                "problems. Correct the edges before filtering the answers"
             )
         if self._graph(problem).wordings is not None:
             raise ValueError(

@@ -301,7 +301,9 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
     if not corrected and any(value != last for _, value in good):
-        raise ValueError(f'the reply contains several different objects with "{key}"')
+        raise ValueError(
+            f'the reply contains several different objects with the key "{key}"'
+        )
     return last
 
 
@@ -368,11 +370,13 @@ def _repaired(text, key):
         value = _unwrapped(value, key)
     if not isinstance(value, dict) or key not in value:
         raise ValueError(
-            f'the reply does not contain a readable JSON object with "{key}"'
+            f'the reply does not contain a readable JSON object with the key "{key}"'
         )
     words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
     if key == "verdict" and len(words) > 1:
-        raise ValueError('the reply contains several different objects with "verdict"')
+        raise ValueError(
+            'the reply contains several different objects with the key "verdict"'
+        )
     return _row_of(value.items())
 
 
@@ -470,8 +474,10 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 def read_texts(values: Sequence[str]) -> list[str]:
     """Return the texts. Raise ValueError if a text is empty or no text has a letter or digit."""
     if not all(values):
-        raise ValueError("the reply must not contain an empty text")
+        raise ValueError("the reply must not contain empty texts")
     if values and not any(c.isalnum() for value in values for c in value):
         # A model may copy the "..." from an example.
-        raise ValueError("the reply must contain a text with a letter or digit")
+        raise ValueError(
+            "the texts in the reply must contain at least one letter or digit"
+        )
     return list(values)

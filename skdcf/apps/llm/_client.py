@@ -539,8 +539,8 @@ def check_step(name: str, step: Any, model: str | None) -> None:
         step.validate()
         if model is step.model is None:
             raise ValueError(
-                f"model must be set, because {name} calls a model, but it is None. Set model, "
-                "or replace this step with a function"
+                f"{name} calls a model, so model must be set, got None. Set model, or replace "
+                "this step with a function"
             )
 
 

@@ -107,8 +107,8 @@ class Pace:
         wait = error.wait
         if wait is not None and wait > _LONGEST_WAIT:
             raise CallError(
-                f"the server requests a wait of {wait:.0f} s, but calls wait at most "
-                f"{_LONGEST_WAIT:.0f} s. Run again later: {error}"
+                f"the server requests a wait of {wait:.0f} s, but the maximum wait is "
+                f"{_LONGEST_WAIT:.0f} s. Try again later: {error}"
             ) from error
         if isinstance(error, RefusedError):
             now = time.monotonic()

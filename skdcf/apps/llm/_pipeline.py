@@ -513,8 +513,8 @@ class ConformalFactualityPipeline(Settings):
         extractions = [text for text in origin.get("extraction", ()) if text]
         if len(extractions) != 1:
             raise ValueError(
-                "the filter must be fitted on a single file written by skdcf extract, "
-                "because the extraction of its calibration claims is unknown"
+                "it is unknown how the calibration claims of the filter were extracted. Fit "
+                "the filter on a single file written by skdcf extract"
             )
         extraction = _read_json(extractions[0])
         extraction = extraction | {"model": model or extraction["model"]}

@@ -224,7 +224,8 @@ def fault_of(
             "host"
         )
         return EndpointError(
-            f"the endpoint returned status {status}: {why}. Change base_url instead"
+            f"the endpoint returned status {status}: {why}. Set base_url to the address "
+            "after the redirect"
         )
     if status == 403 and (has_succeeded or _MODERATED.search(lowered)):
         return UnreadableError(fault)

@@ -515,8 +515,8 @@ class Frequency(Step):
         if graph.alternatives is None:
             raise ValueError(
                 f"{graph.id or graph.problem!r} must have alternatives, because Frequency "
-                "compares other answers to the same question. Sample other answers with "
-                "SampleAnswers or --samples"
+                "compares an answer with other answers to the same question. Sample other "
+                "answers with SampleAnswers or --samples"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run

@@ -224,7 +224,7 @@ class Endpoint:
             if is_new:
                 warn(
                     f"the endpoint does not accept {name!r} for the model {model!r}. Later calls "
-                    "omit this parameter or send it in a weaker form",
+                    "omit this parameter or send a simpler form of it",
                     ParameterWarning,
                 )
         return left_out

@@ -466,12 +466,12 @@ def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
         (["filter", "MODEL", "BROKEN", "-o", "x"], "line 2: "),
         (["filter", "MODEL", "NEW", "-o", "x", "--alpha", "2"], "got 2"),
         (["filter", "NEW", "NEW", "-o", "x"], "new.jsonl"),
-        (["fit", "UNLABELLED", "-o", "x"], 'line must have "labels"'),
+        (["fit", "UNLABELLED", "-o", "x"], '"labels"'),
         (["fit", "OLD", "-o", "x", "--scorer", "magic"], "'magic'"),
         (["fit", "OLD", "-o", "x", "--features", "given"], "requires features"),
         (["fit", "OLD", "-o", "x", "--calibration", "300"], "300 of"),
         (["fit", "OLD", "-o", "missing/x"], "the folder"),
-        (["evaluate", "MODEL", "UNLABELLED"], 'line must have "labels"'),
+        (["evaluate", "MODEL", "UNLABELLED"], '"labels"'),
     ],
 )
 def test_errors_are_one_sentence(

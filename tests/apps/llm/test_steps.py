@@ -135,7 +135,7 @@ def test_an_answer_without_text_has_no_claims_and_costs_no_call():
     [
         ("I would rather not", "a readable JSON object"),
         ({"claims": "a"}, "should be a valid array"),
-        ({"claims": ["a", ""]}, "an empty text"),
+        ({"claims": ["a", ""]}, "empty text"),
         ({"claims": ["...", "..."]}, "letter or digit"),
         ({"claims": ["a", {"text": 7}]}, "should be a valid string"),
         ({"claims": ["a"] * 4}, "at most 3 claims, got 4"),

@@ -27,8 +27,8 @@ _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
-    # This import comes first, because importing scipy takes a seventh longer if nested imports of
-    # this package make the call stack deep.
+    # This import comes first, because importing scipy takes a seventh longer from within nested
+    # imports of this package.
     if name in __all__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'estimators')}", __name__)

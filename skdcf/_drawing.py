@@ -27,10 +27,8 @@ from ._html import card, escape, folded
 RADIUS = 12
 SPACING = 40  # distance between neighbouring claims in a row
 MARGIN = 20
-TALL, LOW = (
-    50,
-    37,
-)  # distance between neighbouring rows in small drawings, and its minimum
+TALL = 50  # distance between neighbouring rows in small drawings
+LOW = 37  # minimum distance between neighbouring rows in large drawings
 HEIGHT = 950  # approximate maximum height of large drawings
 CLEAR = 4  # distance between a claim and the bends of its edges
 WIDEST = 8  # maximum number of claims in one row
@@ -238,7 +236,7 @@ LOOKS = {
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-# Each mark is drawn at a claim's corner.
+# Each mark is drawn at a corner of its claim.
 MARKS = {1: "", 0: "false", -1: "not judged"}
 
 

@@ -26,8 +26,8 @@ _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 # "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
-# Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters of words
-# and LaTeX commands do not match. The s in "Ann's" does not match either.
+# Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
+# words or LaTeX commands do not match. The s in "Ann's" does not match either.
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )

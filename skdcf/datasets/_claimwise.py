@@ -20,8 +20,8 @@ _VERSIONS = {
 }
 #: Scores in both data sets, with higher values for more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors interpret as true and false. Other values are annotators' typing
-#: errors.
+#: Values that the authors interpret as true and false. Other values are typing errors by
+#: annotators.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},

@@ -37,7 +37,7 @@ _SETTINGS = {
         "extra_claims": (5.7, 4.6, 3.0),  # mean number of claims beyond the first two
         "source": (0.11, 0.20, 0.50),  # probability that a claim has no parent
         "more_parents": 0.17,  # probability of each of the two additional parents
-        "recency": 0.55,  # factor by which a parent's weight decreases per step back
+        "recency": 0.55,  # factor by which the weight of a parent decreases for each step back
         "inherit": 0.85,  # probability that an error propagates
     },
     "felm": {
@@ -49,7 +49,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: Terms of the log odds that a resampled answer contains the claim.
+#: Terms in the log odds of the claim occurring in a resampled answer.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
@@ -412,9 +412,9 @@ def _mistake(kind, choice, terms, made, numbers):
     left, sign, right, value = made
     if kind == 0:  # The result is miscalculated.
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]
-    if kind == 1 and isinstance(terms[2], str):  # The step uses a wrong number.
+    if kind == 1 and isinstance(terms[2], str):  # The step uses the wrong number.
         other_numbers = [n for n in numbers.values() if n != right] or [right + 1]
         right = other_numbers[choice % len(other_numbers)]
-    else:  # The step uses a wrong operation.
+    else:  # The step uses the wrong operation.
         sign = {"+": "-", "-": "+", "*": "+"}[sign]
     return left, sign, right, _SIGNS[sign](left, right)

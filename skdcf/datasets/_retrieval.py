@@ -100,7 +100,7 @@ def _passages_of(subset, options):
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
         # The text may contain quotation marks, but it is always followed by a dict.
         content, _, description = text.rpartition(_LAST)
-        # The source is a Python repr and is therefore compared with the question's repr.
+        # The source is a Python repr and is therefore compared with the repr of the question.
         source, _, _ = description.removeprefix(_SOURCE).rpartition(", 'file_path': ")
         passages[source].append(content[len(_FIRST) : -1])
     return passages
@@ -125,7 +125,7 @@ def _parse_answer(record, passages, verdicts):
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        # The number of features must be passed, because one answer has no claims.
+        # The number of features must be passed, because one of the answers has no claims.
         "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),

@@ -46,7 +46,7 @@ _THOUGHT = re.compile(
     r"(^|_)((thinking|reasoning|thought)(_text|_content|_summary|_details?)?|compaction|"
     r"mcp_list_tools|tool_search_output|step_start|cache_point|source_url|source_document)$"
 )
-#: Keys of thoughts and other ignored parts.
+#: Keys of reasoning parts and other ignored parts.
 _OF_THOUGHTS = {
     "thinking",
     "reasoning",
@@ -63,7 +63,7 @@ _MEDIUM = re.compile(
 )
 # Gemini runs code parts. Code parts and their results do not have ids.
 _CODE = "executable_code"
-# The Vercel AI SDK refers to a call that a person must approve by its id.
+# The Vercel AI SDK uses the id of a call to refer to a call that requires approval by a person.
 _APPROVAL = re.compile(r"^tool_approval_(request|response)$")
 _OF_APPROVALS = {"id", "approvalId", "toolCallId", "approved", "reason", "isAutomatic"}
 # Request parts that pydantic-ai treats as instructions.
@@ -200,7 +200,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     ValueError
         If the format of a message is not supported, or if a message cannot be read completely.
     """
-    # The calls in a response are separate items that follow each other and the text.
+    # The calls and the text of a response are separate items that follow each other.
     response: list[tuple[int, _Found]] = []
     for position, item in enumerate(_items_of(run)):
         with naming(position):

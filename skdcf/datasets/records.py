@@ -74,7 +74,7 @@ _LIKE_TEXTS = (*_TEXTS, "snippet")
 _BESIDE = {"title", "source", "score", "url", "metadata"}
 # average number of words in a passage, because claims and keywords are shorter
 _WORDS_OF_PASSAGE = 8
-#: Pairs of keys with the same meaning. A line has at most one key of each pair.
+#: Pairs of keys that have the same meaning. A line has at most one key of each pair.
 _SAME = {"question": "problem", "parents": "edges"}
 
 

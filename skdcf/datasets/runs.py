@@ -28,7 +28,7 @@ _COLUMNS = (
     "log_length",
     "n_calls",
 )
-#: Shorter arguments may occur in observations by chance.
+#: Shorter arguments may appear in tool results by chance.
 _SHORTEST_ARGUMENT = 3
 _MOST_STEPS = 2000  # Each step is compared with all earlier steps.
 _AGREEMENT = "answer_agreement"

@@ -26,7 +26,7 @@ _NESTED = (
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
-#: Attribute prefixes in other conventions.
+#: Prefixes of attributes in other conventions.
 _OTHERS = {
     "langfuse.": "Langfuse",
     "traceloop.": "OpenLLMetry",
@@ -49,7 +49,7 @@ _OTHERS = {
 
 
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "mcp.tool.name", "ai.toolCall.name")
-#: Tool span attributes in other conventions.
+#: Attributes of tool spans in other conventions.
 _TOOL_KINDS = {
     "openinference.span.kind": "TOOL",
     "traceloop.span.kind": "tool",
@@ -97,8 +97,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     placed = list(zip(spans, owners, strict=True))
     agents = [span for span, owner in placed if _is_agent(span) and owner is None]
 
-    # The agent's own span may contain fewer messages than its model calls. Spans below a tool or
-    # another agent do not belong to the run.
+    # The span of the agent may contain fewer messages than the spans of its model calls. Spans
+    # below a tool or another agent do not belong to the run.
     of_agent = {id(agent) for agent in agents}
     model_spans = agents + [
         span

@@ -43,7 +43,7 @@ def labelled_part(estimator, X, y, groups):
     view.with_columns = estimator._with_columns(view.raw)
     part = score(estimator, view)
     # The scores based only on human labels are also stored, because model labels are ignored if
-    # the part is later joined with a part labelled by people.
+    # this part is later joined with a part that was labelled by people.
     labels = labels_of_people(view.labels, view.raw)
     if (labels == view.labels).all():
         return part

@@ -29,11 +29,11 @@ from ._transformers import OptionalColumns
 
 # maximum number of characters in an answer that can be interpreted as a value
 _LONGEST = 200
-# The final answer begins after the last occurrence of these marks.
+# The final answer begins after the last occurrence of any of these markers.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-# first words of these marks
+# first words of these markers
 _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")

@@ -57,7 +57,7 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-# Words that change the value of their neighbours. For example, "5 more than 3" is not 5.
+# Words that change the value of their neighbours. For example, "5 more than 3" does not mean 5.
 _CHANGING = frozenset(
     list_names(
         "than half twice double triple third quarter thirds quarters percent square "

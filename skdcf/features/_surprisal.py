@@ -18,7 +18,7 @@ from ._models import AnswerColumns, post
 #: Tokens and log-probabilities of a text. The first token has no log-probability.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
 NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
-_BROKEN = "\ufffd"  # Servers return U+FFFD for an incomplete character.
+_BROKEN = "\ufffd"  # Servers return the replacement character U+FFFD for an incomplete character.
 _WIDEST = 4  # maximum number of characters in tokens with incomplete characters
 
 

@@ -28,8 +28,8 @@ from .ragged import (
 )
 from .wordings import claim_of_row, expand_edges
 
-# Fields with one value per problem. The corresponding field of a graph has the singular
-# name.
+# Fields with one value per problem. The corresponding field of a graph has the same name in the
+# singular.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
 _ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
@@ -273,8 +273,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Only declared fields are copied, and values computed from the edges are therefore
-        # dropped.
+        # Only declared fields are copied, so values computed from the edges are dropped.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)

@@ -345,7 +345,8 @@ class Structure(Names):
         """Return all claim-ancestor pairs, as indices within the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
-        # Number of pairs along the longest paths. In a forest, these are all pairs.
+        # Number of claim-ancestor pairs along the longest paths. In a forest, these are all
+        # pairs.
         least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()

@@ -33,7 +33,7 @@ from .sources import sentences_without_claim
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems as a list of graphs (which may be networkx graphs), as packed graphs, or as a table in
+#: Problems as a list of graphs (including networkx graphs), as packed graphs, or as a table in
 #: which each row is a problem with one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 

@@ -25,7 +25,7 @@ from ..ops.overlap import overlap_threshold
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
 
-# tolerance, larger than the rounding error of a mean loss
+# tolerance that exceeds the rounding error of a mean loss
 _ROUNDED = 1e-12
 
 
@@ -625,7 +625,7 @@ class PerGroup(Calibration):
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
             return None
-        if self.guarantee.show == 0:  # A single share is chosen for all groups.
+        if self.guarantee.show == 0:  # The same share is used for all groups.
             return shortages[0][1]
         shown = short[:5]
         rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""

@@ -978,7 +978,7 @@ class ExpectedFalse(Guarantee):
         if self.of == "count":
             return self.describe(level)
         # A person may also remove true claims. For example, removing true claims can raise the
-        # share from 0.12 to 0.261.
+        # share of false claims from 0.12 to 0.261.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"

@@ -160,7 +160,7 @@ def at_choice(estimator, batch):
     refuse_wordings(estimator, batch)
     refuse_chosen(batch)
     provenance = provenance_of(estimator, batch, labelled=False)
-    # An empty list is consistent with every rule.
+    # An empty list is compatible with every rule.
     compare_provenance(estimator, provenance | {"chosen_by": []})
 
 

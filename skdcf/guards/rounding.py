@@ -24,7 +24,7 @@ SIZES = (*8 * (1,), 7, 60)
 # Tolerance relative to the largest confidence, or to 1. Confidences computed in float32 differ by
 # about 1e-6.
 TOLERATED = 1e-5
-# factor by which the difference on another machine may exceed the measured difference
+# factor by which the difference on another machine may exceed the difference measured here
 MARGIN = 10.0
 SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
 COPIED = 1e-6  # resolution of scores that several problems share

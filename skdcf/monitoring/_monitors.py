@@ -133,8 +133,8 @@ def play(before, state, log_factors):
 
 _BLOCK = 512  # number of problems that are ranked against each other at the same time
 
-#: The bets are functions of a p-value with mean 1 over [0, 1]. The bets favour small values,
-#: large values, values at both ends, and values in the middle.
+#: Each bet is a function of a p-value, and the function has mean 1 over [0, 1]. The bets favour
+#: small values, large values, values at both ends, and values in the middle.
 _SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
 _BENDS = np.array([0.8, -0.4])
 

@@ -71,7 +71,8 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         index of the last row is returned.
     """
     sweep = batch.short_sweep
-    # Only claims whose values no ancestor exceeds can be the result, so few claims need sorting.
+    # Only claims whose values are not exceeded by any ancestor can be the result, so few claims
+    # need sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound. It is far larger than the solver's error and far smaller than any jump.
+# Tolerance at a bound. This margin is far larger than the error of the solver and far smaller
+# than any jump.
 AT_BOUND = 1e-9
 # Amount by which thresholds are lowered to compensate for the solver's rounding.
 LOWERED = 1e-9
@@ -104,7 +105,7 @@ def overlap_threshold(
     if face.status == 3:  # Every threshold is safe, no matter how large it is.
         return np.inf
     # If there are near-ties, the feasible face can be so thin that the solver considers it empty.
-    # Any solution of the regression is then safe. It is at most the largest solution, so fewer
-    # claims are kept.
+    # Any solution of the regression is then safe. This solution is at most the largest solution,
+    # so fewer claims are kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -325,8 +325,8 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Tree classes from libraries that do not check the nodes, which allows a forged tree to crash
-#: the process. Some versions of skops trust these classes.
+#: Tree classes from libraries that do not check the nodes, so a malicious tree could crash the
+#: process. Some versions of skops trust these classes.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",

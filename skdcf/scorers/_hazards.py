@@ -59,8 +59,9 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
         early_stopping=False,
         random_state=random_state,
     )
-    # A regression forest on the targets 0 and 1 splits like a classifier. It saves 5 % of the
-    # default scorer's fit time, because it does not search for the classes in each tree.
+    # A regression forest fitted to targets of 0 and 1 chooses the same splits as a classification
+    # forest. This forest saves 5 % of the fit time of the default scorer, because it does not
+    # search for the classes in each tree.
     forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,

@@ -27,7 +27,7 @@ from ._tree_tables import HazardTable, design
 
 # The version must also change if the meaning of a column changes.
 FORMAT = "skdcf public prior 3"
-# number of claims per block, chosen so that their positions in all trees fit into the cache
+# number of claims per block, so that their positions in all trees fit into the cache
 BLOCK = 128
 # The weight of the user's log odds is shrunk towards the first value, and the sum of all weights
 # is shrunk towards the second value. The sum exceeds 1, because the mean of uncertain classifiers

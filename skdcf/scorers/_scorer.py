@@ -395,8 +395,8 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit a scorer on all other folds and compute the confidences in this fold's claims."""
     training, held_out = parts
-    # Warnings about folds without usable training data are ignored, because the retention shows
-    # their effect.
+    # Warnings about folds without usable training data are ignored, because the effect of such
+    # folds is visible in the retention.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(training, labels, tasks)

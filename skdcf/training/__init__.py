@@ -8,5 +8,5 @@ from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
-# Class that saved filters may contain. Users do not need to create it.
+# Class that saved filters may contain. Users do not need to create objects of this class.
 __saved__: list[str] = ["Standardizer"]

@@ -474,6 +474,6 @@ def _pull_standardised(risk, scores):
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    # The scale is NaN if all scores are equal, in which case training stops.
+    # The scale is NaN if all scores are equal, and training then stops.
     with np.errstate(invalid="ignore"):
         return -centred / np.sqrt(centred @ centred / len(scores))

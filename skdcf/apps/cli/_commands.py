@@ -245,7 +245,8 @@ def _chosen(filter, problems):
 
 def _save(filter, data, options):
     """Save a filter that can keep claims, and print its guarantee."""
-    # Save the filter before printing, because the summary's reader may close the pipe.
+    # Save the filter before printing, because the program that reads the summary may close the
+    # pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)

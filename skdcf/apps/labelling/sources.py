@@ -47,7 +47,7 @@ from .journal import follow_journal, read_journal
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
 #: Labels for comparing two annotators. Claims that an annotator is unsure about are not compared.
 VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
-#: Purposes of a journal. Only verdicts with the purpose "labels" may be used for calibration.
+#: Purposes of a journal. Only verdicts with the purpose "labels" can be used for calibration.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}

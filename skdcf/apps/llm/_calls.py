@@ -296,7 +296,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if not good:
         return _repaired(text[cut:].removeprefix(_THOUGHT), key)
     end, last = good[-1]
-    # If an invalid object follows the last valid object, it was intended as the answer.
+    # An invalid object after the last valid one is assumed to be the intended answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)

@@ -129,7 +129,7 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
-    # `skdcf.load` sets the parameters that open connections or files to None.
+    # `skdcf.load` sets a parameter to None if its value could open a connection or a file.
     _opens = ("base_url", "complete", "key_variable", "headers", "cache")
     _parameter_constraints = {
         "base_url": [str, None],

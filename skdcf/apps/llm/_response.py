@@ -15,7 +15,7 @@ from typing import Any
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
 from ._reply import Reply
 
-SHORT = 300  # maximum number of characters to show from a server's message
+SHORT = 300  # maximum number of characters to show from a server message
 #: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 # HTTP statuses for rate limits and overload, which apply to all calls.

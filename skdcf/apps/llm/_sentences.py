@@ -17,7 +17,7 @@ _BULLET = re.compile(
     r"^(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?(?=.)", re.S
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Lines that begin a formula with several lines.
+#: Lines that begin a multi-line formula.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: A horizontal rule between table rows or between parts of the text.
 _RULE = re.compile(

@@ -36,8 +36,8 @@ from ._reply import Reply, Usage
 
 #: Maximum number of requests to obtain a usable reply.
 MOST_ASKS = 3
-#: Maximum total number of tokens in all requests for a reply, relative to the first request's
-#: limit.
+#: Maximum total number of tokens in all requests for a reply, relative to the limit of the first
+#: request.
 MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # temperature increase per retry
 _WARMEST = 1.0  # maximum temperature, unless the first call used a higher temperature
@@ -74,7 +74,7 @@ class Engine:
         self.transport = transport(settings, Pace(settings["in_flight"]))
         self.cache = cache
         self.replied = time.monotonic()  # end time of the last call
-        # Some models need more tokens for their reasoning than a reply may have.
+        # Some models need more tokens for reasoning than a reply is allowed to have.
         self.thinking = set()
         # Conversations are keyed by the digest of their first call.
         self.conversations: dict[str, _Conversation] = {}
@@ -245,8 +245,8 @@ class Chat:
                 if reply.finish_reason in ("length", "malformed"):
                     call = replace(call, structured=False)
             limit = first.max_tokens
-            # A limit set by the user always applies. The default limit does not apply to
-            # models that use more tokens for thoughts than for the reply.
+            # A limit set by the user always applies. The default limit does not apply to models
+            # that use more tokens for reasoning than for the reply.
             if limit is not None and engine.settings["max_tokens"] is None:
                 is_thinking = call.model in engine.thinking
                 limit = None if is_thinking else limit * 2**number

@@ -32,7 +32,8 @@ class Questions:
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
-        # Calibration questions may have names, while requests may only contain the text.
+        # Calibration questions may have names, whereas a request may contain only the text of the
+        # question.
         calibrated = filter._calibrated
         texts = calibrated.get("text", calibrated["question"])
         names_one = calibrated.get("text_names_one", slice(None))

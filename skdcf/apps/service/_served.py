@@ -228,7 +228,7 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            # The batch of another request may already include the answer.
+            # The answer may already be part of another request's batch.
             while not asked.is_decided:
                 # Requests that arrive at the same time are processed in this batch.
                 await asyncio.sleep(0)

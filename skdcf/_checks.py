@@ -101,7 +101,7 @@ def check_alphas(alphas, check=check_alpha):
     """Return alphas as an array of shape (n_alphas,), or raise ValueError if any is repeated."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
-        raise ValueError("alphas must contain at least one level, but it is empty")
+        raise ValueError("alphas must contain at least one level, got none")
     if len(set(alphas)) < len(alphas):
         raise ValueError(f"alphas must not contain duplicates, got {alphas}")
     return np.array(alphas)

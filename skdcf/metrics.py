@@ -857,7 +857,9 @@ def leave_one_out(
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     if len(np.unique(questions)) < 2:
-        raise ValueError("leave-one-out evaluation requires at least two questions")
+        raise ValueError(
+            "leave-one-out evaluation requires answers to at least two questions"
+        )
     guarantee = filter.calibration_.guarantee
     if guarantee.show != 1 and len(np.unique(questions)) < len(batch):
         raise ValueError(

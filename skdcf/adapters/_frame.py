@@ -394,8 +394,8 @@ def _feature_names(frame, features, named):
         if of_people:
             warn(
                 f"the columns {of_people} are not used as features, because they seem to "
-                "contain human judgements, or the ids or times of a labelling tool. List "
-                "them in features= if they are also known for new problems",
+                "contain human judgements, or ids or times recorded by a labelling tool. "
+                "List them in features= if they are also known for new problems",
                 ParameterWarning,
             )
         for name in free:

@@ -116,7 +116,7 @@ def _parse_answer(record, passages, verdicts):
     context = [text for text in texts if text]
     if not context:
         raise ValueError(
-            "the retrieved data must contain the passage for each question, but there is "
+            "the retrieved data must contain a passage for each question, but there is "
             f"none for {question!r}"
         )
     sentences = [claim["annotation"] for claim in claims]

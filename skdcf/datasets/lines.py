@@ -195,8 +195,8 @@ def _check_form(line, name):
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
         raise ValueError(
-            f"{name} must contain one object per line, got {form}. Convert the file with: "
-            f"jq -c {path} {name}"
+            f"{name} must contain one object per line, got {form}. Convert the file with "
+            f"the command: jq -c {path} {name}"
         )
 
 

@@ -258,7 +258,7 @@ def _items_of(run):
     """Return the unchanged list of messages or items of a run."""
     if "spans" in run and "messages" in run:
         raise ValueError(
-            'a run must have either "messages" or "spans", but it has both'
+            'a run must have either "messages" or "spans", but this run has both'
         )
     if "spans" in run:
         return messages_of_spans(run["spans"])
@@ -317,8 +317,8 @@ def _answered_in(response):
         if isinstance(listed, list) and all(isinstance(x, Mapping) for x in listed):
             if len(listed) != 1:
                 raise UnreadError(
-                    f'"{key}" must contain a single message, got {len(listed)}. Keep the message '
-                    "that the agent used"
+                    f'"{key}" must contain a single message, got {len(listed)} messages. Keep the '
+                    "message that the agent used"
                 )
             copies = (key, "sdkHttpResponse", "sdk_http_response")
             outside = {name: response[name] for name in response if name not in copies}

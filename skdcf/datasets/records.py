@@ -508,8 +508,9 @@ def format_problem(problem: Any) -> str:
     back = json.loads(json.dumps(free))
     if wrong := [key for key, value in free.items() if back.get(key) != value]:
         raise ValueError(
-            f"{wrong[0]} must contain only JSON types, because other values would change "
-            "when they are written. Use lists instead of tuples, and strings as keys"
+            f"{wrong[0]} must contain only JSON types, because values of other types "
+            "would change when they are written. Use lists instead of tuples, and "
+            "strings as keys"
         )
     return text
 

@@ -179,8 +179,8 @@ def _read(span):
             attributes = of_event | attributes
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
-            "the attributes of each span and event must be an object, or a list of objects "
-            f"with a key and a value, got {span!r:.200}"
+            "the attributes of each span and event must be an object, or a list of "
+            f"objects that each have a key and a value, got {span!r:.200}"
         ) from error
     messages: list[Any] = []
     for key in _MESSAGES:

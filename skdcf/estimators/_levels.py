@@ -61,7 +61,7 @@ def fit_levels(
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
     if not estimators:
-        raise ValueError("alphas must contain at least one level, but it is empty")
+        raise ValueError("alphas must contain at least one level, got none")
     first = estimators[0]
     selection, scorer = prepare(first, X, y, groups)
     share(first, estimators)

@@ -210,7 +210,7 @@ def _decisions(fitted, claims, alpha, *, stop, about):
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
         if wrong:
             raise ValueError(
-                f"the parents of claim {v} must be positions of earlier claims, got "
+                f"the parents of claim {v} must be the positions of earlier claims, got "
                 f"{wrong[0]!r}"
             )
         if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:

@@ -416,7 +416,7 @@ def _refuse_other_settings(made_as, expected):
         return
     if made_as is None or expected is None:
         raise ValueError(
-            "each part must contain the settings that it was computed with, but these "
+            "each part must contain the settings with which it was computed, but these "
             "settings are missing. Compute the part again with calibration_part"
         )
     for name, setting_before, setting_now in zip(

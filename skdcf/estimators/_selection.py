@@ -190,8 +190,8 @@ def rows_that_count(batch, labels, to_train):
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
             f"the calibration answers must be drawn at random, but {int(reviewed.sum())} "
-            "problems were labelled in a review or an audit of claims selected by a "
-            f"filter (the first is {batch.name_of(int(np.argmax(reviewed)))}). Leave "
+            f"problems (the first is {batch.name_of(int(np.argmax(reviewed)))}) were "
+            "labelled in a review or an audit of claims selected by a filter. Leave "
             "these problems out, or pass them to fit together with randomly drawn answers"
         )
     judged = judged_problems(batch, labels) & ~reviewed

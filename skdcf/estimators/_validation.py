@@ -345,8 +345,8 @@ def confidence_of(scorer, batch):
         confidence = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "the scorer must return one number per claim in a single array of length "
-            f"{batch.n_claims}, got {type(returned).__name__}"
+            f"the scorer must return a single array of length {batch.n_claims} with one "
+            f"number per claim, got {type(returned).__name__}"
         ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(

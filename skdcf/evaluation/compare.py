@@ -448,14 +448,14 @@ def _check_split(parts, number, codes, protocol):
     members = np.concatenate([np.unique(codes[part]) for part in parts])
     if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
         raise ValueError(
-            f"split {number} must contain each problem at most once, but it contains a "
+            f"split {number} must contain each problem at most once, but it contains one "
             "problem twice"
         )
     if len(np.unique(members)) < len(members):
         raise ValueError(
-            f"split {number} must keep all answers to a question in the same part, but a "
-            "question has answers in two parts. Leave cv at its default, or use a "
-            "splitter that keeps groups together, such as GroupShuffleSplit"
+            f"split {number} must keep all answers to a question in the same part, but "
+            "the answers to one question are in two parts. Leave cv at its default, or "
+            "use a splitter that keeps groups together, such as GroupShuffleSplit"
         )
 
 

@@ -67,7 +67,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
         reply_body = error.read(200) if isinstance(error, HTTPError) else b""
         raise ConnectionError(
             f"{whose} at {address} failed ({error} "
-            f"{printable(reply_body.decode(errors='replace'))}). All previous replies are "
+            f"{printable(reply_body.decode(errors='replace'))}). All earlier replies are "
             "stored. Repeat the call to request the remaining replies"
         ) from error
 

@@ -572,7 +572,7 @@ class MetadataIndicators(GraphTransformer):
             if is_missing(value):
                 raise ValueError(
                     f"{batch.name_of(i)} must have a value for the metadata key {key!r}, because "
-                    f"a column is computed from it. Pass metadata={{{key!r}: ...}}"
+                    f"a column is computed from this value. Pass metadata={{{key!r}: ...}}"
                 )
         return values
 

@@ -244,8 +244,8 @@ def check_edges(edges, offsets, names):
     if pairs.min() < 0 or pairs.max() >= n_claims:
         u, v = pairs[((pairs < 0) | (pairs >= n_claims)).any(axis=1)][0]
         raise ValueError(
-            f"{names.at()}edge ({u}, {v}) is out of range, because n_claims is "
-            f"{n_claims} and positions start at 0"
+            f"{names.at()}edge ({u}, {v}) is out of range for {n_claims} claims. "
+            "Positions start at 0"
         )
     if len(offsets) > 2:
         home = segment_ids(offsets)[pairs]
@@ -260,8 +260,8 @@ def check_edges(edges, offsets, names):
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} must not be its own parent (a self-loop). Note that "
-            "positions start at 0"
+            f"{names.locate(v)} must not be its own parent (a self-loop). Positions start "
+            "at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None
@@ -331,7 +331,7 @@ def check_offsets(offsets):
         )
     offsets = offsets.astype(np.int64)
     if offsets[0] != 0 or (np.diff(offsets) < 0).any():
-        raise ValueError("offsets must start with 0 and must never decrease")
+        raise ValueError("offsets must start at 0 and must never decrease")
     return offsets
 
 

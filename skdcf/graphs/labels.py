@@ -268,7 +268,7 @@ def read_column(
         return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
-            "the labels must be either all numbers or all words, got a mix: "
+            "the labels must be either all numbers or all words, got a mixture: "
             f"{list(dict.fromkeys(map(show, listed)))[:5]}"
         )
     values = np.unique(y).tolist()

@@ -457,8 +457,8 @@ def _booleans(table, by):
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
-            f"by={by!r} must return a boolean table with one column per group, but it "
-            "returned other values"
+            f"by={by!r} must return a boolean table with one column per group, but the "
+            "table contains other values"
         )
     return table.astype(bool)
 

@@ -70,8 +70,8 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
         warn(
             f"the edges of {n_dropped} of {len(batch)} problems are ignored, because the "
             "edges of all calibration problems were unknown. The guarantee holds, but "
-            "kept claims may depend on dropped claims. To use edges, fit the filter on "
-            "problems with known edges",
+            "kept claims may depend on dropped claims. To use edges, calibrate the "
+            "filter on problems with known edges",
             GuaranteeWarning,
         )
     return batch.without_edges(known=False)

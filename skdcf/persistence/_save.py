@@ -196,8 +196,7 @@ def _check_loaded(loaded, header):
     module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
         raise ValueError(
-            f"the header specifies {module}.{name}, but the file contains a different "
-            "object"
+            f"the header specifies {module}.{name}, but the file contains another object"
         )
     scores = getattr(loaded, "nonconformity_scores_", None)
     if scores is None:

@@ -73,7 +73,8 @@ class HazardTable:
             ) from error
         if not good:
             raise ValueError(
-                "the trees cannot be loaded, because a branch points outside its table"
+                "the trees cannot be loaded, because a branch points outside the table of "
+                "its tree"
             )
 
     def __repr__(self) -> str:

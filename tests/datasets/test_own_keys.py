@@ -304,7 +304,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
     for key in ("sad", "shift", "mask", "filtered"):
         kept.unlink(missing_ok=True)
         assert main([*filter, *names, "--text-key", key]) == 2
-        assert f"--text-key {key}: each line must have" in capsys.readouterr().err
+        assert f"--text-key {key}: each line must contain" in capsys.readouterr().err
         assert not kept.exists()
 
 

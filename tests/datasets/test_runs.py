@@ -132,7 +132,7 @@ def test_labels_and_tasks():
     )
     assert [y.tolist() for y in data.labels] == [[1, -1, 0, -1], [-1] * 4]
     assert data.groups[0] == data.groups[1] and data.graphs[0].id == "mine"
-    with pytest.raises(ValueError, match=r"labels.*message 2"):
+    with pytest.raises(ValueError, match=r"labels.*2"):
         from_runs([run | {"labels": {2: 1}}])
 
 

@@ -631,7 +631,7 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     graphs = texts(10)
     asked = [g.replace(problem=f"What is {i // 7}?") for i, g in enumerate(graphs)]
     for decide in (scored.predict, scored.filter):
-        with pytest.warns(GuaranteeWarning, match="7 answers to 1 question ") as told:
+        with pytest.warns(GuaranteeWarning, match="7 answers to 1 question") as told:
             decide(asked[:8])
         assert len(told) == 1
     with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions "):

@@ -613,9 +613,9 @@ def _put_text(record, key, text):
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
-            f"--text-key {key}: each line must have a string under this key, because "
-            "otherwise the line would keep the unfiltered answer. A line without this "
-            f"key has the keys {', '.join(paths_of(record))}"
+            f"--text-key {key}: each line must contain a string under this key, because "
+            "the unfiltered answer would otherwise remain in the line. A line without "
+            f"this key has the keys {', '.join(paths_of(record))}"
         )
     put_at(place, key, text)
 

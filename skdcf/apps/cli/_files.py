@@ -138,9 +138,9 @@ def renamed(options, *, also=()):
             )
         if ours == "answer" and ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours} cannot be used, because a problem contains claims "
-                'instead of a whole answer. Split the answers into sentences with "skdcf '
-                'split" first'
+                f"--map {theirs}={ours} cannot be used, because the problems in the file must "
+                "contain claims instead of a whole answer. Split the answers into sentences "
+                'with "skdcf split" first'
             )
         if ours not in targets:
             raise ValueError(
@@ -240,7 +240,7 @@ def _with_group(problem, by):
         if group is None:
             keys = sorted({*metadata} - {records.OWN, NAMES})
             raise ValueError(
-                f"--group-by {by}: no line has this key. The existing keys are "
+                f"--group-by {by}: no line contains this key. The existing keys are "
                 f"{', '.join(keys) or '(none)'}"
             )
         if isinstance(group, bool) or not isinstance(group, (str, int)):

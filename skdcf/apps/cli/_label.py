@@ -88,7 +88,7 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"{options.results} contains labels from annotators other than {by}. Pass "
+                    f"{options.results} contains labels by annotators other than {by}. Pass "
                     f"--annotator with one of {names}"
                 )
             by = names[0]

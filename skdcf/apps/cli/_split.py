@@ -46,7 +46,7 @@ def split(options):
         if counts["answers"] and bool(counts["logprobs"]) != has_logprobs:
             raise ValueError(
                 "either all answers or none of them must have logprobs, but this answer has "
-                f"{('' if has_logprobs else 'no ')}logprobs, unlike the previous answers"
+                f"{('' if has_logprobs else 'no ')}logprobs, unlike the answers before it"
             )
         counts.update(
             answers=1,

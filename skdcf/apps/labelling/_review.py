@@ -209,7 +209,9 @@ class ReviewOrder:
             If the error rate is not in [0, 1).
         """
         if not 0 <= error_rate < 1:
-            raise ValueError(f"the error rate must be in [0, 1), got {error_rate!r}")
+            raise ValueError(
+                f"the error rate must be at least 0 and less than 1, got {error_rate!r}"
+            )
         guarantee = self._calibration.guarantee
         sentence = self._calibration.describe(self._level)
         if (self._kept_by_filter & ~self._kept).any():

@@ -295,7 +295,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
         raise ValueError(
             f"{path} must have the columns {sorted(missing)}, got "
-            f"{table.fieldnames or []}. Keep the original column names, and separate "
+            f"{table.fieldnames or []}. Keep the original column names, and separate the "
             "columns with commas, tabs or semicolons"
         )
     # As in a spreadsheet, the header is row 1.

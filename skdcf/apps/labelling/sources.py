@@ -412,7 +412,7 @@ class LabelStore:
         if seconds is not None:
             if type(seconds) not in (int, float) or not 0 <= seconds < 1e6:
                 raise ValueError(
-                    f"seconds must be a number between 0 and 1,000,000, got {seconds!r}"
+                    f"seconds must be a number from 0 to 1,000,000, got {seconds!r}"
                 )
             event["seconds"] = round(seconds, 1)
         self._save(event, by)

@@ -556,9 +556,9 @@ def raise_first(results: Sequence[Any]) -> None:
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
         raise CallError(
-            f"{len(failed)} of {len(results)} problems failed. The first is problem {i}: "
-            f"{error}. If replies are cached, running the same call again only repeats "
-            "the failed problems"
+            f"{len(failed)} of {len(results)} problems failed. The first failed problem "
+            f"is problem {i}: {error}. If replies are cached, running the same call again "
+            "only repeats the failed problems"
         ) from error
 
 

@@ -116,7 +116,7 @@ class Pace:
                 self._waiting = now
             if now - self._waiting > _PATIENCE:
                 raise EndpointError(
-                    f"the endpoint has refused all calls for {now - self._waiting:.0f} s. The "
+                    f"the endpoint has rejected all calls for {now - self._waiting:.0f} s. The "
                     f"last error was: {error}"
                 ) from error
             # Calls that started before the last pause ended do not start another one.

@@ -244,14 +244,15 @@ def _edges(rows):
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(
-                f"claim {row.claim} depends on {wrong[0]}, which is not an earlier claim"
+                f"claim {row.claim} must only depend on earlier claims, but it depends on "
+                f"claim {wrong[0]}"
             )
     try:
         TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
     except CycleError as error:
         circle = " -> ".join(map(str, error.args[1]))
         raise ValueError(
-            f"claims must not depend on each other, but there is a cycle: {circle}"
+            f"claims must not depend on each other in a cycle, got {circle}"
         ) from error
     return [(u - 1, row.claim - 1) for row in rows for u in sorted(set(row.builds_on))]
 
@@ -624,7 +625,7 @@ class Verify(Step):
         if self.per == "answer" and not self.why:
             raise ValueError(
                 'why must be True with per="answer", because rows for whole answers always '
-                'contain reasons. Set why=True or per="claim"'
+                'include reasons. Set why=True or per="claim"'
             )
 
     @property

@@ -257,8 +257,8 @@ class Endpoint:
         # request with its key.
         if is_slow and self._pace.halve(begun):
             warn(
-                f"a call took longer than {self._settings['timeout']:g} s, so the number of "
-                f"concurrent calls is reduced from {self._settings['in_flight']} to "
+                f"a call took longer than {self._settings['timeout']:g} s, so the maximum "
+                f"number of concurrent calls is reduced from {self._settings['in_flight']} to "
                 f"{self._pace.slots.total_tokens}. If the server processes only one call at a "
                 "time, increase timeout or decrease in_flight",
                 ParameterWarning,

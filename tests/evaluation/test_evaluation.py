@@ -305,7 +305,7 @@ def test_search_keeps_groups_together(data, seen):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"alphas": []}, "alphas .*empty"),
+        ({"alphas": []}, "alphas .*level"),
         ({"alphas": [0.1, 0.1]}, "alphas .*0.1, 0.1"),
         ({"alphas": [1.0]}, "alpha .*1.0"),
         ({"filters": {}}, r"filters .*\{\}"),

@@ -634,7 +634,7 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
         with pytest.warns(GuaranteeWarning, match="7 answers to 1 question") as told:
             decide(asked[:8])
         assert len(told) == 1
-    with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions "):
+    with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions"):
         scored.predict(asked)
     named = [g.replace(metadata={"group": i // 2}) for i, g in enumerate(graphs)]
     with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions "):

@@ -518,7 +518,7 @@ def test_of_a_filter_and_without_claims():
     n = len(test.seen_)
     assert test.update([[], [0.5]]).seen_[0] == -np.inf
     assert len(test.seen_) == n + 2
-    with pytest.raises(ValueError, match=r"problem 1.*path risk.*NaN"):
+    with pytest.raises(ValueError, match=r"path risk.*problem 1.*NaN"):
         test.update([[0.5], [np.nan]])
     assert len(test.fit([[1.0]]).seen_) == 1
     assert test.summary()["n_problems"] == 0

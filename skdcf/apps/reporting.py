@@ -335,7 +335,7 @@ def _more_labels(filter):
 
 
 def _answers(explained, chances, n_answers):
-    """Yield cards with the answers whose kept claims include a false claim, and with a sample."""
+    """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
     title = f"A false claim was kept in {len(missed)} of {len(explained)} answers"

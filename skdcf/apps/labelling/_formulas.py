@@ -1,4 +1,4 @@
-"""Convert LaTeX in questions and claims to MathML trees with an allowlist of elements."""
+"""Convert LaTeX in questions and claims to MathML trees that contain only allowed elements."""
 
 from __future__ import annotations
 

@@ -567,7 +567,7 @@ class Disagreements(Order):
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems with claims whose disagreement is not settled.
+        """Return the problems with claims on which a disagreement has not been settled.
 
         Parameters
         ----------

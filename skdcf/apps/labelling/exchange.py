@@ -48,8 +48,8 @@ def to_label_studio(
 ) -> list[dict[str, Any]]:
     """Return tasks for Label Studio, one per claim, including existing verdicts.
 
-    The annotator is stored in the data of the task. On import, Label Studio rejects unknown
-    annotators and attributes annotations to the user who imports the file.
+    The name of the annotator is stored in the data of the task. On import, Label Studio rejects
+    unknown annotators and attributes annotations to the user who imports the file.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def write_csv(
 ) -> None:
     """Write a CSV table with one row per claim, for labelling in a spreadsheet.
 
-    The columns problem and context are left out if no problem has a question or passages.
+    The columns ``problem`` and ``context`` are left out if no problem has a question or passages.
 
     Parameters
     ----------
@@ -261,8 +261,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     ----------
     path : path-like
         A file in UTF-8 or UTF-16, separated by commas, tabs or semicolons. The columns
-        problem_id, claim_number and label are required. Rows with an empty label are ignored.
-        The labels are true, false, unsure (examined but not confirmed), no claim (for a
+        ``problem_id``, ``claim_number`` and ``label`` are required. Rows with an empty label are
+        ignored. The labels are true, false, unsure (examined but not confirmed), no claim (for a
         sentence that makes no claim) and unknown (not examined), or other words of
         `skdcf.graphs.labels.read_words`, such as "yes" and "unsupported".
     graphs : sequence of ReasoningGraph, or GraphBatch
@@ -272,7 +272,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     -------
     dict of str to list of lists
         Verdicts of each annotator, as returned by `from_label_studio`. The annotator is named
-        "imported" if the column annotator is empty or missing.
+        "imported" if the column ``annotator`` is empty or missing.
 
     Raises
     ------

@@ -687,7 +687,7 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Save the verdicts that two people agree on under a third name.
+        """Save the verdicts on which two people agree, under a third name.
 
         Existing verdicts by ``by`` are not changed.
 

@@ -34,7 +34,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def repair_json(text: str, shown: str) -> str:
-    r"""Return a repaired reply that is expected to be JSON.
+    r"""Repair and return a reply that is expected to be JSON.
 
     If the reply is a JSON string that contains JSON, the content of the string is used. Letters
     that were escaped twice (``\\u00e9``) are escaped once, unless the input of the model contains

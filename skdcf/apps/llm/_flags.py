@@ -88,7 +88,7 @@ def _words(text):
 
 
 def _states(words, text):
-    """Return whether an answer contains the words of a text consecutively."""
+    """Return whether the words of a text occur consecutively in an answer."""
     words_of_text = _words(text)
     return bool(words_of_text.strip()) and words_of_text in words
 

@@ -76,8 +76,8 @@ class Pace:
         Returns
         -------
         bool
-            Whether the number was halved for the first time. The number is halved once for all
-            calls that ran at that time.
+            Whether the number was halved for the first time. Timeouts of calls that ran at the
+            same time halve the number only once.
         """
         if begun < self._halved or self.slots.borrowed_tokens < 2:
             return False

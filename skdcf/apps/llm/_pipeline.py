@@ -191,13 +191,13 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 class Merge(Step):
     """Rewrite the kept claims as fluent text with a model, and check the text for additions.
 
-    The guarantee does not cover this text, because a model writes and checks it. The kept
-    claims must entail every sentence. A sentence must not state a dropped claim, and must not
-    contain a number or a name that is missing from the claims and the question. If a sentence
-    fails a check, the claims are returned unchanged and the sentence is reported. If there are
-    no claims, the text is ``abstention``. A single claim is returned unchanged. The inputs of
-    `apply` are lists of claims, problems and optionally lists of dropped claims. `apply`
-    returns a ``MergedText`` for each problem.
+    The guarantee does not cover this text, because a model writes and checks it. The kept claims
+    must entail every sentence of the text. A sentence must not state a dropped claim, and must
+    not contain a number or a name that is missing from the claims and the question. If a sentence
+    fails a check, the claims are returned unchanged and the sentence is reported. If there are no
+    claims, the text is ``abstention``. A single claim is returned unchanged. The inputs of
+    `apply` are lists of claims, problems and optionally lists of dropped claims. `apply` returns
+    a ``MergedText`` for each problem.
 
     Parameters
     ----------

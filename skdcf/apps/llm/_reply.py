@@ -26,7 +26,7 @@ class Reply:
         Token counts reported by the endpoint, or 0 if the endpoint does not count tokens.
     tokens : list of str
         The tokens of the reply to which ``top_logprobs`` refer. If the list is empty, the most
-        likely token at each position is assumed.
+        likely token at each position is assumed to be the token of the reply.
     left_out : list of str
         Parameters that the endpoint does not accept for this model, or only accepts in a weaker
         form.

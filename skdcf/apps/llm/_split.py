@@ -136,7 +136,7 @@ class AnswerReader:
         )
 
     def _check_type_of_answer(self, record: dict[str, Any]) -> None:
-        """Raise ValueError if the answer exists, but is not a text."""
+        """Raise ValueError if the answer exists, but is not a string."""
         for key in self._answer_keys:
             if (value := value_at(record, key)) is not MISSING:
                 raise ValueError(

@@ -317,12 +317,12 @@ def _messages_of(call):
 
 
 def _without_bounds(schema):
-    """Remove bounds on lengths, which some endpoints do not accept, from a part of a schema."""
+    """Remove length bounds from a part of a schema, because some endpoints do not accept them."""
     return {k: v for k, v in schema.items() if not _BOUNDS.search(k)}
 
 
 def _forms_of(call):
-    """Return the alternative forms of each parameter of a call, most informative form first."""
+    """Return the alternative forms of each parameter of a call, with the most informative first."""
     messages = _messages_of(call)
     joined_text = "\n\n".join(text for _, text in call.messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]

@@ -109,7 +109,8 @@ class JsonFormatter(logging.Formatter):
         Parameters
         ----------
         record : LogRecord
-            The record. If its only argument is a dictionary, the items are added to the object.
+            The record. If the only argument of a log record is a dictionary, its items are added
+            to the object.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Guard, error responses and server, shared by the service and the labelling page."""
+"""The guard, error responses and server, which the service and the labelling page share."""
 
 from ..._checks import import_extra
 

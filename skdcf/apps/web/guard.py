@@ -172,7 +172,7 @@ class Guard:
 
 
 class _Bodies:
-    """The request bodies that are being received. If there are too many, the oldest is dropped.
+    """The request bodies in progress. If there are too many bodies, the oldest is dropped.
 
     Slow clients therefore cannot block other clients.
     """

@@ -92,7 +92,7 @@ def score(estimator, view):
 
 
 def jumps_of(guarantee, path_risk, labels, batch):
-    """Return the jumps in each problem's loss, counting all wordings of a claim once."""
+    """Return the jumps in the loss of each problem, counting all wordings of a claim once."""
     labels = count_once(labels, batch)
     if batch.vaguest is None:
         return guarantee.jumps(path_risk, labels, batch.offsets)

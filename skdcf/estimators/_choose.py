@@ -151,7 +151,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 
 def _marked(filter, chosen, rule, n_answers):
-    """Return the chosen answers, with a note in their metadata of how they were chosen."""
+    """Return the chosen answers, with metadata that record how they were chosen."""
     scorer = filter_in(filter)._choice_fingerprint
     rows = chosen.metadata_rows or [{}] * len(chosen)
     return chosen.replace_metadata(
@@ -188,7 +188,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """Return the risk by which answers are compared, or +inf for an answer without claims."""
+    """Return the risk used to compare answers, or +inf for an answer without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)

@@ -81,10 +81,11 @@ def unchanged_on_error(estimator):
 
 @settings
 class ConformalFilter(Settings):
-    """Score claims, calibrate a threshold, and keep the claims whose path risk is below it.
+    """Score claims, calibrate a threshold, and keep the claims with path risks below the
+    threshold.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
-    Their documentation describes the parameters.
+    The documentation of these subclasses describes the parameters.
     """
 
     scorer: Any = None
@@ -519,7 +520,7 @@ class ConformalFilter(Settings):
         return _chance.chances_of(self, X, masks, alpha)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
-        """Return each claim's path risk, the largest risk among the claim and its ancestors.
+        """Return the path risk of each claim, the largest risk among the claim and its ancestors.
 
         Parameters
         ----------
@@ -530,7 +531,7 @@ class ConformalFilter(Settings):
         -------
         ndarray of shape (n_problems,)
             Path risks, in the same format as in `predict_alpha`. If ``edges="none"``, the path
-            risk of a claim is its own risk.
+            risk of a claim is equal to the risk of the claim.
         """
         claims, view = self._claims(X)
         return view.shaped(claims.path_risk)

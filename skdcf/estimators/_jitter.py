@@ -20,7 +20,7 @@ BITS = 10
 
 
 def jittered(risk, batch, seed, steady=False):
-    """Return the risks plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
+    """Return the risks, shape (n_claims,), with noise from [0, 1e-8 * (1 + abs(risk))) added.
 
     The noise is computed from a hash of the claim's features, text and position, and of the whole
     problem. The risks are assumed to be of order one. The noise can change the order of risks
@@ -76,7 +76,7 @@ def _leading_bits(batch):
 
 
 def _on_border(batch):
-    """Return which problems have a feature or an exponent on a rounding boundary."""
+    """Return whether each problem has a feature or an exponent on a rounding boundary."""
     _, exact, power = _leading_bits(batch)
     width = 2.0**BITS * np.where(single_columns(batch.features), 1e-5, 1e-9)
     near = np.abs(exact - np.floor(exact) - 0.5) < width

@@ -110,7 +110,7 @@ def share(first, estimators):
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
-    """Return which claims are kept at several levels, scoring the problems only once.
+    """Return whether each claim is kept at several levels, scoring the problems only once.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def copy_at(fitted, alpha):
 def calibrated_masks(
     filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
 ) -> tuple[Any, Any, list[int]]:
-    """Calibrate a filter for several levels, and return which claims are kept at each level.
+    """Calibrate a filter for several levels, and return whether each claim is kept at each level.
 
     The problems are scored only once, and all results that do not depend on the level are shared.
 

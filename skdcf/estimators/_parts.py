@@ -53,7 +53,7 @@ class CalibrationPart:
     largest : ndarray of shape (n_problems,)
         Largest path risk of each problem, regardless of its labels.
     lowest, lowest_lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each problem, as it is and lowered for rounding.
+        Smallest path risk of each problem, both exact and lowered for rounding.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     judges : ndarray of int8, shape (n_problems,)
@@ -203,7 +203,7 @@ class CalibrationPart:
         Returns
         -------
         PathRisks
-            The weights and groups of the problems, without claims.
+            The weights and groups of the problems, but not their claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(

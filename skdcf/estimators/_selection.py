@@ -110,7 +110,8 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """Return problems that have a judged claim or no claims, or all if none is judged."""
+        """Return the problems with a judged claim or no claims, or all problems if none is
+        judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.raw, train.labels)
         empty = train.raw.sizes == 0
@@ -204,7 +205,7 @@ def rows_that_count(batch, labels, to_train):
 
 
 def judged_problems(batch, labels):
-    """Return which problems have at least one judged claim.
+    """Return whether each problem has at least one judged claim.
 
     A claim marked "unsure" counts as judged if the metadata show that a person judged it. If
     difficult claims were left out, the error rate would be underestimated.

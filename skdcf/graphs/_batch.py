@@ -226,7 +226,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without columns that can be recomputed."""
+        """Return the state for pickling, without columns that can be recomputed."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
@@ -463,7 +463,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """Return the graph, with the first graph's columns if it has no claims and no columns."""
+    """Return the graph; a graph without claims and columns gets the columns of the first graph."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph

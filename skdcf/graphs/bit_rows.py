@@ -189,7 +189,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Add the parent's sum to each claim that has exactly one parent."""
+    """Add the sum of the parent to each claim with exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):

@@ -101,7 +101,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """Return a hash of each problem's texts or, without texts, of its columns and edges."""
+    """Return a hash of the texts of each problem or, without texts, of the columns and edges."""
     n = len(batch)
     hashes = np.zeros(n, dtype=np.uint64)
     by_text = np.zeros(n, dtype=bool)

@@ -66,7 +66,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a problem's metadata without those about individual claims, which other claims get.
+    """Return the metadata about a problem as a whole, which remain valid for other claims.
 
     Parameters
     ----------

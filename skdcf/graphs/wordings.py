@@ -191,7 +191,7 @@ def count_wordings(graph: ReasoningGraph) -> NDArray[np.int64]:
 
 
 def rows_of_claims(graph: ReasoningGraph) -> list[range]:
-    """Return the indices of each claim's wordings, starting with the most specific wording.
+    """Return the indices of the wordings of each claim, starting with the most specific wording.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the index of each claim's shown wording, which is the most specific kept wording.
+    """Return the index of the wording shown for each claim, the most specific kept wording.
 
     Parameters
     ----------
@@ -487,7 +487,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     batch : GraphBatch
         The problems without wordings, with the edges between claims.
     rows : ndarray of int
-        Row of each claim's selected wording.
+        Row of the selected wording of each claim.
     """
     from ._batch import GraphBatch
 

@@ -160,7 +160,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
-        """Return each problem's threshold, which must exceed a claim's path risk to keep the claim.
+        """Return the threshold of each problem; claims with smaller path risks are kept.
 
         Parameters
         ----------
@@ -352,7 +352,8 @@ class Calibration(metaclass=ABCMeta):
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
-        """Return the parameters (a, b) of the coverage's beta distribution if there are no ties.
+        """Return the parameters (a, b) of the beta distribution of the coverage if there are no
+        ties.
 
         Parameters
         ----------
@@ -558,7 +559,7 @@ class PerGroup(Calibration):
     guarantee : Guarantee
         The guarantee.
     jumps : Jumps
-        Positions and sizes of the jumps in each calibration problem's loss.
+        Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
         Groups and weights of the calibration problems.
     """
@@ -673,7 +674,7 @@ def _unseen_error(group, problem, known, pooled):
 
 
 def rows_of_groups(groups):
-    """Return the indices of each group's problems, in order of first occurrence."""
+    """Return the indices of the problems in each group, in order of first occurrence."""
     places: dict[Any, list[int]] = {}
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
@@ -688,7 +689,7 @@ class Overlapping(Calibration):
     guarantee : NoFalseClaim
         The guarantee.
     jumps : Jumps
-        Positions and sizes of the jumps in each calibration problem's loss.
+        Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
         Groups of the calibration problems, with one frozenset per problem.
     """

@@ -45,11 +45,10 @@ from ._passing import Passing
 class Guarantee(Settings, metaclass=ABCMeta):
     """Base class of filter guarantees.
 
-    A user-defined guarantee must implement two methods. The method `scores` returns each
-    problem's largest safe threshold, and the method `loss` returns 1 if the guarantee is
-    violated. If the two methods are consistent with each other, the mean loss on new problems is
-    at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store
-    parameters.
+    A user-defined guarantee must implement two methods. The method `scores` returns the largest
+    safe threshold of each problem, and the method `loss` returns 1 if the guarantee is violated.
+    If the two methods are consistent with each other, the mean loss on new problems is at most
+    alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store parameters.
 
     Parameters
     ----------
@@ -216,7 +215,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
-        """Compute the positions and heights of the jumps in each problem's loss.
+        """Compute the positions and heights of the jumps in the loss of each problem.
 
         Parameters
         ----------
@@ -359,7 +358,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         jumps : Jumps
-            Positions and sizes of the jumps in each calibration problem's loss.
+            Positions and sizes of the jumps in the loss of each calibration problem.
         risks : PathRisks
             Weights and smallest path risks of the calibration problems.
 
@@ -378,7 +377,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         jumps : Jumps
-            Positions and sizes of the jumps in each calibration problem's loss.
+            Positions and sizes of the jumps in the loss of each calibration problem.
         risks : PathRisks
             Weights and smallest path risks of the calibration problems.
 
@@ -401,7 +400,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Compute an upper bound on a new problem's loss at the threshold that keeps each claim.
+        """Compute an upper bound on the loss of a new problem at the threshold that keeps each
+        claim.
 
         Parameters
         ----------
@@ -432,7 +432,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         jumps : Jumps
-            Positions and heights of the jumps in each problem's loss.
+            Positions and heights of the jumps in the loss of each problem.
         risks : PathRisks
             Path risks of the problems, in the order of the jumps.
 
@@ -678,15 +678,15 @@ class NoFalseClaim(Guarantee):
         the group. "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
         Proportion of answers that may pass, or "auto". An answer passes if its smallest path risk
-        is below a cut, which is the ``show``-quantile of the calibration answers' smallest path
-        risks. If an answer does not pass, none of its claims is kept, and the guarantee holds for
-        each answer *given that it passes*. If ``show`` is 1, every answer passes, and the
-        guarantee is an average over all answers, including empty ones. If ``show`` is "auto",
-        `fit` chooses the proportion on training problems. The chosen proportion is the largest
-        for which at most about ``alpha`` of the passing answers contain a false claim among *all*
-        their claims below the cut. With "auto", nearly every passing answer has a kept claim.
-        `fit` raises ValueError if there are too few problems for every proportion. If no
-        proportion is acceptable, nothing is shown.
+        is below a cut, which is the ``show``-quantile of the smallest path risks of the
+        calibration answers. If an answer does not pass, none of its claims is kept, and the
+        guarantee holds for each answer *given that it passes*. If ``show`` is 1, every answer
+        passes, and the guarantee is an average over all answers, including empty ones. If
+        ``show`` is "auto", `fit` chooses the proportion on training problems. The chosen
+        proportion is the largest for which at most about ``alpha`` of the passing answers contain
+        a false claim among *all* their claims below the cut. With "auto", nearly every passing
+        answer has a kept claim. `fit` raises ValueError if there are too few problems for every
+        proportion. If no proportion is acceptable, nothing is shown.
 
     References
     ----------
@@ -756,7 +756,7 @@ class NoFalseClaim(Guarantee):
         )
 
     def _among_passing(self, jumps, risks):
-        """Compute the level of each passing answer's claims, calibrated on all other answers.
+        """Compute the level of each claim in passing answers, calibrated on all other answers.
 
         An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
         risk that is equal or lower. The claims of each answer are calibrated on all other passing

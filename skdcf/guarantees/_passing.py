@@ -174,7 +174,7 @@ class Passing(Calibration):
     guarantee : Guarantee
         The guarantee, whose ``show`` is the proportion of answers that may pass.
     jumps : Jumps
-        Positions and sizes of the jumps in each calibration problem's loss.
+        Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
         Smallest path risks of the calibration problems, both exact and lowered for rounding.
 

@@ -165,7 +165,8 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the problems' provenance with the filter's provenance, and store it on the filter."""
+    """Compare the provenance of the problems with that of the filter, and store it on the filter.
+    """
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

@@ -62,7 +62,7 @@ def count_answers(marks: Any) -> list[list[int]]:
 
 
 def join_counts(parts: Any) -> list[list[int]]:
-    """Add the results of `count_answers` for several parts."""
+    """Sum the results of `count_answers` over several parts of the data."""
     counts: Counter[int] = Counter()
     for part in parts:
         counts.update(dict(part))

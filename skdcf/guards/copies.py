@@ -17,7 +17,7 @@ from ..graphs.hashes import Hashes
 
 
 def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
-    """Return which answers have claim texts.
+    """Return whether each answer has claim texts.
 
     Parameters
     ----------

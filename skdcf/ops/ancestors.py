@@ -124,12 +124,12 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def count_ancestors(batch: GraphBatch) -> np.ndarray:
-    """Count the proper ancestors of each claim, shape (n_claims,)."""
+    """Return the number of proper ancestors of each claim, shape (n_claims,)."""
     return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
 
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
-    """Count the descendants of each claim, shape (n_claims,)."""
+    """Return the number of descendants of each claim, shape (n_claims,)."""
     out = np.bincount(batch.listed_closure[1], minlength=batch.n_claims)
     tree = batch.is_forest[batch.unlisted]
     if tree.any():

@@ -1,4 +1,4 @@
-"""Base class of relaxations, and the path relaxation of the closed form.
+"""Base class for relaxations, and the closed-form path relaxation.
 
 =====  ==========================================================================
 r_v    risk of claim v

@@ -35,8 +35,9 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        Column of each node, largest value that descends to its left child, index of the left
-        child, and contribution of a leaf to the log odds or to the probability of its forest.
+        For each node: the column, the largest value sent to the left child, the index of the left
+        child and, for a leaf, the contribution to the log odds or to the probability predicted by
+        the forest.
     root, depth, forest : ndarray of shape (n_trees,)
         First node of each tree, number of layers below it, and index of the forest to which the
         tree belongs. The forest index is -1 for a tree that adds to the log odds. Trees are

@@ -49,9 +49,9 @@ def from_runs(
         ``labels`` have unknown labels.
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
-        stopped at its first doubtful step. Use "data" for completed runs. A step then depends
-        on the steps whose observations contain an argument of its calls, and a step without
-        calls depends on all earlier steps.
+        stopped at its first doubtful step. Use "data" for completed runs. With "data", a step
+        depends on the steps whose observations contain an argument of its calls, and a step
+        without calls depends on all earlier steps.
     alternatives : bool
         Whether to compare each run with the other runs of its task. The other runs must be
         complete, and calibration must use the same number of runs per task as prediction. The

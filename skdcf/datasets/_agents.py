@@ -48,10 +48,10 @@ def fetch_agent_process_bench(
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
         wrong. The models judged completed runs (see ``DESCR``).
     labels : str
-        Label source, either "people" or a judge name.
+        Source of the labels, either "people" or the name of a judge.
     graph : {"chain", "data", "none"}
-        Edge rule, as in `skdcf.adapters.from_runs`. With "none", the steps are independent. "data"
-        requires a subset with texts.
+        Rule that creates the edges, as in `skdcf.adapters.from_runs`. With "none", the steps are
+        independent. "data" requires a subset with texts.
     alternatives : bool
         Whether to compare each run with the four other runs of the same task, as in
         `skdcf.adapters.from_runs`. This option requires a subset with texts.

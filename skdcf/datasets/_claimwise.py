@@ -194,9 +194,9 @@ def fetch_felm(
     domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
         Question domains. The default excludes "writing_rec", as in studies of reasoning.
     graph : {"chain", "none"} or callable
-        Edge rule, because no graphs are published. "chain" assumes that each segment depends on the
-        previous segment. "none" assumes that segments are independent. A callable
-        ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
+        Rule that creates the edges, because no graphs are published. "chain" assumes that each
+        segment depends on the previous segment. "none" assumes that segments are independent. A
+        callable ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

@@ -97,7 +97,7 @@ def fetch_prmbench(
     originals : bool
         Whether to include the original solutions, once per wording.
     graph : {"chain", "none"} or callable
-        Edge rule, as in `fetch_felm`, because no graphs are published.
+        Rule that creates the edges, as in `fetch_felm`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -192,7 +192,7 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     Parameters
     ----------
     graph : {"chain", "none"} or callable
-        Edge rule, as in `fetch_mr_ben`, because no graphs are published.
+        Rule that creates the edges, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -266,7 +266,7 @@ def fetch_process_bench(
     subset : {"gsm8k", "math", "all"} or list of them
         Question sources.
     graph : {"chain", "none"} or callable
-        Edge rule, as in `fetch_mr_ben`, because no graphs are published.
+        Rule that creates the edges, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -329,8 +329,8 @@ def fetch_mr_ben(
     subjects : "all", str or list of str
         Question subjects, from "math", "biology", "chemistry", "medicine", "physics" and "logic".
     graph : {"chain", "none"} or callable
-        Edge rule, as in `fetch_felm`, because no graphs are published. If the steps are not a
-        chain, the unknown labels after the first error are treated as false.
+        Rule that creates the edges, as in `fetch_felm`, because no graphs are published. If the
+        steps are not a chain, the unknown labels after the first error are treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

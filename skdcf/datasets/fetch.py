@@ -264,11 +264,12 @@ def load(
         The records, keyed by id.
     parse : callable
         A function ``parse(record)`` as in `build_dataset`. The value of the key ``group`` may be
-        any string. The default group is the question.
+        any string. By default, the group is the question.
     options : dict
         Values of `Options`.
     graph : str or callable
-        Edge rule, as in the ``fetch_*`` functions. The rule is used if ``parse`` returns no edges.
+        Rule that creates the edges, as in the ``fetch_*`` functions. The rule is used if
+        ``parse`` returns no edges.
     answer : sequence of str, optional
         Names of the fields with the question, the model and the answer (a string or a list of
         steps), for data sets with several answers per question. Answers of invalid records are

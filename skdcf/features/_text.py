@@ -229,13 +229,13 @@ class TextFeatures(GraphTransformer):
     """Features that describe the length, position, numbers and arithmetic of each claim.
 
     Texts are cleaned first: converted to lower case, with white space collapsed, and without
-    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#" and
-    list marks before a word are also removed at the start of a claim. The removed characters do not
-    affect any column. *Numbers* are numerals, with thousands separators and decimals, and
-    spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are ignored. The question's
-    numbers include each number divided by 100, so "40%" matches 0.4. The *premises* of a claim are
-    the question and its direct parents. *Earlier* claims precede v in the answer. ``Anc[v]``
-    contains v and all its ancestors.
+    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#"
+    and list markers before a word are also removed at the start of a claim. The removed
+    characters do not affect any column. *Numbers* are numerals, with thousands separators and
+    decimals, and spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are ignored.
+    The question's numbers include each number divided by 100, so "40%" matches 0.4. The
+    *premises* of a claim are the question and its direct parents. *Earlier* claims precede v in
+    the answer. ``Anc[v]`` contains v and all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v

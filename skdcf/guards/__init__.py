@@ -165,8 +165,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the provenance of the problems with that of the filter, and store it on the filter.
-    """
+    """Compare the provenance of the problems with that of the filter, and store it."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

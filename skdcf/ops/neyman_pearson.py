@@ -11,8 +11,8 @@ L_k     sum of l over the first k claims of a problem, in increasing order of m
 
 If the first k claims are kept, the probability that at least one of them is false is 1 -
 exp(-L_k), and the expected number of true claims among them is the sum of their g_v. The price of
-a claim is the slope of this curve's convex minorant. For a given total risk over all problems,
-the number of kept true claims is maximal if all claims below a common price are kept
+a claim is the slope of the convex minorant of this curve. For a given total risk over all
+problems, the number of kept true claims is maximal if all claims below a common price are kept
 (Neyman-Pearson lemma). The value m increases along the edges, and the price increases with m.
 Therefore, a claim is kept only if all its ancestors are kept.
 """

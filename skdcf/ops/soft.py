@@ -100,8 +100,8 @@ def soft_minimum(
 ) -> NDArray[Any]:
     """Compute the soft minimum of each segment of ``values[index]``, or +inf if it is empty.
 
-    The soft minimum of the path risks over a problem's false claims is its soft nonconformity
-    score s. The parameters are the same as those of `soft_maximum`.
+    The soft minimum of the path risks over the false claims of a problem is the soft
+    nonconformity score s of the problem. The parameters are the same as those of `soft_maximum`.
     """
     return -soft_maximum(-values, offsets, index, temperature)
 

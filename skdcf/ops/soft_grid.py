@@ -51,13 +51,13 @@ class GridLayout:
     Attributes
     ----------
     offsets : ndarray of shape (n_problems + 1,)
-        Offsets of each problem's claims.
+        Offsets of the claims in each problem.
     grid_offsets : ndarray of shape (n_problems + 1,)
-        Offsets of each problem's thresholds. A problem has two more thresholds than claims.
+        Offsets of the thresholds in each problem. A problem has two more thresholds than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
-        Offsets of each claim's cells.
+        Offsets of the cells of each claim.
     cell_threshold : ndarray of shape (n_cells,)
-        Index of each cell's threshold.
+        Index of the threshold of each cell.
     of_claim : ndarray of shape (n_claims,)
         Index of the threshold that equals the risk of each claim.
     """
@@ -164,7 +164,7 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
 
 
 def _block_product(cells, blocks):
-    """Multiply each problem's block by the problem's cells, shape (n_cells,)."""
+    """Multiply the block of each problem by the cells of the problem, shape (n_cells,)."""
     out = np.empty_like(cells)
     start = 0
     for block in blocks:

@@ -393,7 +393,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit a scorer on all other folds and compute the confidences in this fold's claims."""
+    """Fit a scorer on all other folds and compute the confidences in the claims of this fold."""
     training, held_out = parts
     # Warnings about folds without usable training data are ignored, because the effect of such
     # folds is visible in the retention.
@@ -404,7 +404,7 @@ def _confidence_unseen(scorer, parts, labels, tasks):
 
 
 def run_of(task, jobs, scorer, unit="fit"):
-    """Run a scorer's independent jobs with the settings of its task and return the results."""
+    """Run the independent jobs of a scorer with the settings of the task; return the results."""
     name = type(scorer).__name__
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
@@ -573,7 +573,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper medians of each owner's values, or NaN if there are none."""
+    """Compute the lower and upper medians of the values of each owner, or NaN without values."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

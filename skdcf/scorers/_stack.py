@@ -67,10 +67,10 @@ class Selection:
 class StackingScorer(Scorer):
     """Scorer that combines base scorers in a last step, which is trained through calibration.
 
-    The columns of the last step are the base scorers' out-of-fold confidences on the training
-    problems, each divided by its standard deviation. The default last step is a linear model,
-    trained at alpha through soft calibration with the filter's ``relaxation`` and ``training``.
-    Problems of the same group are always in the same fold.
+    The columns of the last step are the out-of-fold confidences of the base scorers on the
+    training problems, each divided by its standard deviation. The default last step is a linear
+    model, trained at alpha through soft calibration with the filter's ``relaxation`` and
+    ``training``. Problems of the same group are always in the same fold.
 
     Parameters
     ----------

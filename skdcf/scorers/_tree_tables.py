@@ -158,7 +158,7 @@ class HazardTable:
 
 
 def design(batch):
-    """Return the features, their means over the problem, and the log of its size as columns."""
+    """Return columns with the features, their means over the problem, and the log problem size."""
     sizes = np.maximum(batch.sizes, 1)
     padded = np.vstack([batch.features, np.zeros(batch.n_features)])
     total = np.add.reduceat(padded, batch.offsets[:-1])

@@ -45,7 +45,7 @@ class FunctionScorer(Scorer):
     Attributes
     ----------
     function_ : callable
-        The function, or a copy of the function if the function is an object with state.
+        The function, or a copy if the function is an object with state.
 
     Examples
     --------

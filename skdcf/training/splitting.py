@@ -123,7 +123,7 @@ class Standardizer:
 
     @classmethod
     def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
-        """Compute the mean and standard deviation of the training claims' features.
+        """Compute the mean and standard deviation of the features of the training claims.
 
         Parameters
         ----------

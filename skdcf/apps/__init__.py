@@ -1,1 +1,1 @@
-"""Applications built on the estimators. The rest of the package does not import them."""
+"""Applications built on the estimators. The rest of the package does not import this subpackage."""

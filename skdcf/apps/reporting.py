@@ -78,9 +78,9 @@ def write_report(
 ) -> Path:
     """Write an HTML report on a fitted filter and its results on test problems.
 
-    The report shows the guarantee and the observed coverage. It also shows coverage and retention
-    per level and per group, the effect of more labels, the false claims that were kept, and
-    single answers with the reason for each dropped claim. The report is a single file without
+    The report shows the guarantee and the observed coverage. The report also shows coverage and
+    retention per level and per group, the effect of more labels, the false claims that were kept,
+    and single answers with the reason for each dropped claim. The report is a single file without
     external resources.
 
     Parameters

@@ -244,7 +244,7 @@ def _chosen(filter, problems):
 
 
 def _save(filter, data, options):
-    """Save a filter that can keep claims, and print its guarantee."""
+    """Save the filter if it can keep any claims, and print the guarantee of the filter."""
     # Save the filter before printing, because the program that reads the summary may close the
     # pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force

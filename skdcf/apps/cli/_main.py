@@ -165,7 +165,7 @@ def _accepted(reason):
 
 @contextmanager
 def _interrupted_later():
-    """Delay Ctrl-C until the imports are complete, because some modules suppress it."""
+    """Delay Ctrl-C until the imports are complete, because some imports suppress Ctrl-C."""
     asked = []
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread receives signals.

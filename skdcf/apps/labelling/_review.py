@@ -441,8 +441,8 @@ class AuditOrder(Order):
     masks : sequence of ndarray of bool
         Masks of the claims that a filter keeps, one per answer, in the order of sampling.
     looks : sequence of int, optional
-        Sample sizes, in texts, at which the bound is computed, in increasing order. By default, the
-        bound is computed once, after all texts.
+        Sample sizes (numbers of texts) at which the bound is computed, in increasing order. By
+        default, the bound is computed once, after all texts.
     """
 
     done = "All sampled texts are judged."

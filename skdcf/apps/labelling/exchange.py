@@ -111,8 +111,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     ------
     ValueError
         If no task contains a verdict, if a task does not match a claim of these problems, or if
-        two problems have the same id. Also if an annotator assigned different verdicts to a
-        claim and the verdicts have no dates.
+        two problems have the same id. ValueError is also raised if an annotator assigned
+        different verdicts to a claim and the verdicts have no dates.
 
     Examples
     --------
@@ -278,9 +278,9 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     ------
     ValueError
         If the file has another encoding, if a column is missing or occurs twice, or if two
-        problems have the same id. Also if no row has a label, if a row does not match a claim of
-        these problems, or if a label is invalid. Also if an annotator assigned different labels
-        to a claim and the labels have no dates.
+        problems have the same id. ValueError is also raised if no row has a label, if a row
+        does not match a claim of these problems, or if a label is invalid. Different labels that
+        an annotator assigned to a claim are an error if the labels have no dates.
     """
     with explain_rows(path):
         lines, form = open_table(path)

@@ -18,8 +18,8 @@ def read_journal(path, take):
     path : path-like
         Journal path.
     take : callable
-        Function that is called with the entry of each line, in order. It must raise ValueError,
-        LookupError, TypeError or AttributeError if the entry is invalid.
+        Function that is called with the entry of each line, in order. The function must raise
+        ValueError, LookupError, TypeError or AttributeError if the entry is invalid.
 
     Returns
     -------

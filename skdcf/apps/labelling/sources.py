@@ -458,8 +458,8 @@ class LabelStore:
         ------
         ValueError
             If the edges form a cycle or refer to a claim that does not exist, or if the claims
-            have several wordings. Also if the journal is for a review or an audit, because the
-            filter has already used the edges.
+            have several wordings. ValueError is also raised if the journal is for a review or an
+            audit, because the filter has already used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
@@ -483,7 +483,7 @@ class LabelStore:
         Parameters
         ----------
         looks : sequence of int
-            Sample sizes, in texts, at which the bound is computed.
+            Sample sizes (numbers of texts) at which the bound is computed.
         by : str
             Name of the person who plans the audit.
         **draw

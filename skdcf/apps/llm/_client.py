@@ -195,7 +195,7 @@ class ChatClient(Settings):
             )
 
     def _limit(self):
-        """Return the unit ("tokens" or "cost") and the value of the limit without confirmation."""
+        """Return the unit ("tokens" or "cost") and the limit for runs without confirmation."""
         unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
         return unit, limit if self.confirm_above is None else self.confirm_above
 

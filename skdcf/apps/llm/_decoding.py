@@ -1,8 +1,8 @@
 """Repair wrong backslashes and double escapes in JSON written by models.
 
-Mathematical text contains many backslashes, and models often fail to double these backslashes.
-The result is either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the
-escape sequence of a form feed, and ``\\times`` with the escape sequence of a tab.
+Mathematical text contains many backslashes, which models often fail to double. The result is
+either invalid JSON, or valid JSON with another meaning. For example, ``\\frac`` begins with the
+escape sequence of a form feed, and ``\\times`` begins with the escape sequence of a tab.
 """
 
 from __future__ import annotations

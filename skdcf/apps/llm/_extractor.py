@@ -799,7 +799,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Return the description of an extraction, with ``log_odds`` set to a value in the steps."""
+    """Return the description of an extraction, with ``log_odds`` of the steps replaced."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {

@@ -535,7 +535,7 @@ class ConformalFactualityPipeline(Settings):
         ----------
         X : sequence of ReasoningGraph, or of (problem, answer)
             Problems made by the extractor, whose missing features are computed. Answers are
-            extracted first. This is only useful if the extraction always returns the same claims,
+            extracted first. Pass answers only if the extraction always returns the same claims,
             for example from a cache.
         y : sequence of arrays, one per problem
             Claim labels: 1 true, 0 false, -1 unlabelled.

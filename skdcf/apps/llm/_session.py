@@ -151,7 +151,7 @@ class Chat:
     left_out: set[str] = field(default_factory=set)
 
     def of(self, model: str | None) -> Chat:
-        """Return a copy with a different model, or with the same model if ``model`` is None."""
+        """Return a copy of the chat with another model, or the same model if ``model`` is None."""
         return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:

@@ -177,7 +177,7 @@ class AnswerSplitter:
         filter : fitted filter
             A filter calibrated on the output of ``skdcf split``.
         no_claim : NoClaimList, optional
-            List of patterns of sentences that make no claim, as in the class.
+            List of patterns for sentences without a claim, as in the parameter of the class.
 
         Returns
         -------

@@ -62,8 +62,8 @@ def create_app(
         The filters to serve. A filter fitted with ``online=True`` can also decide claim by
         claim. If there are several filters, the field ``"filter"`` of a request selects one.
     token : str, optional
-        Secret that each request must send as ``Authorization: Bearer TOKEN``. If None, only
-        requests to loopback host names are answered.
+        Secret that each request must send as a bearer token, in the header ``Authorization``. If
+        None, only requests to loopback host names are answered.
     folder : path-like, optional
         Folder of the journal, which contains ids, masks, labels and keyed hashes of the
         questions, but no texts except those of open runs. If None, the latest 10,000 answers
@@ -101,8 +101,8 @@ def create_app(
     ------
     ValueError
         If the token is empty or contains characters that are invalid in a header, if there is no
-        filter, or if ``model`` or ``budget`` is set without ``client``. Also if ``client`` is
-        set but a filter does not store the description of its extractor.
+        filter, or if ``model`` or ``budget`` is set without ``client``. ValueError is also
+        raised if ``client`` is set but a filter does not store the description of its extractor.
 
     Notes
     -----

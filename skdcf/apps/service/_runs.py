@@ -89,7 +89,7 @@ class Runs:
         Raises
         ------
         ValueError
-            If the head is invalid, or if the filter cannot decide step by step.
+            If ``head`` is invalid, or if the filter cannot decide step by step.
         RefusedError
             If the service has no folder, or if too many runs are open.
         """
@@ -207,7 +207,7 @@ class Runs:
     def _alone(self, name: str, filters: Iterable[Served]) -> Iterator[_Run]:
         """Context manager for exclusive use of a run within this process.
 
-        After an error, the next use reads the run from the journal.
+        After an error, the run is read from the journal when it is used again.
         """
         self._end_old()
         with self._lock:

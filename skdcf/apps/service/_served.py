@@ -80,7 +80,7 @@ class Asked:
 
     @property
     def is_decided(self) -> bool:
-        """Return whether there is a decision or an error."""
+        """Return whether the answer has a decision or an error."""
         return self.kept is not None or self.error is not None
 
     def filtered_line(self) -> dict[str, Any]:
@@ -162,8 +162,8 @@ class Served:
         Parameters
         ----------
         record : dict
-            An object in the format of `skdcf.datasets.read_jsonl`, which may contain a whole
-            answer instead of claims, and the key ``alpha``.
+            An object in the format of `skdcf.datasets.read_jsonl`, which may also contain the key
+            ``alpha``, or a whole answer instead of claims.
 
         Returns
         -------
@@ -486,7 +486,7 @@ class Writing:
     Raises
     ------
     ValueError
-        If the head is invalid.
+        If ``head`` is invalid.
     """
 
     def __init__(self, served: Served, head: dict[str, Any]) -> None:

@@ -258,7 +258,7 @@ filter. MACI sums costs within an answer and calibrates by group. The cci-sdk qu
 same way as `~skdcf.HardCF`. MACI is designed for scores from several language models, which are not
 available for these answers. Here, MACI combines the published score with two columns of skdcf. The
 regression was trained on half of the known answers and calibrated on the other half. Errors are
-naive standard errors over the halves. The guarantee concerns the second number of each pair."""
+naive standard errors over the splits. The guarantee concerns the second number of each pair."""
 
 LABELS = {
     "qags-cnndm": """\
@@ -348,9 +348,9 @@ The tables above show the effect of agreement and of other answers.
 
 We also tried a hazard model based on the words in each claim. On PRMBench, this model kept 4 to
 10 % more claims at alpha = 0.02 and above, but about half of this gain came from recognising the
-author of a step. The AUC of this model for rewritten against unchanged true steps is 0.737,
-compared with 0.715 for the other scores. With fewer than 300 training problems, the words reduced
-retention.
+author of a step. The AUC of this model for separating rewritten true steps from unchanged true
+steps is 0.737, compared with 0.715 for the other scores. With fewer than 300 training problems, the
+words reduced retention.
 
 Eight columns of symbolic checks were also measured on the same splits. Some of these columns
 check for identities at fixed points, and for equations that are equivalent to an earlier
@@ -368,11 +368,11 @@ LEARNT = {
     "felm": "FELM",
 }
 CLASSIFIER = """\
-``ClassifierScorer(target=...)`` supports three training labels. "Own" is the label of each claim.
-"Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
+``ClassifierScorer(target=...)`` supports three training labels. "Own" is the label of the claim
+itself. "Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
 restricted to claims whose ancestors are all true. ``auto`` is trained on the hazard label. The
-table shows the changes relative to the hazard label over {n} halves by question, with corrected
-errors.
+table shows the changes relative to the hazard label over {n} random splits of the questions into
+halves, with corrected errors.
 
 A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
 solutions and FELM, many claims are below an error, and a regression that excludes these claims
@@ -387,7 +387,7 @@ are not covered. We tried two penalties for these false claims in the Neyman-Pea
 (``benchmarks/retention/controls.py``). Each expected false claim either reduces the gain by c or
 increases the risk by c. We adopted neither penalty, because both lose about as many true claims
 per false claim avoided as the existing ``gain="answers"``. Errors are naive standard errors over
-halves."""
+the splits."""
 
 ANSWERS = """\
 ``auto`` prefers answers with many claims, so it drops all claims of some answers that other
@@ -446,9 +446,9 @@ MEASURED = {
     "(:doc:`../guide/agents`).",
     "judges": "This program measures the proportion of answers with a missed error according to\n"
     "human labels, for filters calibrated on model verdicts.",
-    "edge_cases": "This program measures the coverage of common uses, with a target of 0.9. A use\n"
-    'either has this coverage or raises an error. Rows marked "void" have no guarantee, because\n'
-    "the filter cannot detect an earlier step or was instructed to accept it.",
+    "edge_cases": "This program measures the coverage of common uses, with a target of 0.9.\n"
+    'Each use either reaches this coverage or raises an error. Rows marked "void" have no\n'
+    "guarantee, because the filter cannot detect an earlier step or was instructed to accept it.",
     "no_gain": "This program uses five kinds of generated data with little\n"
     "information in the columns.",
     "hard_speed": "This program measures the time to compute masks for a million answers from\n"

@@ -352,7 +352,7 @@ class FilterReport(Table):
     threshold : ndarray of shape (n_alphas,)
         Threshold at each level; NaN if the problems have different thresholds.
     n_problems, n_questions : int
-        Number of test problems, and number of questions that they answer.
+        Number of test problems, and number of different questions.
     n_calibration : int
         The filter's number of calibration problems.
     seen : tuple of two int
@@ -401,7 +401,7 @@ class FilterReport(Table):
         kept : dict of float to sequence of boolean masks
             Masks as returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional
-            The question that each problem answers. None means one question per problem.
+            The question that each answer belongs to. None means one question per problem.
 
         Returns
         -------
@@ -579,8 +579,8 @@ def report_of(
         The problems.
     counted : tuple of ndarray
         Levels, shape (n_alphas,); kept claims, shape (n_alphas, n_claims), or (n_draws, n_alphas,
-        n_claims) to report means over draws; labels, shape (n_claims,); and the question that each
-        problem answers, shape (n_problems,).
+        n_claims) to report means over draws; labels, shape (n_claims,); and the question that
+        each answer belongs to, shape (n_problems,).
     groups : dict of ndarray of int, optional
         Indices of the problems in each group, keyed by its name.
     laws : list of length n_alphas, optional
@@ -732,9 +732,9 @@ def evaluate_filter(
         Definition of problem groups that are reported separately, as in
         `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers. If None, the questions are read from the problems
-        (`skdcf.graphs.question_groups`). False means one question per problem. Each question
-        has the same weight, and intervals are computed over questions.
+        The question that each answer belongs to. If None, the questions are read from the
+        problems (`skdcf.graphs.question_groups`). False means one question per problem. Each
+        question has the same weight, and intervals are computed over questions.
 
     Returns
     -------
@@ -817,7 +817,7 @@ def leave_one_out(
     alphas : sequence of float in (0, 1)
         Levels at which the scorer is evaluated.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in `evaluate_filter`.
+        The question that each answer belongs to, as in `evaluate_filter`.
     n_draws : int, optional
         Number of random choices of the calibration answer, over which the results are averaged.
         Only one answer per question is used for calibration. If None, the answer that `fit` would

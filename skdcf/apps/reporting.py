@@ -99,7 +99,7 @@ def write_report(
         Definition of groups, whose results are also reported, as in
         `skdcf.metrics.evaluate_filter`.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
+        The question that each answer belongs to, as in `skdcf.metrics.evaluate_filter`.
     n_answers : int, default=30
         Number of answers to show, in addition to the answers with a kept false claim. The
         answers are selected at regular intervals. If the answers are very long, fewer are

@@ -186,8 +186,8 @@ def read_jsonl(
         a byte order mark.
     rename : dict, optional
         Mapping from keys in the file to keys of the format, such as ``{"steps": "claims",
-        "verdicts": "labels"}``. Common names of other tools are renamed automatically. The keys
-        ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
+        "verdicts": "labels"}``. Common key names of other tools are renamed automatically. The
+        keys ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
         ``context``, and ``user_input`` is renamed to ``problem``.
     own : collection of str
         Additional keys in your file whose lists of strings are not the context. If a line has no

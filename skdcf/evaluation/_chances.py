@@ -102,7 +102,7 @@ class ChanceReport(Table):
         chance : ndarray of shape (n_problems,)
             Predicted probability for each text, or NaN for a problem without a text.
         groups : ndarray of shape (n_problems,), optional
-            The question that each problem answers. If None, each problem answers a different
+            The question that each answer belongs to. If None, each answer belongs to a different
             question.
         n_bins : int, default=10
             Maximum number of bins. Fewer bins are used if a bin would otherwise contain fewer than
@@ -214,7 +214,7 @@ def evaluate_error_probability(
     alpha : float in (0, 1), optional
         Prediction level if ``masks`` is None. If ``alpha`` is None, the filter's alpha is used.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
+        The question that each answer belongs to, as in `skdcf.metrics.evaluate_filter`.
     n_bins : int, default=10
         Maximum number of bins. Each bin contains at least 20 texts.
 

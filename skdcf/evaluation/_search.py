@@ -108,7 +108,7 @@ class CalibratedSearch(BaseEstimator):
         y : sequence of 1-D arrays, one per problem
             Labels, in the format of the filter's `fit`.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers, as in the filter's `fit`.
+            The question that each answer belongs to, as in the filter's `fit`.
 
         Returns
         -------
@@ -256,7 +256,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     X, y
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
-        The question that each problem answers.
+        The question that each answer belongs to.
     rows, n_problems
         Positions of these problems among all problems of ``search.cv``, and the number of all
         problems.
@@ -333,7 +333,7 @@ def fit_levels(
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in the filter's `fit`.
+        The question that each answer belongs to, as in the filter's `fit`.
 
     Returns
     -------

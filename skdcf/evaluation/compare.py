@@ -92,8 +92,8 @@ def compare_filters(
         "leave-one-out". With "folds" and splits (train, test), the calibration problems are drawn
         from the training problems.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers. If None, the questions are determined by
-        `skdcf.graphs.question_groups`. If False, each problem answers a different question. All
+        The question that each answer belongs to. If None, the questions are determined by
+        `skdcf.graphs.question_groups`. If False, each answer belongs to a different question. All
         answers to a question are assigned to the same part and weighted as one problem.
     n_jobs : int, optional
         Number of splits to run in parallel, as in scikit-learn. The result does not depend on
@@ -380,7 +380,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     cv : int, splitter, iterable of tuples of index arrays, or None
         Definition of the splits, as in `compare_filters`.
     questions : ndarray of int, shape (n,)
-        Index of the question that each problem answers, starting at 0.
+        Index of the question that each answer belongs to, starting at 0.
     protocol : {"folds", "leave-one-out"}
         Split protocol, as in `compare_filters`.
     rng : RandomState

@@ -40,7 +40,7 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 def list_names(text):
-    """Return the names in a space-separated string as a tuple."""
+    """Split a space-separated string of names into a tuple."""
     return tuple(text.split())
 
 

@@ -139,7 +139,7 @@ def check_equalities(
 
 
 def _read_equalities(clauses):
-    """Return, for each sign, both sides, whether the sign means "about", and both texts."""
+    """Return both sides and both texts of each sign, and whether the sign means "about"."""
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause

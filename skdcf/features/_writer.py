@@ -172,7 +172,8 @@ def _encode(text):
 def _places(answer, claims):
     """Return the first and the last position of each claim, in bytes of the answer.
 
-    A claim is first searched for after the previous claim, because sentences may be repeated.
+    Each claim is first searched for in the text after the previous claim, because sentences may
+    be repeated.
     """
     places = []
     position = 0

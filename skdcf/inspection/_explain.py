@@ -605,8 +605,8 @@ def permutation_importance(
 
     For each permutation, the threshold is recomputed from all other problems in X
     (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
-    feature, and only retention changes. A scorer that uses the graph itself, such as "stack", still
-    has this information.
+    feature, and only retention changes. If a graph feature is permuted, a scorer that uses the
+    graph itself, such as "stack", still has the information.
 
     Parameters
     ----------

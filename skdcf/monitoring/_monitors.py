@@ -209,7 +209,7 @@ class ExchangeabilityTest(BettingMonitor):
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
             A filter, whose calibration problems are the reference, or the path risks of the
             reference problems. The filter's method ``path_risk`` returns path risks. The problems
-            must not have been used to train the scorer, and must answer different questions.
+            must not have been used to train the scorer, and must belong to different questions.
         y : None
             Ignored.
 
@@ -240,7 +240,7 @@ class ExchangeabilityTest(BettingMonitor):
             array per problem. For path risks, the caller must ensure that each question occurs
             once.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers, as in the filter's ``calibrate``.
+            The question that each answer belongs to, as in the filter's ``calibrate``.
 
         Returns
         -------
@@ -453,7 +453,7 @@ class CoverageMonitor(BettingMonitor):
         y : labels, as in the filter's ``calibrate``
             Claim labels. An unjudged claim (-1) is treated as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers, as in the filter's ``calibrate``.
+            The question that each answer belongs to, as in the filter's ``calibrate``.
 
         Returns
         -------

@@ -126,7 +126,7 @@ def release_claims(
     alpha : float in (0, 1)
         Upper bound on the expected proportion of shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in the filter's ``calibrate``.
+        The question that each answer belongs to, as in the filter's ``calibrate``.
     one_per_question : bool
         Whether to filter only one of several answers to a question, selected by a hash. No claim in
         the other answers is kept.

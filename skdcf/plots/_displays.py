@@ -187,7 +187,7 @@ class DisplayOfReports(Display):
         kept : dict of float to sequence of boolean masks
             Masks of the kept claims, keyed by alpha, as returned by `predict`.
         groups : array-like of shape (n_problems,), optional
-            The question that each problem answers.
+            The question that each answer belongs to.
         ax : matplotlib Axes, or a sequence of one per panel, optional
             Axes to draw on. If None, a new figure is created.
         **settings

@@ -187,7 +187,7 @@ def _parse_scored(record, scores, label, graph=None):
 def fetch_felm(
     domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load FELM, answers to questions from five domains, with labelled segments.
+    """Load FELM, a data set of answers to questions from five domains, with labelled segments.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker, answers of seven models as triplets that people judged.
+    """Load RefChecker, a data set of answers by seven models, as triplets that people judged.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def _parse_refchecker(record, neutral):
 def fetch_qags(
     subset: Names = "all", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load QAGS, summaries in which people compared each sentence with the article.
+    """Load QAGS, a data set of summaries in which people compared each sentence with the article.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL, solutions to word problems with the premises and errors of each step.
+    """Load PERL, a data set of solutions to word problems, with step premises and errors.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def fetch_prmbench(
     graph: Rule = "chain",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PRMBench, stepwise solutions of math problems with inserted errors.
+    """Load PRMBench, a data set of stepwise solutions of math problems with inserted errors.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _parse_prm800k(record):
 def fetch_process_bench(
     subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load ProcessBench, answers to math problems with the first wrong step marked.
+    """Load ProcessBench, a data set of answers to math problems with the first wrong step marked.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def _parse_process(record):
 def fetch_mr_ben(
     subjects: Names = _SUBJECTS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load Mr-Ben, answers to exam questions with the first wrong step marked.
+    """Load Mr-Ben, a data set of answers to exam questions with the first wrong step marked.
 
     Parameters
     ----------

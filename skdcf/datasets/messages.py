@@ -190,8 +190,8 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     Yields
     ------
     position : int
-        Position of the message in the run. For a message of several items, the position of the
-        first item.
+        Position of the message in the run. If a message has several items, this is the position
+        of the first item.
     message : Message
         The converted message.
 

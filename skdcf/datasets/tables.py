@@ -28,7 +28,7 @@ def open_table(path: str | os.PathLike[str]) -> tuple[io.StringIO, dict[str, Any
     lines : io.StringIO
         The open text.
     form : dict
-        The delimiter, and the option to refuse quotation marks that do not match.
+        The delimiter, and the option that rejects unmatched quotation marks.
 
     Raises
     ------

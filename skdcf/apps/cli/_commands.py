@@ -95,8 +95,9 @@ def _scorer_with_prior(name, prior):
 def _scorer_without_training(options, graphs, features):
     """Return a scorer that requires no training if calibration needs all answers, else None.
 
-    Only the scorer "stack" is replaced. Its replacement is the public prior, if one is named, or
-    otherwise the column that measures how well the context supports each claim.
+    Only the scorer "stack" is replaced. The public prior replaces the stack, if a prior is
+    named. Otherwise, the stack is replaced by the column that measures how well the context
+    supports each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -719,7 +720,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return a mapping from each number of texts to the number of problems with so many texts."""
+    """Return a mapping from each number of texts to the number of problems with that many texts."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -800,7 +801,7 @@ def _guaranteed(n, options):
 
 
 def _kept(n, data, options):
-    """Return the claims kept per answer with ``n`` labelled answers, over random splits."""
+    """Return the number of claims kept with ``n`` labelled answers, over random splits."""
     size = len(data.graphs)
     kept = []
     if 5 * n > 4 * size:

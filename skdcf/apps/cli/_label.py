@@ -284,7 +284,7 @@ _START_AGAIN = "start a new audit with another --journal, which draws new answer
 def _plan_audit(store, looks, *, masks, seed, by):
     """Return the plan of an audit, which is stored in the journal before the first verdict.
 
-    If auditors extended the sample until the bound is satisfactory, the bound would be wrong in
+    If auditors extended the sample until the bound was satisfactory, the bound would be wrong in
     18.4 % of the audits instead of 5 %. The plan therefore fixes the sample sizes in advance. A
     random salt ensures that each journal draws different texts.
     """

@@ -181,7 +181,7 @@ def _interrupted_later():
 
 @contextmanager
 def _short_warnings():
-    """Print warnings as one line, without the location in the code."""
+    """Print each warning as one line, without the location in the code."""
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: print(
@@ -191,7 +191,7 @@ def _short_warnings():
 
 
 def _sentence(error):
-    """Return an error message without the operating system's error number."""
+    """Return an error message without the error number of the operating system."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
     return reworded(error, "program")

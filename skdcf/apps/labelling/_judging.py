@@ -256,11 +256,11 @@ class NextProblem(NamedTuple):
     problem : int
         Problem index.
     claims : tuple of int
-        Positions of the claims to judge, in order of decreasing path risk. If all these claims
-        are true, the threshold rises. If one of these claims is false, the others need not be
-        judged.
+        Positions of the claims to judge, in order of decreasing path risk. If all claims
+        to judge are true, the threshold rises. If one of the claims is false, the others need
+        not be judged.
     gain : float
-        Increase of the threshold if all these claims are true and no other label changes.
+        Increase in the threshold if all claims to judge are true and no other label changes.
     """
 
     problem: int

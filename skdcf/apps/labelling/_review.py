@@ -457,7 +457,9 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the counts at the last complete interim analysis, or at the first if none is.
+        """Return the counts of texts at the last complete interim analysis.
+
+        If no interim analysis is complete, the counts at the first one are returned.
 
         Parameters
         ----------
@@ -510,8 +512,8 @@ class AuditOrder(Order):
         Returns
         -------
         list of (problem, claims)
-            Positions of texts and claims. Texts that no other active annotator starts with are
-            listed first.
+            Positions of texts and claims. If no other active annotator starts with a text, the
+            text is listed first.
         """
         asked = []
         verdicts = self.verdicts(store)

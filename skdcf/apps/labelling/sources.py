@@ -478,7 +478,7 @@ class LabelStore:
         self._save(event, by)
 
     def settle_plan(self, looks: Sequence[int], *, by: str, **draw: Any) -> None:
-        """Save the plan of an audit before its first verdict.
+        """Save the plan of an audit before the first verdict.
 
         Parameters
         ----------
@@ -494,9 +494,9 @@ class LabelStore:
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether the edges of all problems are now complete.
 
-        If the edges of a problem were unknown, its corrected edges are only used after this
-        statement, because edges added to a few problems provide no information about other
-        problems.
+        If the edges of a problem were unknown, its corrected edges are only used after all
+        edges have been declared complete, because edges added to a few problems provide no
+        information about other problems.
 
         Parameters
         ----------

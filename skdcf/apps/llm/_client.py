@@ -64,10 +64,10 @@ class ChatClient(Settings):
         Name of the environment variable with the API key for this address. The key is read when
         calls are made, and is never stored. If None, no key is sent.
     headers : dict, optional
-        Additional headers, as a mapping from the name of each header to the environment
-        variable with its value, such as ``{"api-key": "AZURE_KEY"}``. No other environment
-        variables are sent, so an organisation must also be listed, as in
-        ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
+        Mapping from the name of each additional header to the environment variable that
+        contains its value. For example, ``api-key`` may be mapped to ``AZURE_KEY``. No other
+        environment variables are sent, so the header of an organisation must also be listed,
+        for example ``OpenAI-Organization`` with the variable ``OPENAI_ORG_ID``.
     extra : dict, optional
         Additional fields of each request body, such as ``{"top_k": 1}``. These fields are part
         of the cache key of a reply.

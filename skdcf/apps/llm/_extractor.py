@@ -196,8 +196,8 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     """Return the sentences of the answer that consist entirely of words from kept claims.
 
-    If the words of a kept claim do not occur verbatim in the answer, no sentence is kept because
-    of this claim. If the words of a dropped claim do not occur in the answer, the result is
+    If the words of a kept claim do not occur verbatim in the answer, the claim contributes no
+    sentence. If the words of a dropped claim do not occur in the answer, the result is
     empty, because any sentence may state the claim.
     """
     mask = np.asarray(kept, dtype=bool)

@@ -52,9 +52,9 @@ _IN_WORDS = re.compile(
 def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
     """Return the reply in a response body, or raise PassingError if there is none.
 
-    The text is the only required field of the reply. Malformed other fields are ignored,
-    because the reply has been paid for and should not be requested again. Expected JSON is
-    also searched for in the arguments of a tool call and in the reasoning, where some servers
+    The text is the only required field of the reply. Other fields are ignored if they are
+    malformed, because the reply has been paid for and should not be requested again. Expected JSON
+    is also searched for in the arguments of a tool call and in the reasoning, where some servers
     place it.
     """
     try:

@@ -90,7 +90,7 @@ class Claim(str):
 class Decompose(Step):
     """Split an answer into claims with a model.
 
-    The inputs of `apply` are answers and problems. Its result is an ordered list of claims for
+    The inputs of `apply` are answers and problems. `apply` returns an ordered list of claims for
     each answer. An answer with more than ``max_claims`` claims is split near its middle, and its
     parts are decomposed separately.
 
@@ -179,7 +179,7 @@ class DeducedGraph(NamedTuple):
 class DeduceGraph(Step):
     """Deduce the dependencies between claims with a model.
 
-    The inputs of `apply` are lists of claims and problems. Its result is a ``DeducedGraph`` for
+    The inputs of `apply` are lists of claims and problems. `apply` returns a ``DeducedGraph`` for
     each problem.
 
     If claims name their premises, as in "(by #2 #4)", no call is made. A cyclic or malformed
@@ -283,7 +283,7 @@ def _repaired(text, claims):
 class Reword(Step):
     """Use a model to generate vaguer wordings of each claim, for the ``wordings`` of a problem.
 
-    The inputs of `apply` are lists of claims and problems. Its result contains one list per
+    The inputs of `apply` are lists of claims and problems. `apply` returns one list per
     problem, with the wordings of each claim. The first wording is the claim itself. Use the same
     settings for calibration and prediction. The guarantee holds for any wordings that the model
     generates, because wordings are judged from the vaguest to the most specific.
@@ -357,7 +357,7 @@ class Reword(Step):
 class SampleAnswers(Step):
     """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
 
-    The inputs of `apply` are problems and optionally their passages. Its result is a list of
+    The inputs of `apply` are problems and optionally their passages. `apply` returns a list of
     answers for each problem. Use the same settings for calibration and prediction.
 
     Parameters

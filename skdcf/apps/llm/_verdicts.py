@@ -104,8 +104,8 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     """Return the log odds of "true" for each verdict in a reply, in text order.
 
     The log odds are computed at the position of the verdict, because the preceding thoughts or
-    reasons may also contain the words true and false. If this position is not found, or if the
-    log odds contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has
+    reasons may also contain the words "true" and "false". If this position is not found, or if
+    the log odds contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has
     no log-probabilities, the log odds are NaN.
     """
     rows = reply.top_logprobs

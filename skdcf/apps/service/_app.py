@@ -77,15 +77,15 @@ def create_app(
     answer_seconds : float, default=300.0
         Maximum time in seconds for an answer. After this time, the status of the reply is 504.
     budget : float, optional
-        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices,
-        since the start of the process. After this budget is spent, the status of the reply is
-        429.
+        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices. Each
+        process counts the cost since its start. After this budget is spent, the status of the
+        reply is 429.
     cors : sequence of str, default=()
         Origins of web pages that may call the service, for example
         ``https://app.example``.
     rename : dict, optional
         Mapping from keys or paths of requests to ``POST /v1/filter`` to keys of the format, or
-        to ``answer`` for a whole answer, such as ``{"reply.text": "answer"}``.
+        to ``answer`` for a whole answer. For example, ``reply.text`` may be mapped to ``answer``.
     own : collection of str, default=()
         Keys of additional data in requests to ``POST /v1/filter``.
     no_claim : path-like, optional

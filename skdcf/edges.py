@@ -213,8 +213,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
 def _check_texts(claims):
     if isinstance(claims, str) or not all(isinstance(text, str) for text in claims):
         raise ValueError(
-            "claims must be a list of the problem's claim texts in their original order, "
-            f"got {claims!r}"
+            "claims must be a list of the claim texts of a problem in their original "
+            f"order, got {claims!r}"
         )
 
 

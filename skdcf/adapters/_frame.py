@@ -537,8 +537,8 @@ def _rows_of_problems(frame, problem, claim, wording):
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
-            f"the rows {shown} must have a value in the column {problem!r}, which assigns "
-            "each row to a problem. Fill in this column, or drop the rows"
+            f"the rows {shown} must have a value in the column {problem!r}, because this "
+            "column assigns each row to a problem. Fill in this column, or drop the rows"
         )
     try:
         for row, name in enumerate(names):

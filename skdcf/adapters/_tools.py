@@ -244,8 +244,8 @@ def _labels(labels, texts):
     for place, verdict in zip(_places(texts), verdicts, strict=True):
         if verdict not in (0, 1) and not np.isnan(verdict):
             raise ValueError(
-                f"{place}: the verdict must be 0 (true), 1 (false) or NaN (undecided), as in "
-                f"LM-Polygraph, got {verdict}"
+                f"{place}: a verdict of LM-Polygraph must be 0 (true), 1 (false) or NaN "
+                f"(undecided), got {verdict}"
             )
     flat = np.where(judged, 1 - verdicts, -1).astype(np.int64)
     return np.split(flat, np.cumsum([len(row) for row in texts])[:-1])

@@ -98,8 +98,8 @@ def fetch_agent_process_bench(
     check_choice("graph", graph, ("chain", "data", "none"))
     if subset not in _WITH_TEXTS and (graph == "data" or alternatives):
         raise ValueError(
-            'graph="data" and alternatives=True require the step texts, which only the '
-            f"subset {_WITH_TEXTS[0]} contains, got subset={subset!r}"
+            'graph="data" and alternatives=True require the step texts, got '
+            f"subset={subset!r}. Only the subset {_WITH_TEXTS[0]} contains the step texts"
         )
     names = chosen(judges=(judges, _JUDGES))["judges"] if len(judges) else []
     records = list(_records(subset, dict.fromkeys([*names, labels]), options))

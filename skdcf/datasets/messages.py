@@ -249,8 +249,8 @@ def naming(position: int) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"message {position} has an unsupported form. A message must be an object "
-            "with a role and a content, which is a string or a list of parts. Each call "
-            "must have an id, a name and arguments"
+            "with a role and a content. The content must be a string or a list of parts. "
+            "Each call must have an id, a name and arguments"
         ) from error
 
 

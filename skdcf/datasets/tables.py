@@ -66,8 +66,8 @@ def _decoded(path):
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if is_utf32 or (b"\0" in content and not is_utf16):
         raise ValueError(
-            f"{path} must be a UTF-8 table, but it is in UTF-32, in UTF-16 without a byte "
-            'order mark, or a workbook. Save it as "CSV UTF-8"'
+            f"{path} must be a UTF-8 table, but it is in UTF-32, is in UTF-16 without a "
+            'byte order mark, or is a workbook. Save it as "CSV UTF-8"'
         )
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")

@@ -173,8 +173,8 @@ def _chosen(filter, X, groups, rule):
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
             f"each of the {len(n_answers)} questions has only one answer, so no answer "
-            "can be chosen. Pass all answers to a question, with the same question text "
-            "or the same value in groups",
+            "can be chosen. Pass all answers to each question, with the same question "
+            "text or the same value in groups",
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)

@@ -302,8 +302,7 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError(
-                "parts must contain at least one part returned by calibration_part, "
-                "but it is empty"
+                "parts must contain at least one part returned by calibration_part, got none"
             )
         first = parts[0]
         for part in parts:

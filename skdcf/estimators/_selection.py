@@ -156,8 +156,9 @@ def warn_of_unused(selection):
         warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
-            f"{n} of these answers were labelled in a review or an audit and are ignored. "
-            "They cannot be used for calibration, and this scorer does not need training.",
+            f"{n} answers that were labelled in a review or an audit are ignored. Such "
+            "answers cannot be used for calibration, and this scorer does not need "
+            "training.",
             LabelWarning,
         )
 
@@ -165,9 +166,9 @@ def warn_of_unused(selection):
 def warn_of_models(n_people, n_left_out):
     """Warn that model labels are ignored because no training is required."""
     warn(
-        f"People judged {n_people} of these answers, and only these answers are used "
-        f"for calibration. The other {n_left_out} answers are ignored, because labels "
-        "from a model are only used for training, and this filter needs no training.",
+        f"Only the {n_people} answers judged by people are used for calibration. The "
+        f"other {n_left_out} answers are ignored, because labels from a model are "
+        "only used for training, and this filter does not need training.",
         LabelWarning,
     )
 

@@ -250,8 +250,8 @@ def _compare_features(estimator, batch):
         missing = [name for name in columns_read if name not in names]
         if missing:
             raise ValueError(
-                f"X must have the feature {missing[0]!r}, because the scorer needs it, got "
-                f"the features {list(names)}"
+                f"the scorer requires the feature {missing[0]!r}, but X only has the features "
+                f"{list(names)}"
             )
         return
 
@@ -265,7 +265,7 @@ def _compare_features(estimator, batch):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
         warn(
             "the order of the features cannot be checked, because the features have "
-            f"names in {where}. Name the features in both",
+            f"names in {where}. Pass feature names both in fit and in X",
             GuaranteeWarning,
         )
     elif names and names_in_fit is not None and tuple(names_in_fit) != names:
@@ -277,8 +277,7 @@ def _compare_features(estimator, batch):
                 f"{gone} are missing. The names seen in fit are {list(names_in_fit)}"
             )
         raise ValueError(
-            "the order of the feature names must match that seen in fit, "
-            f"{list(names_in_fit)}"
+            f"the feature names must be in the same order as in fit, {list(names_in_fit)}"
         )
 
 

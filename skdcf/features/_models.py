@@ -283,9 +283,9 @@ class PairFeature(ModelColumns):
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
-                "score(texts, claims) must return one number per pair, which must not depend "
-                f"on the other pairs or their order, got {forward.tolist()} for {len(pairs)} "
-                f"pairs and {back.tolist()} for the same pairs in reverse order"
+                "score(texts, claims) must return numbers that do not depend on the other "
+                f"pairs or on their order, got {forward.tolist()} for {len(pairs)} pairs and "
+                f"{back.tolist()} for the same pairs in reverse order"
             )
 
 
@@ -389,8 +389,8 @@ class StepReward(AnswerColumns):
             raise ValueError(
                 f"{name}: the reward model must return one finite number per claim, got "
                 f"{printable(str(table.tolist())[:80])} of shape {table.shape} for "
-                f"{len(claims)} claims. Check that separator is the string used in the "
-                "model's training"
+                f"{len(claims)} claims. Check that separator is the string that was used to "
+                "train the model"
             )
         return table.reshape(-1, 1)
 
@@ -414,7 +414,7 @@ class StepReward(AnswerColumns):
             return json.loads(content)["data"][0]["data"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
-                f"{name}: the reward model at {self.source} must reply "
-                '{"data": [{"data": [...]}]}, as vLLM\'s /pooling does, got '
+                f"{name}: the reward model at {self.source} must reply with "
+                '{"data": [{"data": [...]}]}, as the vLLM endpoint /pooling does, got '
                 f"{printable(content[:80].decode(errors='replace'))!r}"
             ) from None

@@ -123,9 +123,9 @@ class Surprisal(AnswerColumns):
             numbers = logprobs["token_logprobs"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
-                f'{name}: the language model at {self.source} must reply {{"choices": '
+                f'{name}: the language model at {self.source} must reply with {{"choices": '
                 f'[{{"logprobs": {{"tokens": [...], "token_logprobs": [...]}}}}]}}, '
-                "as vLLM's /v1/completions does with echo and logprobs, got "
+                "as the vLLM endpoint /v1/completions does with echo and logprobs, got "
                 f"{printable(content[:80].decode(errors='replace'))}"
             ) from None
         if self.model is not None and reply.get("model", self.model) != self.model:

@@ -269,10 +269,10 @@ def _naming_the_page(step):
         yield
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{step!r} failed ({error}). It received problems instead of a table, because "
-            "the problems have no columns. Add a transformer that computes columns "
-            "before it, such as reasoning_features(). The page 'Add a feature' shows how "
-            "to write such a transformer"
+            f"{step!r} failed ({error}). The step received problems instead of a table, "
+            "because the problems have no columns. Add a transformer that computes "
+            "columns before this step, such as reasoning_features(). The page 'Add a "
+            "feature' shows how to write such a transformer"
         ) from error
 
 

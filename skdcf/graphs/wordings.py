@@ -101,9 +101,7 @@ def text_key(text: str) -> str:
 
 def _check_texts_differ(texts, place):
     if not texts:
-        raise ValueError(
-            f"{place}wordings must contain at least one wording, but it is empty"
-        )
+        raise ValueError(f"{place}wordings must contain at least one wording, got none")
     seen: dict[str, int] = {}
     for k, text in enumerate(texts):
         key = text_key(text)

@@ -115,13 +115,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
             self._check_show()
         if hasattr(self, "steps"):
             raise ValueError(
-                f"{type(self).__name__} must define jumps() instead of steps(), which filters "
-                "do not call. Rename the method"
+                f"{type(self).__name__} must define jumps() instead of steps(), because "
+                "filters only call jumps(). Rename the method"
             )
         if self.by is None and self.unseen != "error":
             raise ValueError(
-                f"unseen has no effect without groups, got {self.unseen!r}. Set by as well, "
-                "or omit unseen"
+                f"unseen has no effect without groups, got {self.unseen!r}. Set by, or omit "
+                "unseen"
             )
 
     def _check_show(self):

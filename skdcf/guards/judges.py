@@ -137,7 +137,7 @@ def note_judges(estimator, batch, labels):
             "and does not bound the errors that it overlooks. Let a person label a "
             "random sample of answers (skdcf label). These answers are then used for "
             "calibration, and the others for training (skdcf fit --people FILE). To "
-            "measure how reliable the model's labels are, use skdcf label --compare",
+            "measure the reliability of the model labels, use skdcf label --compare",
             LabelWarning,
         )
 

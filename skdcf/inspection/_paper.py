@@ -182,7 +182,7 @@ def score_separation(
     levels = check_alphas(alphas).tolist()
     rng = check_random_state(random_state)
     if not filters:
-        raise ValueError("filters must contain at least one filter, but it is empty")
+        raise ValueError("filters must contain at least one filter, got none")
     batch, labels = check(next(iter(filters.values())), X, y)
     groups = check_groups(groups, len(batch))
     seed = int(rng.randint(2**31 - 1))
@@ -321,7 +321,7 @@ def single_feature_ablation(
             "them"
         )
     if not tried:
-        raise ValueError("beta_mix must contain at least one value, but it is empty")
+        raise ValueError("beta_mix must contain at least one value, got none")
     reports: dict[Any, Any] = {}
     for name, column in features.items():
         reports[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)

@@ -257,7 +257,7 @@ def _accumulate(distance, shorter, longer):
     if np.isinf(n_paths).any():
         raise ValueError(
             "nx_betweenness supports at most 1e308 shortest paths between two claims, "
-            "but a problem has more. Remove nx_betweenness from the metrics"
+            "but one problem has more. Remove nx_betweenness from the metrics"
         )
     share = n_paths[shorter] / n_paths[longer]
     depend = np.zeros(len(distance))

@@ -90,8 +90,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
                 f"{type(filter).__name__} cannot be saved, because its scorer contains a "
                 f"{name}, and torch objects are not supported. Write the filter with "
                 "joblib.dump, and only load such files from sources that you trust. "
-                "Alternatively, compute the torch model's scores as a feature column, and "
-                "save a filter that uses this column"
+                "Alternatively, compute the scores of the torch model as a feature column, "
+                "and save a filter that uses this column"
             ) from error
         raise ValueError(
             f"{type(filter).__name__} cannot be saved ({error}). All classes and "

@@ -300,15 +300,15 @@ def _plan_audit(store, looks, *, masks, seed, by):
     plan = store.plan
     if looks not in (None, plan["looks"]):
         raise ValueError(
-            f"-n must be {_listed(plan['looks'])}, as planned at the start of this audit "
+            f"-n must be {_listed(plan['looks'])} to match the plan of this audit "
             f"({store.path}), got {_listed(looks)}. The bound does not hold if the sample "
-            f"sizes change later. Omit -n, or {_START_AGAIN}"
+            f"sizes are changed later. Omit -n, or {_START_AGAIN}"
         )
     if any(plan[name] != value for name, value in draw.items()):
         raise ValueError(
-            f"{store.path} belongs to an audit with different answers, or with another "
-            "filter, --alpha or --seed. Use the same answers and options as at the start "
-            f"of that audit, or {_START_AGAIN}"
+            f"{store.path} belongs to an audit with different answers, or with a "
+            "different filter, --alpha or --seed. Use the same answers and options as at "
+            f"the start of that audit, or {_START_AGAIN}"
         )
     return plan
 

@@ -32,7 +32,7 @@ def serve(options: Any) -> None:
     if options.token_variable and not token:
         raise ValueError(
             f"the environment variable {options.token_variable} must contain the token, "
-            "but it is empty. Set the variable to the token"
+            "but the variable is empty. Set the variable to the token"
         )
     if not token and not is_loopback(options.host):
         raise ValueError(

@@ -160,8 +160,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            'at least one task must contain a choice for the control "verdict", but only '
-            f"these were found: {_counted(counts)}. Submit the drafts, and name the "
+            'at least one task must contain a choice for the control "verdict", but the '
+            f"export contains only {_counted(counts)}. Submit the drafts, and name the "
             "control as in LABEL_STUDIO_CONFIG"
         )
     return matched

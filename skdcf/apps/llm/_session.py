@@ -285,7 +285,7 @@ class Chat:
         if next(self.allowance, None) is None:
             raise CallError(
                 f"at most max_calls={engine.settings['max_calls']} calls are allowed per "
-                "problem, and all of them were made. Shorten the answer, or increase "
+                "problem, and all of these calls were made. Shorten the answer, or increase "
                 "max_calls"
             )
         begin = time.monotonic()

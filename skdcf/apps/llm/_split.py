@@ -242,7 +242,7 @@ class AnswerSplitter:
         """
         if "claims" in record:
             raise ValueError(
-                'each line must have either "claims" or an answer, but a line has both. An '
+                'each line must have either "claims" or an answer, but one line has both. An '
                 "answer with claims is not split. Remove one of the two keys"
             )
         line = read(record)

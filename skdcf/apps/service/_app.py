@@ -243,7 +243,7 @@ class Service:
         """
         if not filters:
             raise ValueError(
-                "filters must contain at least one filter to serve, but it is empty"
+                "filters must contain at least one filter to serve, got none"
             )
         served = {}
         for name, filter in filters.items():

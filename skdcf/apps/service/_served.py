@@ -496,9 +496,9 @@ class Writing:
             raise ValueError(f'"stop" must be true or false, got {self.stop!r}')
         if keys_of_claims := [key for key in _OF_ANSWERS if head.get(key)]:
             raise ValueError(
-                f'"{keys_of_claims[0]}" must not be sent before the first claim, because it '
-                "would not be filtered. Send each claim on a separate line, and send agent "
-                "messages to /v1/runs"
+                f'"{keys_of_claims[0]}" must not be sent before the first claim, because this '
+                "content would not be filtered. Send each claim on a separate line, and send "
+                "agent messages to /v1/runs"
             )
         asked = served.read(head | {"claims": []})
         self.served = served

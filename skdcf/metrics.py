@@ -869,7 +869,7 @@ def leave_one_out(
             "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert part.rows is not None  # A single call created the part.
+    assert part.rows is not None  # The part was created by a single call.
     # Answers that cannot be used for calibration are omitted.
     if len(part) < len(batch):
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])

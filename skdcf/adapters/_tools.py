@@ -380,7 +380,7 @@ def _lists(result):
     table = getattr(result, "data", result)
     if hasattr(table, "columns"):  # `UQResult.to_df()` returns a data frame.
         table = {name: table[name].to_list() for name in table.columns}
-    if _is_rows(table):  # `table` may also be a list of the records of that data frame.
+    if _is_rows(table):  # `table` may also be a list of the records in that data frame.
         table = {name: [row.get(name) for row in table] for name in table[0]}
     if isinstance(table, Mapping):
         table = table.get("data", table)  # `UQResult.to_dict()` returns a dict.
@@ -391,7 +391,7 @@ def _lists(result):
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
-        # In a data frame's JSON, each column is a dict keyed by row number.
+        # In the JSON form of a data frame, each column is a dict keyed by row number.
         return tuple(list(x.values()) if isinstance(x, Mapping) else x for x in lists)
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None

@@ -144,7 +144,7 @@ def calibrate_with(estimator, part, fewest):
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # A guarantee with groups stores each group's scores separately.
+    # A guarantee with groups stores the scores of each group separately.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)

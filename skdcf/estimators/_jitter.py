@@ -15,7 +15,7 @@ from ..ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 SCALE = 1e-8  # size of the noise, which is far larger than the rounding allowance of the thresholds
-# bits per feature used for the hash, relative to the problem's largest feature
+# bits per feature used for the hash, relative to the largest feature of the problem
 BITS = 10
 
 

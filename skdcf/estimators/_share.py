@@ -78,7 +78,7 @@ def largest_group(estimator, calibration) -> int:
     guarantee = estimator.guarantee
     groups = read_groups(guarantee.by, with_names(calibration, guarantee))
     questions = calibration.hashes.question
-    # Each answer without a question forms a separate question.
+    # Each answer without a question is treated as a separate question.
     own_numbers = -1 - np.arange(len(questions))
     questions = np.where(questions < 0, own_numbers, questions)
     members = set(zip(questions.tolist(), groups, strict=True))

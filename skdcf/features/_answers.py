@@ -413,7 +413,7 @@ _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-# A claim refers to an option if it contains half of the option's words.
+# A claim refers to an option if it contains half of the words in the option.
 _NAMED = 0.5
 
 

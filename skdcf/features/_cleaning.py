@@ -6,7 +6,7 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up depend on a text's source but not on its truth.
+# White space and mark-up depend on the source of a text but not on its truth.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
 # The stars mean a power in 2**3 and bold text in **bold**.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")

@@ -252,7 +252,7 @@ class Support(NamedTuple):
     passage: int  # index of the passage, starting at 0
     start: int  # The sentence is context[passage][start:stop].
     stop: int
-    share: float  # proportion of the claim's distinct words in the sentence
+    share: float  # proportion of the distinct words of the claim that occur in the sentence
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:

@@ -250,7 +250,7 @@ _CLOCK = re.compile(r":(?<=\d:)(?=\d)")
 # equation in brackets, such as "(3 * 5 = 15)"
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
-# Pattern for a remark between numbers, such as "(first day)". A function's argument does not
+# Pattern for a remark between numbers, such as "(first day)". The argument of a function does not
 # match.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")

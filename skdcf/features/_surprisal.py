@@ -198,7 +198,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             starts.append(position)
             gap += _WIDEST
             continue
-        # The incomplete character has at least length 1.
+        # The incomplete character has a length of at least 1.
         after = position + bool(gap)
         place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:

@@ -38,7 +38,7 @@ LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable":
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 LABEL_WORDS |= {"non factual": 0, "not faithful": 0, "not attributable": 0}
 LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
-#: Pairs of words that mean false and true. If a column contains only one word of a pair, the
+#: Pairs of words that mean "false" and "true". If a column contains only one word of a pair, the
 #: other word is the second class. Words that do not belong to a pair use the first pair.
 PAIRS = [
     pair.split(" / ")

@@ -201,7 +201,7 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     return " ".join(answer_text(graph.shown(mask)).split())
 
 
-#: Metadata key whose value identifies an answer's question, as a string or an integer.
+#: Metadata key whose value identifies the question of an answer, as a string or an integer.
 GROUP = "group"
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 # Tolerance at a bound. This margin is far larger than the error of the solver and far smaller
 # than any jump.
 AT_BOUND = 1e-9
-# Amount by which thresholds are lowered to compensate for the solver's rounding.
+# Amount by which thresholds are lowered to compensate for rounding by the solver.
 LOWERED = 1e-9
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 

@@ -526,7 +526,7 @@ def _write(options, store, by, *, meaning, problems):
 def _compare(store, first, second):
     """Print the agreement between two annotators, and the claims that they labelled differently."""
     store.check_judged(first, second)
-    # Labels in the file are not judgements of an annotator, so only verdicts are compared.
+    # Labels in the file are not judgements by an annotator, so only verdicts are compared.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [

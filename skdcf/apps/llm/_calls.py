@@ -146,7 +146,7 @@ _LONGEST_REPAIRED = (
 _LONGEST_WHY = 600  # maximum number of characters in a reason
 _LONGEST = 400_000  # maximum number of characters read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
-# Some servers leave the model's reasoning in the reply, before the tag </think>.
+# Some servers leave the reasoning of the model in the reply, before the tag </think>.
 _THOUGHT = "</think>"
 _KINDS = {str: "string", int: "integer", float: "number"}
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")

@@ -227,7 +227,7 @@ _FIRST = (
 )
 _FEW = 5  # number of initial answers to process before a run that requires confirmation
 _UNDERRATED = 20  # An estimate is updated if it is too low by more than this factor.
-_TOKENS_OF_ANSWER = 300  # expected length of a model's answer
+_TOKENS_OF_ANSWER = 300  # expected length of an answer by the model
 
 
 @dataclass(eq=False, repr=False)

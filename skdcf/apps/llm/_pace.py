@@ -119,7 +119,7 @@ class Pace:
                     f"the endpoint has rejected all calls for {now - self._waiting:.0f} s. The "
                     f"last error was: {error}"
                 ) from error
-            # Calls that started before the last pause ended do not start another one.
+            # Calls that started before the last pause ended do not start another pause.
             if begun < self._resume:
                 return
             self._n_refused += 1

@@ -322,7 +322,7 @@ class Served:
         batch = GraphBatch.from_graphs([graph])
         try:
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
-        except ValueError:  # The group is computed by the filter as a column.
+        except ValueError:  # The filter computes the group as a column.
             batch = self.filter.transform_features(batch)
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
         group = as_one((risks.groups or [None])[0])

@@ -153,7 +153,7 @@ def test_tables_in_the_encodings_of_spreadsheets(tmp_path, encoding, name):
         (TABLE.encode("utf-16-le"), ["UTF-16", "UTF-8"]),
         (TABLE.encode("utf-32"), ["UTF-32", "UTF-8"]),
         (b"PK\x03\x04\0\0", ["workbook", "UTF-8"]),
-        (b"question,answer\nWho?,It is so, as said.\n", ["row 2", "quotation"]),
+        (b"question,answer\nWho?,It is so, as said.\n", ["row 2", "cell"]),
         (b'question,answer\nWho?,"It is so.\nWhen?,Now.\n', ["quotation"]),
     ],
 )

@@ -615,5 +615,5 @@ def test_an_audit_of_answers_that_calibrated_is_refused(folder, tmp_path, capsys
         ]
         assert run(*command, "-o", tmp_path / "out") == 2
         said = capsys.readouterr().err
-        assert f"{n} answers, " in said and "from the audit" in said
+        assert f" {n} answers " in said and "from the audit" in said
         assert not (tmp_path / "out").exists()

@@ -164,7 +164,7 @@ def test_what_is_no_answer_is_refused(bad):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"decompose": split_sentences}, r"model must be set.*graph"),
+        ({"decompose": split_sentences}, r"graph.*model.*None"),
         ({"model": "m", "features": [7]}, r"features\[0\] .*got 7"),
         ({"model": "m", "features": [SemanticJudge]}, r"features\[0\]"),
         ({"model": "m", "on_failure": "drop"}, "on_failure"),

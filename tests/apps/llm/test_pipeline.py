@@ -150,7 +150,7 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
             if risks[v] > own[v]:
                 expected = "it depends on a claim that is too uncertain (Claim"
             assert reason.startswith(expected)
-    with pytest.raises(ValueError, match=r"extraction .* unknown"):
+    with pytest.raises(ValueError, match=r"unknown.*calibration"):
         known = [graph.replace(metadata=None) for graph in graphs]
         other = HardCF("judge_log_odds", alpha=0.3).fit(known, labels_of(graphs))
         ConformalFactualityPipeline.from_filter(other)
@@ -289,7 +289,7 @@ def test_another_extraction_is_noticed(fitted):
         (lambda p: clone(p).set_params(filter="HardCF").fit([], []), "filter"),
         (
             lambda p: clone(p).set_params(extractor__model=None).fit([], []),
-            "model must be set",
+            "model must be set, got None",
         ),
     ],
 )
@@ -302,7 +302,7 @@ def test_bad_input_is_refused_before_any_call(fitted, server, call, message):
 
 def test_merge_needs_a_model_too():
     extractor = ClaimExtractor(decompose=split_sentences, graph=number_flow_edges)
-    with pytest.raises(ValueError, match=r"model.*merge"):
+    with pytest.raises(ValueError, match=r"merge.*model"):
         ConformalFactualityPipeline(extractor, HardCF(), Merge()).validate()
 
 

@@ -185,10 +185,10 @@ def test_cited_premises_cost_no_call():
 @pytest.mark.parametrize(
     ("parents", "complaint"),
     [
-        (([], [1], [2, 2, 3]), "claim 3 depends on 3"),
-        (([], [9], []), "claim 2 depends on 9"),
-        (([], [0, 1], []), "claim 2 depends on 0"),
-        (([3], [1], [2]), r"depend on each other.*: \d -> "),
+        (([], [1], [2, 2, 3]), r"claim 3.*depend.* 3"),
+        (([], [9], []), r"claim 2.*depend.* 9"),
+        (([], [0, 1], []), r"claim 2.*depend.* 0"),
+        (([3], [1], [2]), r"depend on each other.* \d -> "),
         (([], []), "claim 3, but it is missing"),
         (([], [], [], []), "from 1 to 3"),
         (([], ["x"], []), "should be a valid integer"),

@@ -179,7 +179,7 @@ def test_ablation_is_the_comparison_that_it_says():
     expected = compare_filters(full | alone, X, Y, [0.2], **options)
     assert report.names == ("all", "position", "frequency")
     np.testing.assert_array_equal(report.retention, expected.retention)
-    with pytest.raises(ValueError, match=r"name.*filter.*feature"):
+    with pytest.raises(ValueError, match=r"filter.*feature.*'0'"):
         single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
     with pytest.raises(ValueError, match=r"beta_mix.*empty"):
         single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])

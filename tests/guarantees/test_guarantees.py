@@ -456,7 +456,7 @@ def test_enough_problems_are_held_out_for_delta(data):
         (NoFalseClaim(True), "max_false"),
         (NoFalseClaim(delta=1.5), "delta"),
         (NoFalseClaim(delta=0.1, weight=by_length), r"delta=0\.1.*weight"),
-        (NoFalseClaim(unseen="pool"), "well"),
+        (NoFalseClaim(unseen="pool"), "unseen"),
         (NoFalseClaim(by=7), "by"),
         (ExpectedFalse("mean"), "of"),
         (ExpectedFalse(bound=0), "bound"),

@@ -293,7 +293,7 @@ def test_people_calibrate_alone_where_nothing_is_trained():
     X, y = [*judged, *people], [*judged_labels, *people_labels]
     cf = HardCF(0, alpha=0.1).fit(*draw(rng, 30, HUMAN, first=500)[:2])
     expected = cf.calibrate(people, people_labels).nonconformity_scores_
-    with pytest.warns(LabelWarning, match="People judged 39"):
+    with pytest.warns(LabelWarning, match="39 answers judged by people"):
         cf.calibrate(X, y)
     assert np.array_equal(cf.nonconformity_scores_, expected)
     with pytest.warns(LabelWarning, match="other 60 answers"):
@@ -305,7 +305,7 @@ def test_people_calibrate_alone_where_nothing_is_trained():
 
     # Who asks which answers to judge next is told rows of all of them.
     begun = [np.array([*row[:2], -1]) for row in people_labels]
-    with pytest.warns(LabelWarning, match=r"People judged \d+"):
+    with pytest.warns(LabelWarning, match=r"\d+ answers judged by people"):
         asked = next_to_label(cf, X, [*judged_labels, *begun])
     assert asked and all(problem.problem >= 60 for problem in asked)
 
@@ -328,7 +328,7 @@ def test_what_does_not_fit_is_said():
     X, y = [*people, *judged], [*people_labels, *judged_labels]
     with pytest.raises(ValueError, match=r"calibration_size.*0\.5.*20"):
         HardCF(ClassifierScorer(), calibration_size=0.5).fit(X, y)
-    with pytest.warns(LabelWarning, match=r"People judged 20.*30"):
+    with pytest.warns(LabelWarning, match=r"20 answers judged by people.*30"):
         assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 20
     with pytest.warns(CalibrationWarning, match="49"):
         HardCF(ClassifierScorer(), alpha=0.02).fit(X, y)
@@ -448,14 +448,14 @@ def scored():
 def test_parts_calibrate_as_one_file_of_the_same_answers(scored):
     rng = np.random.default_rng(1)
     people, judged = one_claim(rng, 60, HUMAN), one_claim(rng, 80, MODEL)
-    with pytest.warns(LabelWarning, match="People judged 60"):
+    with pytest.warns(LabelWarning, match="60 answers judged by people"):
         alone = copy.deepcopy(scored).calibrate(
             [*people[0], *judged[0]], [*people[1], *judged[1]]
         )
     with pytest.warns(LabelWarning, match="model assigned"):
         parts = [scored.calibration_part(*people), scored.calibration_part(*judged)]
     for order in (1, -1):
-        with pytest.warns(LabelWarning, match=r"People judged 60.*other 80"):
+        with pytest.warns(LabelWarning, match=r"60 answers judged by people.*other 80"):
             joined = copy.deepcopy(scored).calibrate_parts(parts[::order])
         assert (joined.nonconformity_scores_ == alone.nonconformity_scores_).all()
         assert joined.describe() == alone.describe()
@@ -637,7 +637,7 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions"):
         scored.predict(asked)
     named = [g.replace(metadata={"group": i // 2}) for i, g in enumerate(graphs)]
-    with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions "):
+    with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions"):
         scored.predict(named)
     # One each, no question at all, and a text that may be an instruction.
     scored.predict(asked[::7])

@@ -234,13 +234,13 @@ def test_problems_that_it_has_seen_are_refused(name, features, having_seen):
     y = batch.split(labels)
     scorer = USED_BY[name](having_seen)
     cf = HardCF(scorer, features=features, random_state=0)
-    with pytest.raises(ValueError, match=r"19 of 100 problems, .* problem 81,"):
+    with pytest.raises(ValueError, match=r"19 of 100 problems .*problem 81\b"):
         cf.fit(batch, y)
     known = having_seen.seen(batch)
     assert known.tolist() == [False] * 81 + [True] * 19
     cf.fit(batch[~known], y[:81])
     for enter in (cf.calibrate, cf.calibration_part):
-        with pytest.raises(ValueError, match=r"19 of 100 problems, .* problem 81,"):
+        with pytest.raises(ValueError, match=r"19 of 100 problems .*problem 81\b"):
             enter(batch, y)
     sliding = SlidingCalibration(cf, window=40, smallest=10)
     for enter in (
@@ -263,7 +263,7 @@ def test_other_wordings_of_a_question_are_refused_with_it(name, having_seen):
     ]
     batch, y = batch[rows], [batch.split(labels)[i] for i in rows]
     cf = HardCF(USED_BY[name](having_seen), random_state=0)
-    with pytest.raises(ValueError, match=r"20 of 100 problems, .* problem 80,"):
+    with pytest.raises(ValueError, match=r"20 of 100 problems .*problem 80\b"):
         cf.fit(batch, y, groups=names)
     cf.fit(batch[:80], y[:80], groups=names[:80])
     with pytest.raises(ValueError, match="20 of 20 problems"):

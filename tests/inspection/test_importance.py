@@ -160,7 +160,7 @@ def test_separation_out_of_sample():
         filters, X, Y, [0.1], cv=2, groups=groups, random_state=0
     )
     assert grouped.scores[0].shape[0] == 2
-    with pytest.raises(ValueError, match=r"filters.*empty"):
+    with pytest.raises(ValueError, match=r"filters.*got none"):
         score_separation({}, X, Y, [0.1])
 
 
@@ -181,5 +181,5 @@ def test_ablation_is_the_comparison_that_it_says():
     np.testing.assert_array_equal(report.retention, expected.retention)
     with pytest.raises(ValueError, match=r"filter.*feature.*'0'"):
         single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
-    with pytest.raises(ValueError, match=r"beta_mix.*empty"):
+    with pytest.raises(ValueError, match=r"beta_mix.*got none"):
         single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])

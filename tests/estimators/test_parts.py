@@ -65,7 +65,7 @@ def test_rows_and_joins():
     assert len(again) == 300
     np.testing.assert_array_equal(again.scores, part.scores)
     np.testing.assert_array_equal(again.answers, part.answers)
-    with pytest.raises(ValueError, match=r"parts.*empty"):
+    with pytest.raises(ValueError, match=r"parts.*least one"):
         cf.calibrate_parts([])
 
 

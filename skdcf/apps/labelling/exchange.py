@@ -161,8 +161,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     if not rows:
         raise ValueError(
             'at least one task must contain a choice for the control "verdict", but the '
-            f"export contains only {_counted(counts)}. Submit the drafts, and name the "
-            "control as in LABEL_STUDIO_CONFIG"
+            f"export contains only {_counted(counts) or '0 tasks'}. Submit the drafts, and "
+            "name the control as in LABEL_STUDIO_CONFIG"
         )
     return matched
 

@@ -49,7 +49,7 @@ EMPTY = {
     "skipped": (
         tasks_with(annotation("true", was_cancelled=True)), "skipped annotations"),
     "nothing": (tasks_with(), "3 tasks"),
-    "at least one task": ([], "found"),
+    "at least one task": ([], "0 tasks"),
 }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ ROWS = {
     ),
     "sample_weight": (
         lambda: CF.fit(GRAPHS, LABELS, sample_weight=ONES),
-        r"fit.*sample_weight.*X, y.*groups.*weight",
+        r"fit.*X, y.*groups.*sample_weight.*weight",
     ),
     "sample_weight of a search": (
         lambda: GridSearchCV(CF, {"scorer": [0]}, cv=2, error_score="raise").fit(

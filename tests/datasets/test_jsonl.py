@@ -258,7 +258,7 @@ BROKEN = {
     "version": ({**GOOD, "version": 2}, "version must be the number 1, .* is 2"),
     "version true": ({**GOOD, "version": True}, "version is True"),
     "cycle": ({**GOOD, "edges": [[0, 1], [1, 0]]}, "cycle"),
-    "range": ({**GOOD, "edges": [[0, 2]]}, "n_claims .*2"),
+    "range": ({**GOOD, "edges": [[0, 2]]}, "edge .*2 claims"),
     "edges": (
         {**GOOD, "edges": [[0, 1.0]]},
         r"list of pairs .* edges\[0\]\[1\] is 1.0",

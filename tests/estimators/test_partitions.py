@@ -133,7 +133,7 @@ def test_columns_and_streams(tmp_path):
     rows = (row.graph for row in iter_jsonl(path))
     kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
     assert same(kept.masks, cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match=r"parts.*empty"):
+    with pytest.raises(ValueError, match=r"parts.*got none"):
         calibrate(cf, [])
 
 

@@ -267,7 +267,7 @@ def test_services_that_cannot_answer_say_so_at_once(written, server, capsys, tmp
     by_hand, y = extract(server, 30, written=False)
     unknown = [graph.replace(metadata=None) for graph in by_hand]
     filter = HardCF("judge_log_odds", alpha=0.3).fit(unknown, y)
-    with pytest.raises(ValueError, match=r"filter 'default'.*extraction"):
+    with pytest.raises(ValueError, match=r"filter 'default'.*extract"):
         app_of(filter, server)
     with pytest.raises(ValueError, match=r"client.*None"):
         create_app(written, model="m")

@@ -748,6 +748,8 @@ class ConformalFilter(Settings):
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.
 
+        If ``show`` of the guarantee is less than 1, these claims are kept only in passing answers.
+
         Parameters
         ----------
         alpha : float in (0, 1), optional

@@ -113,7 +113,8 @@ def save_threshold(
     Raises
     ------
     ValueError
-        If the filter has several thresholds, for example one per group.
+        If the filter has several thresholds, for example one per group, or if ``show`` of its
+        guarantee is less than 1.
 
     Examples
     --------
@@ -128,7 +129,14 @@ def save_threshold(
     >>> back.threshold == cf.threshold_, back.alpha
     (True, 0.1)
     """
-    alpha = filter.calibration_.guarantee.level(alpha, filter.alpha)
+    guarantee = filter.calibration_.guarantee
+    if guarantee.show != 1:
+        raise ValueError(
+            f"guarantee.show must be 1 to save only the threshold, got {guarantee.show!r}. "
+            "The threshold alone does not determine which answers pass. Use skdcf.save "
+            "to save the whole filter"
+        )
+    alpha = guarantee.level(alpha, filter.alpha)
     value = CalibratedThreshold(
         threshold=float(filter.threshold(alpha)),
         alpha=alpha,

@@ -609,6 +609,14 @@ def test_a_group_has_no_threshold_alone(tmp_path):
         save_threshold(fitted("per group"), tmp_path / "t.json")
 
 
+def test_a_threshold_without_the_cut_of_passing_answers_is_not_saved(tmp_path):
+    graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    cf = HardCF("frequency-score", alpha=0.3, guarantee=NoFalseClaim(show=0.5))
+    with pytest.raises(ValueError, match=r"show must be 1.*0\.5.*skdcf\.save"):
+        save_threshold(cf.fit(graphs, y), tmp_path / "t.json")
+    assert not (tmp_path / "t.json").exists()
+
+
 def test_a_search_or_the_filter_that_it_chose_is_saved(tmp_path):
     graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     grid = GridSearchCV(

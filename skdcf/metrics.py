@@ -500,7 +500,8 @@ class FilterReport(Table):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict per alpha, first for all problems and then for each group.
+        """Return one dict per alpha for all problems, followed by one dict per alpha for each
+        group.
 
         Returns
         -------

@@ -134,9 +134,10 @@ def from_lm_polygraph(
         (level, name). The values are flat over all claims, or one list per generation. Entries
         whose level is not "claim" are ignored.
     labels : dict or list, optional
-        The results of a fact check, flat or one list per generation, or ``manager.gen_metrics`` if
-        it contains exactly one fact check of claims. The values are 1 (false), 0 (true) or NaN
-        (undecided). NaN is replaced with the label -1 (unknown), which calibration treats as false.
+        The results of a fact check, as a flat list or as one list per generation. Alternatively,
+        ``manager.gen_metrics``, if it contains exactly one fact check of claims. The values are 1
+        (false), 0 (true) or NaN (undecided). NaN is replaced with the label -1 (unknown), which
+        calibration treats as false.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are NaN or infinite. "mean" and "median" are computed from
         the finite values. If ``missing`` is a number, it replaces the feature, which is the

@@ -187,7 +187,7 @@ def _judged(result, i, meaning):
     """Return the claim texts, labels and reasons of one answer."""
     if is_missing(result):
         raise ValueError(
-            f"the result of problem {i} is {result}, because the checker failed. Run the "
+            f"the result for problem {i} is {result}, because the checker failed. Run the "
             'checker again, or drop such problems with on_invalid="drop"'
         )
     rows = _rows(result, i)
@@ -314,7 +314,7 @@ def _beside(key, value, meaning):
     is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
     if _OF_EVIDENCE.search(name):
         return
-    # A nested verdict has the form {"annotations": [{"label": 0}]}, for example.
+    # A nested verdict looks like this, for example: {"annotations": [{"label": 0}]}.
     if isinstance(value, Mapping):
         for inner, held in value.items():
             yield from _beside(f"{key}.{inner}", held, meaning)

@@ -97,7 +97,8 @@ def fetch_prmbench(
     originals : bool
         Whether to include the original solutions, once per wording.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, as in `fetch_felm`, because no graphs are published.
+        Rule that creates the edges, because no graphs are published. The options are those of
+        `fetch_felm`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -329,8 +330,9 @@ def fetch_mr_ben(
     subjects : "all", str or list of str
         Question subjects, from "math", "biology", "chemistry", "medicine", "physics" and "logic".
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, as in `fetch_felm`, because no graphs are published. If the
-        steps are not a chain, the unknown labels after the first error are treated as false.
+        Rule that creates the edges, because no graphs are published. The options are those of
+        `fetch_felm`. If the steps are not a chain, the unknown labels after the first error are
+        treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

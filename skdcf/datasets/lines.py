@@ -13,8 +13,8 @@ from typing import Any
 
 from .._checks import warn
 
-#: Patterns of possible and actual unpaired surrogates. A surrogate is one half of a UTF-16
-#: surrogate pair and is not a character by itself.
+#: Patterns that match possible and actual unpaired surrogates. A surrogate is one half of a
+#: UTF-16 surrogate pair and is not a character by itself.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -144,8 +144,8 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(spans, Mapping):
         if "tags" in spans and "attributes" not in spans:
             raise ValueError(
-                'each span must have "attributes", but one span has "tags", as in exports of '
-                "Jaeger and Zipkin. Export the spans as OTLP"
+                'each span must have "attributes", but one span has "tags", as in exports '
+                "from Jaeger and Zipkin. Export the spans as OTLP"
             )
         inner = [spans[key] for key in _NESTED if key in spans]
         if not inner and not any(key in spans for key in _OF_SPAN):

@@ -72,8 +72,8 @@ class Split:
     Attributes
     ----------
     training : View
-        The training problems. A scorer that does not require training is also fitted, on problems
-        whose labels are hidden.
+        The training problems. A scorer that does not require training is still fitted, but on
+        problems whose labels are hidden.
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
@@ -227,7 +227,7 @@ def task_of(estimator, split) -> FitTask:
     """Return the settings for fitting a scorer on the training problems."""
     level = level_in_force(estimator)
     # A guarantee on the expected number of false claims can have a level of 1 or more.
-    # Scorers need a probability for training.
+    # Training a scorer requires a level alpha in (0, 1).
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
         # Smaller values would cause overflow during training.

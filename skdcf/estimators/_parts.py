@@ -343,7 +343,7 @@ def _numbered(number, part):
 
 
 def choose_one_each(questions, order, group_of):
-    """Choose the first problem of each question in each group, in the given order.
+    """For each question in each group, choose the first problem in the given order.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ def _check_filter(name, filter, alphas, protocol):
 
 
 def _plain_filters(filter):
-    """Yield every single filter, including the filters in a dict or a search."""
+    """Yield each filter, including the filters inside a dict or a search."""
     if isinstance(filter, Mapping):
         for inner in filter.values():
             yield from _plain_filters(inner)
@@ -471,7 +471,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """Return a digest of the inputs of a comparison, which is stable across sessions."""
+    """Return a digest of the comparison inputs that is stable across sessions."""
     names = [
         "features",
         "feature_names",

@@ -38,7 +38,7 @@ _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus sign after a value is an operator instead of a sign.
+# A minus sign after a value is an operator and does not belong to a number.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
 # Pattern for texts with several numbers, such as "3 hours 20 minutes".
@@ -134,8 +134,8 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Each pair contains the proportion of right answers and the factor by which two alternative
-# answers increased the number of true claims kept at alpha = 0.05.
+# Each pair contains the proportion of correct answers, and the factor by which the number of true
+# claims kept at alpha = 0.05 increases when two alternative answers are used.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
@@ -413,7 +413,7 @@ _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-# A claim refers to an option if it contains half of the words in the option.
+# A claim refers to an option if it contains at least half of the words in the option.
 _NAMED = 0.5
 
 

@@ -258,7 +258,7 @@ class PairFeature(ModelColumns):
         return [" ".join(words[k : k + self.chunk_words]) for k in starts]
 
     def _ask(self, pairs, batch, wanted):
-        """Return the score of each pair, or raise ValueError."""
+        """Return the score of each pair, or raise ValueError if the scores are invalid."""
         texts, claims = map(list, zip(*pairs, strict=True))
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):

@@ -227,7 +227,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         raise NotImplementedError
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        """Compute the columns that are added.
+        """Compute the additional columns.
 
         Parameters
         ----------

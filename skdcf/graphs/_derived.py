@@ -197,7 +197,7 @@ class Structure(Names):
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Edges in layers, in an order that visits parents first."""
+        """Edges grouped by layer, with parents before their children."""
         return find_layers(self.edges, self.rank)
 
     @cached_property

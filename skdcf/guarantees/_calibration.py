@@ -727,7 +727,7 @@ class Overlapping(Calibration):
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
             groups_known = self._known(groups, risks, rows[0])
-            # The regression is also solved for problems without a group, because the pooled
+            # The regression is also fitted for problems without a group, because the pooled
             # threshold may be too high for these problems.
             if groups_known or not groups:
                 groups_of_problem = self._indicate(groups_known)

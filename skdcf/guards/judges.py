@@ -24,7 +24,7 @@ _NO_ERROR = "no false claim"
 
 
 #: Judge of an answer: unknown, only a model, or a person who labelled a random sample. REACHED
-#: marks an answer without claims that a person reached in the random order.
+#: marks an answer without claims that the annotator reached while judging in random order.
 NOBODY, MODEL, PERSON, REACHED = range(4)
 
 

@@ -120,7 +120,7 @@ def fit_frailty(
         hazard_before = np.maximum(total - cumulative_hazard[ends], 0)
         survival = _log_survival(total, theta)
         survival_before = _log_survival(hazard_before, theta)
-        # If there is an error, the first error is the last claim that was followed.
+        # If there is an error, the last visited claim is the first error.
         fall = np.maximum(survival_before - survival, 1e-300)
         log_fall = survival_before + np.log(-np.expm1(-fall))
         away = (numbers - CENTRE) / SPREAD

@@ -59,7 +59,8 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # In exact arithmetic, m increases along the edges. The maximum corrects for rounding errors.
+    # In exact arithmetic, m increases along the edges. Taking the maximum corrects for rounding
+    # errors.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)

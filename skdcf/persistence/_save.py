@@ -316,7 +316,7 @@ _INSIDE = ("apps", "cli", "estimators", "ops")
 # Application classes open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 
-#: Classes and harmless functions in addition to those trusted by skops.
+#: Classes and harmless functions that are trusted in addition to those trusted by skops.
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",

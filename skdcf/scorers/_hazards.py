@@ -36,7 +36,7 @@ DOUBTED = 5
 # Smallest hazard. A forest returns 0 if there are no errors nearby in the training data. This is
 # overconfident.
 DOUBT = 0.05
-# maximum number of claims per tree, because more claims only take more time
+# maximum number of claims per tree; more claims increase the running time without a benefit
 MOST_CLAIMS = 15_000
 
 

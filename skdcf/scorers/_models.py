@@ -81,7 +81,7 @@ class LinearModel(Settings):
     def __call__(
         self, params: NDArray[np.float64], X: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Compute confidences, shape (n_claims,), for X, shape (n_claims, n_features)."""
+        """Compute confidences of shape (n_claims,) for X of shape (n_claims, n_features)."""
         return X @ params
 
 
@@ -154,7 +154,7 @@ class MLPModel(Settings):
         return params
 
     def __call__(self, params: Layers, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute confidences, shape (n_claims,), for X, shape (n_claims, n_features)."""
+        """Compute confidences of shape (n_claims,) for X of shape (n_claims, n_features)."""
         *hidden, (last_weights, last_bias) = params
         for weights, bias in hidden:
             X = _tanh(X @ weights + bias)

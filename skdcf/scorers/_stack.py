@@ -70,7 +70,7 @@ class StackingScorer(Scorer):
     The columns of the last step are the out-of-fold confidences of the base scorers on the
     training problems, each divided by its standard deviation. The default last step is a linear
     model, trained at alpha through soft calibration with the filter's ``relaxation`` and
-    ``training``. Problems of the same group are always in the same fold.
+    ``training``. Problems from the same group are always in the same fold.
 
     Parameters
     ----------

@@ -78,8 +78,9 @@ class ChatClient(Settings):
     in_flight : int, default=8
         Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0
-        Seconds allowed for each attempt, including the whole reply and the time in the server's
-        queue. After a timeout, the number of concurrent calls is halved, with one warning.
+        Time limit for each attempt in seconds, including the time in the server's queue and the
+        time to receive the whole reply. After a timeout, the number of concurrent calls is
+        halved, with one warning.
     max_retries : int, default=5
         Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
         timeout or a malformed response. A rate limit (429) is not counted as an attempt. A rate

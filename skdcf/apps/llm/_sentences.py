@@ -23,7 +23,7 @@ _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
-#: Text that is not a sentence but belongs to the next one, such as "Step 2." and "M.".
+#: Text that is not a sentence but belongs to the next sentence, such as "Step 2." and "M.".
 _NUMBER = re.compile(
     r"(?:#{1,6}\s+)?(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
     r"|[A-Z]\."

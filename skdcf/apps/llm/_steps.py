@@ -182,12 +182,12 @@ class DeduceGraph(Step):
     The inputs of `apply` are lists of claims and problems. `apply` returns a ``DeducedGraph`` for
     each problem.
 
-    If claims name their premises, as in "(by #2 #4)", no call is made. A cyclic or malformed
-    graph is requested again with a description of the error. After three requests, the graph is
-    repaired. Edges are removed if they start at a later claim, connect a claim to itself or refer
-    to an unknown claim. A claim that is not mentioned depends on the previous claim. If the reply
-    contains no graph, every claim depends on the previous claim, which is conservative. Repaired
-    and missing graphs are flagged. Replies that number the claims from 0 are recognised.
+    If the claims name their premises, as in "(by #2 #4)", the model is not called. A cyclic or
+    malformed graph is requested again with a description of the error. After three requests, the
+    graph is repaired. Edges are removed if they start at a later claim, connect a claim to itself
+    or refer to an unknown claim. A claim that is not mentioned depends on the previous claim. If
+    the reply contains no graph, every claim depends on the previous claim, which is conservative.
+    Repaired and missing graphs are flagged. Replies that number the claims from 0 are recognised.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _BIN_ENDS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Metrics:
-    """Prometheus metrics of the requests and of the current state of the service.
+    """Prometheus metrics for the requests and the current state of the service.
 
     Each process counts its requests. If the environment variable
     ``PROMETHEUS_MULTIPROC_DIR`` is set, prometheus_client sums the counts of all processes

@@ -274,7 +274,7 @@ def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
 
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
-    """Return the state of the decisions before the first step of a run."""
+    """Return the initial decision state of a run."""
     fields = {key: value for key, value in head.items() if key != "messages"}
     if "messages" in head:
         fields = read_beginning(head) | fields

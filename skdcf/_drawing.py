@@ -72,8 +72,7 @@ class Layout:
         return MARGIN + np.multiply(at, self.unit)
 
     def curves(self):
-        """Return one list of (letter, points) pairs per edge, with the command letters of SVG
-        paths."""
+        """Return one list of (SVG path command, points) pairs per edge."""
         return [self._curve(self._points(course).tolist()) for course in self.courses]
 
     def _curve(self, points):

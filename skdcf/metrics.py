@@ -500,8 +500,7 @@ class FilterReport(Table):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict per alpha for all problems, followed by one dict per alpha for each
-        group.
+        """Return one dict per alpha for all problems, then one dict per alpha for each group.
 
         Returns
         -------

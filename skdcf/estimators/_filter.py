@@ -81,8 +81,7 @@ def unchanged_on_error(estimator):
 
 @settings
 class ConformalFilter(Settings):
-    """Score claims, calibrate a threshold, and keep the claims with path risks below the
-    threshold.
+    """Score claims, calibrate a threshold, and keep claims with a path risk below it.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
     The documentation of these subclasses describes the parameters.

@@ -110,8 +110,7 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """Return the problems with a judged claim or no claims, or all problems if none is
-        judged."""
+        """Return the problems with a judged claim or no claims, or all if none is judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.raw, train.labels)
         empty = train.raw.sizes == 0

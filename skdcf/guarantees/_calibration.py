@@ -352,8 +352,7 @@ class Calibration(metaclass=ABCMeta):
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
-        """Return the parameters (a, b) of the beta distribution of the coverage if there are no
-        ties.
+        """Return the parameters (a, b) of the beta distribution of the coverage without ties.
 
         Parameters
         ----------

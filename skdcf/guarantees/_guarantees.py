@@ -400,8 +400,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Compute an upper bound on the loss of a new problem at the threshold that keeps each
-        claim.
+        """Bound the loss of a new problem at the threshold that keeps each claim.
 
         Parameters
         ----------

@@ -332,8 +332,7 @@ def single_feature_ablation(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport(Table):
-    """Comparison of soft and hard calibration and prediction, printed like the table in the
-    paper.
+    """Comparison of soft and hard calibration and prediction, printed as in the paper.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
-"""Null hypotheses of the monitors. Each null hypothesis states the error rate or mean loss that a
-guarantee allows.
+"""Null hypotheses of the monitors.
+
+Each null hypothesis states the error rate or mean loss that a guarantee allows.
 
 Losses of new problems are divided by ``most``, so they lie in [0, 1].
 

@@ -21,8 +21,7 @@ from ..graphs.ragged import pass_all, reduce_segments
 
 
 def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
-    """Compute the maximum of ``risk`` over each claim and its ancestors, where ``risk`` has shape
-    (n_claims,).
+    """Compute the maximum of ``risk`` over each claim and its ancestors.
 
     The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
     """

@@ -133,8 +133,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, which excludes the classifier if plain arrays replace
-        it."""
+        """Return the state for pickling, without a classifier that plain arrays replace."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}

@@ -167,14 +167,19 @@ def folded(title, inside):
     return f".. dropdown:: {title}\n\n{lines}"
 
 
+def rows_by_kind(values, digits):
+    """One row of text per name, the largest value on MATH-like problems first."""
+    order = sorted(values["math"], key=values["math"].get, reverse=True)
+    return [
+        [named(name), *(f"{values[kind][name]:.{digits}f}" for kind in PROBLEMS)]
+        for name in order
+    ]
+
+
 def order_table(results):
     """Mean number of true claims kept over the levels, the most first on MATH-like problems."""
     kept = {kind: mean_kept(results, kind) for kind in PROBLEMS}
-    order = sorted(kept["math"], key=kept["math"].get, reverse=True)
-    rows = [
-        [named(name), *(f"{kept[kind][name]:.2f}" for kind in PROBLEMS)]
-        for name in order
-    ]
+    rows = rows_by_kind(kept, digits=2)
     title = "True claims kept at equal coverage, means over the levels"
     return table(
         title, ["method", *(f"{kind.upper()}-like" for kind in PROBLEMS)], rows
@@ -371,11 +376,7 @@ def gains_over_frequency(results):
 def causes(results):
     """True claims kept after each change to the printed settings, the largest gain first."""
     gains = {kind: gains_of_changes(results, kind) for kind in PROBLEMS}
-    order = sorted(gains["math"], key=gains["math"].get, reverse=True)
-    rows = [
-        [named(name), *(f"{gains[kind][name]:.1f}" for kind in PROBLEMS)]
-        for name in order
-    ]
+    rows = rows_by_kind(gains, digits=1)
     title = (
         "True claims kept, as multiples of the number kept with the printed settings"
     )

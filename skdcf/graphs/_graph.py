@@ -387,7 +387,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, which is checked in the same way as by the constructor.
+            The graph, with the same checks as in the constructor.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"data must be a dict, got {type(data).__name__}")
@@ -450,7 +450,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, which is checked in the same way as by the constructor.
+            The graph, with the same checks as in the constructor.
         """
         if not graph.is_directed():
             raise ValueError(
@@ -494,7 +494,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, which is checked in the same way as by the constructor.
+            The graph, with the same checks as in the constructor.
         """
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
@@ -540,7 +540,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, which is checked in the same way as by the constructor.
+            The graph, with the same checks as in the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
         n_claims = _count_claims(features, fields) or 0

@@ -1,15 +1,16 @@
-"""Calibration of a filter, shared by `fit` and `calibrate`.
+"""Functions that calibrate a filter, used by `fit` and `calibrate`.
 
 The risk of a claim is minus its confidence. The path risk of a claim is the largest risk among
 the claim and its ancestors. A filter keeps all claims whose path risk is below the threshold. The
-nonconformity score of a problem is the smallest path risk of its false claims. The score is
-therefore the largest threshold at which no false claim is kept.
+nonconformity score of a problem is the smallest path risk among its false claims. The
+nonconformity score is therefore the largest threshold at which no false claim is kept.
 
-`score` computes the nonconformity scores and lowers each score by its possible rounding error.
-`calibrate_with` chooses one answer to each question, independently of the scores, and stores the
-scores of the chosen answers. The threshold at any level is one of these scores.
+`score` computes the nonconformity scores and lowers them to allow for rounding errors.
+`calibrate_with` selects one answer per question, independently of the scores, and stores the
+scores of the selected answers. At any level, the threshold is one of the stored nonconformity
+scores.
 
-In addition, the smallest and largest path risks of each answer are stored. The smallest path risk
+The smallest and the largest path risk of each answer are also stored. The smallest path risk
 determines whether an answer passes (``show=``), and the largest path risk determines whether the
 whole answer may be released.
 """
@@ -54,14 +55,16 @@ def labelled_part(estimator, X, y, groups):
 def score(estimator, view):
     """Compute the nonconformity scores of the calibration problems.
 
-    The scores are lowered for rounding only at the end, so the guards compare exact values.
+    The scores are lowered for rounding errors only after the guards have checked the exact
+    values.
 
     Parameters
     ----------
     estimator : filter
         A filter whose columns and scorer are already fitted.
     view : View
-        The problems. Labels, hashes, rows and columns of the view must be set.
+        The problems. The attributes ``labels``, ``hashes``, ``rows`` and ``with_columns`` must be
+        set.
 
     Returns
     -------
@@ -92,7 +95,7 @@ def score(estimator, view):
 
 
 def jumps_of(guarantee, path_risk, labels, batch):
-    """Return the jumps in the loss of each problem, counting all wordings of a claim once."""
+    """Return the jumps in each problem's loss, counting all wordings of a claim as one claim."""
     labels = count_once(labels, batch)
     if batch.vaguest is None:
         return guarantee.jumps(path_risk, labels, batch.offsets)
@@ -100,7 +103,7 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """Return the smallest and largest path risks of each answer, both exact and lowered."""
+    """Return the smallest and largest path risks of each answer, with and without lowering."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below the largest risk of every
@@ -121,7 +124,7 @@ def _extremes(risk, view, precision):
 
 
 def calibrate_with(estimator, part, fewest):
-    """Choose one answer to each question, calibrate on the scores, and store the result."""
+    """Select one answer per question, calibrate on the scores, and store the calibration."""
     part.refuse_copies()
     # Copy the array, because the caller may change the original.
     guarantee = deepcopy(estimator._resolved_guarantee())
@@ -164,7 +167,7 @@ def calibration_scores(estimator, X, y):
     Returns
     -------
     ndarray of shape (n_problems,)
-        Largest safe threshold of each problem, or +inf if every threshold is safe. For the
+        Nonconformity score of each problem, which is +inf if every threshold is safe. For the
         default guarantee, the score is the smallest path risk among the claims that are not known
         to be true. Each nonconformity score is lowered by slightly more than the rounding error
         of the scorer.

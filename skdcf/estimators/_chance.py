@@ -1,4 +1,4 @@
-"""Error probabilities of answers and the safest claims of each answer, without a guarantee."""
+"""Estimate error probabilities and select the safest claims, without a guarantee."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refuse_without_hazards(scorer: Any) -> None:
 
 
 def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
-    """Return masks of the safest claims in each problem, which do not depend on alpha.
+    """Return masks that select the safest claims of each problem, regardless of alpha.
 
     There is no guarantee for the selected claims. Use ``error_probability`` to estimate the
     probability that at least one selected claim is false.
@@ -56,8 +56,8 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     share : float in [0, 1], default=0.0
-        Proportion of the claims to select. The number of selected claims is rounded up and is
-        always at least one.
+        Proportion of claims to select in each problem. The number of selected claims is rounded
+        up and is always at least one.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
 
 
 def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
-    """Raise ValueError if a claim is kept without all of its parents."""
+    """Raise ValueError if a claim is kept but one of its parents is dropped."""
     parent, child = batch.edges.T
     open_ = np.flatnonzero(kept[child] & ~kept[parent])
     if len(open_):

@@ -1,10 +1,11 @@
-"""Choose one of several answers to a question for filtering, or join all of them.
+"""Choose one of several answers to a question before filtering, or join all of the answers.
 
-If answers are chosen or joined in this way, the guarantee still holds exactly in finite samples.
-Consider a policy that returns a text for each threshold t. The policy may depend on t only
-through the sets {R < t}. The policy must not use labels, and its randomness must be a function of
-the question. The nonconformity score of the policy is s = inf {t: the text at t contains a false
-claim}, and the usual rank among the calibration scores then bounds the error rate of the policy.
+Choosing or joining answers with these functions preserves the finite-sample guarantee. Consider a
+policy that returns a text for each threshold t. The policy may depend on t only through the sets
+{R < t}, where R denotes the path risks. The policy must not use labels, and any randomness must
+be a function of the question. The nonconformity score of the policy is s = inf {t: the text at t
+contains a false claim}. The usual rank among the calibration scores then bounds the error rate of
+the policy.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _TIED = 1e-6
 def choose(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> NDArray[np.int64]:
-    """Choose one answer to each question by its path risks, and return its index.
+    """Return the index of the answer with the lowest risk for each question.
 
     First fit a filter, then use this function to choose answers. Next, label the chosen answers
     and calibrate the filter on them. The guarantee then holds for answers that are chosen in the
     same way from the same number of answers per question. `chosen_answers` returns the chosen
-    answers, including the metadata that filters check.
+    answers themselves, with metadata that record the choice.
 
     Parameters
     ----------
@@ -62,20 +63,20 @@ def choose(
     Returns
     -------
     ndarray of int, shape (n_questions,)
-        Indices of the chosen answers in X. The questions are in the order of their first answers.
-        Ties between answers are broken by a hash of the answer content. An answer without claims
-        is chosen only if none of the answers to its question has claims.
+        Indices of the chosen answers in X. The questions are in the order in which they first
+        appear in X. Ties between answers are broken by a hash of the answer content. An answer
+        without claims is chosen only if none of the answers to its question has claims.
 
     Raises
     ------
     ValueError
-        If an answer was chosen before, or if its provenance differs from that of the calibration
-        answers.
+        If X contains an answer that was already chosen, or an answer whose provenance differs
+        from that of the calibration answers.
 
     Warns
     -----
     ParameterWarning
-        If there are several questions but only one answer to each of them.
+        If there are several questions but each has only one answer.
 
     Examples
     --------
@@ -115,7 +116,8 @@ def chosen_answers(
     -------
     GraphBatch
         The chosen answers, with one answer per question. The metadata key ``chosen_by`` contains
-        the rule, the number k of answers to the question, and a hash of the scorer and columns.
+        the rule, the number k of answers to the question, and a hash of the scorer and its
+        columns.
 
     Raises
     ------
@@ -127,22 +129,22 @@ def chosen_answers(
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return one answer per question, marked as in `chosen_answers`, without scoring answers.
+    """Return the first answer to each question, marked as if `choose` had selected it.
 
     Parameters
     ----------
     filter : fitted filter
         As in `choose`.
     X : sequence of ReasoningGraph or GraphBatch
-        The parameters are the same as in `choose`, but the answers need not be split into claims.
+        All sampled answers to each question, which need not be split into claims.
     groups : array-like of shape (n_answers,), optional
         As in `choose`.
 
     Returns
     -------
     GraphBatch
-        One answer per question. The provenance of these answers can be compared before any paid
-        call is made.
+        One answer per question, selected without scoring any answers. The provenance of these
+        answers can be compared before any paid call is made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -188,7 +190,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """Return the risk used to compare answers, or +inf for an answer without claims."""
+    """Return the risk by which answers are compared, which is +inf for answers without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)
@@ -207,7 +209,7 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Return content hashes that differ for all tied answers, except for copies."""
+    """Return hashes of the contents of answers, which are equal only for copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
@@ -218,8 +220,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     If a filter is calibrated on joined answers, it keeps no false claim in any of the k answers
     to a question with probability at least 1 - alpha. The guarantee therefore holds for any
     choice among the k answers, even if a person chooses after reading all of them. The number of
-    answers per question must be the same as in calibration, because columns may depend on all
-    answers.
+    answers per question must be the same as in calibration, because the columns of a claim may
+    depend on all answers.
 
     Parameters
     ----------
@@ -233,10 +235,10 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     Returns
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
-        The joined answers, with one problem per question. The questions are in the order of their
-        first answers, and the claims of each question are in the order of X. A text that is an
-        alternative of all answers is also an alternative of the joined problem. The metadata key
-        ``chosen_by`` contains the number k of joined answers.
+        The joined answers, with one problem per question. The questions are in the order in which
+        they first appear in X, and the claims of each question keep the order of X. The joined
+        problem contains only the alternatives that all answers to the question share. The
+        metadata key ``chosen_by`` contains the number k of joined answers.
 
     Raises
     ------
@@ -295,7 +297,7 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
 
 
 def _refuse_unlike(answers):
-    """Raise ValueError if answers to one question differ in a field that must be equal."""
+    """Raise ValueError if answers to the same question differ in a field that must be equal."""
     name = answers.name_of(0)
     for field in ("context", "alternatives"):
         column = getattr(answers, field)
@@ -333,7 +335,7 @@ def _shared_alternatives(alternatives):
 
 
 def _joined_metadata(answers):
-    """Return the metadata of the first answer, with the claim lists of all answers joined."""
+    """Return the metadata of the first answer, with claim indices and sources from all answers."""
     rows = answers.metadata_rows or [{}]
     joined = dict(rows[0])
     for key in (*NEVER_KEPT, UNSURE):

@@ -84,7 +84,7 @@ class ConformalFilter(Settings):
     """Score claims, calibrate a threshold, and keep claims with a path risk below it.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
-    The documentation of these subclasses describes the parameters.
+    The parameters are documented in these subclasses.
     """
 
     scorer: Any = None
@@ -142,7 +142,7 @@ class ConformalFilter(Settings):
         return self.scorer
 
     def _resolved_guarantee(self):
-        """Return the guarantee, with None and ``show="auto"`` replaced by the values in use."""
+        """Return the guarantee in use, after resolving None and ``show="auto"``."""
         if self.guarantee is None:
             return PLAIN
         share = getattr(self, "share_", None)
@@ -170,9 +170,9 @@ class ConformalFilter(Settings):
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
             single flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of
-            words such as "yes" and "no", or of any two numbers. If y contains two other numbers,
-            the larger number means true. The pair -1 and 1 is rejected, because -1 could mean
-            either false or unknown.
+            words such as "yes" and "no", or of any two numbers. If y contains any other pair of
+            numbers, the larger number means true. The pair -1 and 1 is rejected, because -1 could
+            mean either false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
             answers to a question are used either for training or for calibration, and at most one
@@ -189,7 +189,7 @@ class ConformalFilter(Settings):
         TypeError
             If any other argument is passed. Problem weights must be specified in ``guarantee``.
         ValueError
-            If the problems, labels or parameters are invalid. All checks run before any
+            If the problems, labels or parameters are invalid. The input is checked before any
             computation.
 
         Warns
@@ -208,11 +208,11 @@ class ConformalFilter(Settings):
     ) -> Self:
         """Recalibrate the filter on other problems, with the same columns and scorer.
 
-        At most one answer per question is used for calibration. Questions that do not increase
-        the rank at ``alpha`` are left out. The calibration problems are chosen by a fixed hash of
-        their content, and the indices of the unused problems are stored in ``unused_indices_``.
-        If people labelled some answers and a language model labelled others, only the answers
-        labelled by people are used.
+        At most one answer per question is used for calibration. Questions that would not increase
+        the rank of the threshold at ``alpha`` are left out. The calibration problems are chosen
+        by a fixed hash of their content, and the indices of the unused problems are stored in
+        ``unused_indices_``. If people labelled some answers and a language model labelled others,
+        only the answers labelled by people are used.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
-        """Compute the calibration data of some problems, for use in `calibrate_parts`.
+        """Return the calibration data of a subset of problems, for use in `calibrate_parts`.
 
         Parameters
         ----------
@@ -263,8 +263,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         CalibrationPart
-            The calibration data. A part requires about 50 bytes per problem. In addition, a part
-            contains a few of the problems, which are used to compare scorers.
+            The calibration data. The data require about 50 bytes per problem, and include a few
+            of the problems. `calibrate_parts` uses the included problems to check that the scorer
+            has not changed.
         """
         # The provenance is stored on the filter, so a copy is needed.
         fitted = copy(self)
@@ -281,7 +282,8 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         parts : iterable of CalibrationPart
-            Results of `calibration_part` of this filter, or of a copy with the same scorer.
+            Results of calling `calibration_part` on this filter, or on a copy with the same
+            scorer.
 
         Returns
         -------
@@ -292,7 +294,8 @@ class ConformalFilter(Settings):
         ------
         ValueError
             If there are no parts. A ValueError is also raised if the parts were computed for
-            another guarantee, with other settings, or by a scorer whose confidences differ.
+            another guarantee, with other settings, or with a scorer that returns different
+            confidences.
 
         Warns
         -----
@@ -313,7 +316,7 @@ class ConformalFilter(Settings):
             return self
 
     def _classes(self):
-        """Labels that mean false and true, which are False and True after fitting on graphs."""
+        """Return the labels that mean false and true, which are False and True for graphs."""
         return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None):
@@ -343,11 +346,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return the confidences in the claims of a subset, computed from this subset alone."""
+        """Return the confidence in each claim of a batch, independently of all other problems."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Return path risks, weights and groups of a subset, computed from this subset alone."""
+        """Return the path risks, weights and groups of a batch, without other problems."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):
@@ -466,8 +469,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            An object array with one array per problem, which contains the level of each claim. If
-            X is an array, a float array of levels is returned. ``predict(X, alpha=a)`` is
+            An object array that contains, for each problem, an array of the claims' levels. If X
+            is an array, a float array of levels is returned. ``predict(X, alpha=a)`` is
             equivalent to ``predict_alpha(X) <= a``. A claim whose level is 1 is never kept.
         """
         claims, view = self._claims(X)
@@ -488,8 +491,8 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         masks : sequence of boolean masks, optional
-            Kept claims of each problem, which must include all of their ancestors. If None, the
-            claims kept by `predict` are used.
+            Masks of the kept claims, which must include all ancestors of each kept claim. If
+            None, the claims kept by `predict` are used.
         alpha : float in (0, 1), optional
             Level passed to `predict`, used only if ``masks`` is None. If None, the alpha of the
             filter is used.
@@ -561,7 +564,7 @@ class ConformalFilter(Settings):
         *,
         output: Literal["graphs", "text"] = "graphs",
     ) -> list[Any]:
-        """Return the problems with only their kept claims.
+        """Return the problems without the dropped claims.
 
         If several wordings of a claim are kept, only the most specific one is returned.
 
@@ -578,8 +581,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         list of ReasoningGraph, or list of str
-            The filtered problems, with one entry per problem. The entry of a problem without kept
-            claims is empty.
+            The filtered problems, with one entry per problem. If none of a problem's claims are
+            kept, its entry is empty.
 
         Raises
         ------
@@ -602,11 +605,11 @@ class ConformalFilter(Settings):
     ) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
 
-        Retentions are comparable only between filters with the same guarantee. The retention
-        increases with a larger level, a weaker guarantee, ``ties="include"`` or ``edges="none"``,
-        because these settings weaken the guarantee. A search over these settings would therefore
-        select the weakest guarantee. While `skdcf.evaluation.CalibratedSearch` rejects such a
-        search, the searches in scikit-learn do not.
+        Retentions are comparable only between filters with the same guarantee. A larger
+        ``alpha``, ``ties="include"`` and ``edges="none"`` all increase the retention, but weaken
+        the guarantee. A search over these settings would therefore select the weakest guarantee.
+        `skdcf.evaluation.CalibratedSearch` rejects such a search, but the search estimators of
+        scikit-learn do not.
 
         Parameters
         ----------
@@ -616,8 +619,8 @@ class ConformalFilter(Settings):
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Problem weights, used to compute the mean number of claims. All weights must be
-            non-negative, and at least one must be positive.
+            Problem weights, used to compute the weighted mean. All weights must be non-negative,
+            and at least one must be positive.
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
 
@@ -635,7 +638,7 @@ class ConformalFilter(Settings):
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):
-        """Return the threshold minus the path risks, together with the problems."""
+        """Return the threshold minus the path risk of each claim, and the problems."""
         claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 
@@ -659,7 +662,7 @@ class ConformalFilter(Settings):
         return margin
 
     def _claims(self, X, y=None):
-        """Return the path risks, together with the problems."""
+        """Return the path risks and the problems."""
         view = self._look(X, y=y)
         return self._path_risks(view), view
 
@@ -676,8 +679,8 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         claims : iterable of dict
-            The claims. Each claim has a ``text``, ``parents`` (indices of earlier claims), and
-            the ``features`` that the filter uses.
+            The claims. Each claim is a dict with the keys ``text``, ``parents`` (indices of
+            earlier claims) and ``features`` (the values that the filter uses).
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
         stop : bool
@@ -685,8 +688,8 @@ class ConformalFilter(Settings):
             an agent that executes its steps. If True, each claim must depend on the previous
             claim.
         **about
-            Data known before the answer, passed as the arguments ``problem``, ``context``,
-            ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
+            Data known before the answer is written, passed as the arguments ``problem``,
+            ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
             `~skdcf.ReasoningGraph`.
 
         Returns
@@ -706,7 +709,7 @@ class ConformalFilter(Settings):
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Return a description of the guarantee, the label source, and the shown error rate.
+        """Return a text that states the guarantee, the label source and the shown error rate.
 
         Parameters
         ----------
@@ -716,9 +719,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         str
-            The description. An answer without kept claims counts as a success, so the proportion
-            of shown texts with a false claim may exceed alpha. The second sentence of the
-            description states the proportion of shown texts with a false claim.
+            The description. In the guarantee, an answer without kept claims counts as a success,
+            so the proportion of shown texts with a false claim may exceed alpha. The second
+            sentence of the description states the proportion of shown texts with a false claim.
 
         Examples
         --------
@@ -747,7 +750,7 @@ class ConformalFilter(Settings):
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.
 
-        If ``show`` of the guarantee is less than 1, these claims are kept only in passing answers.
+        If the guarantee has ``show`` less than 1, claims are kept only in answers that pass.
 
         Parameters
         ----------
@@ -790,7 +793,7 @@ class ConformalFilter(Settings):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, in units of the scorer's columns."""
+        """Coefficients of a linear scorer for the unstandardized columns."""
         return self._of_scorer("coef_")
 
     @property

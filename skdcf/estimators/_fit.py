@@ -1,13 +1,12 @@
-"""Fit a filter, in seven steps.
+"""Fit a filter in seven steps.
 
 1. `prepare` reads the input, packs the problems and flattens the labels. A problem is one answer to
    a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1
    (unjudged).
 2. `prepare` selects the eligible problems and the candidates for calibration. Unjudged problems
    are dropped if the judged problems are a random sample.
-3. `prepare` creates the unfitted scorer and computes all columns that are not fitted on labels.
-   The split depends on whether the scorer needs training, so the scorer is created before the
-   split.
+3. `prepare` creates the unfitted scorer and computes all columns that do not require labels. The
+   split depends on whether the scorer needs training, so the scorer is created before the split.
 4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
    Every judged answer to one of the remaining questions may be used for training.
 5. `divide` runs the guards, which compare the provenance and reject input that would violate the
@@ -51,7 +50,7 @@ from ._validation import View, read_labelled
 
 
 def fit(estimator, X, y, groups) -> None:
-    """Train on some problems and calibrate on the others, or calibrate if nothing needs fitting."""
+    """Fit a filter on training problems, and calibrate it on the remaining problems."""
     selection, scorer = prepare(estimator, X, y, groups)
     n_held = count_held_out(estimator, selection, scorer)
     split = divide(estimator, selection, scorer, n_held)
@@ -83,14 +82,14 @@ class Split:
         Whether labels are used to fit the scorer, to fit the columns, or to choose the proportion
         of answers that may pass.
     n_calibration : int
-        Number of questions in the calibration problems. If the proportion of answers that may
+        Number of questions among the calibration problems. If the proportion of answers that may
         pass is chosen for a guarantee with groups, only the questions in the largest group are
         counted.
     fewest : bool
-        Whether to calibrate on the smallest number of questions with the same rank, floor(alpha
-        (n + 1)). For example, both 19 and 25 questions result in rank 2 at alpha = 0.1, but the
-        threshold is higher with 19 questions. All held-out questions are used unless the
-        proportion of answers that may pass is chosen.
+        Whether to calibrate on the smallest number of questions that results in the same rank,
+        floor(alpha (n + 1)). For example, both 19 and 25 questions result in rank 2 at alpha =
+        0.1, but the threshold is usually higher with 19 questions. All held-out questions are
+        used unless the proportion of answers that may pass is chosen.
     rng : RandomState
         Random number generator used after the split.
     """

@@ -1,4 +1,4 @@
-"""Tie breaking by jitter, which is small noise computed from a hash of the problem.
+"""Break ties with jitter, which is small noise computed from a hash of the problem.
 
 With random noise, the decision about an answer would vary between batches. Because jitter is
 computed from a hash, risks remain a fixed function of the problem. Therefore, the problems remain
@@ -20,14 +20,14 @@ BITS = 10
 
 
 def jittered(risk, batch, seed, steady=False):
-    """Return the risks, shape (n_claims,), with noise from [0, 1e-8 * (1 + abs(risk))) added.
+    """Return the risks after adding noise from the interval [0, 1e-8 * (1 + abs(risk))).
 
     The noise is computed from a hash of the claim's features, text and position, and of the whole
     problem. The risks are assumed to be of order one. The noise can change the order of risks
     that differ by less than about 1e-8.
 
-    If ``steady`` is True, as in calibration, no noise is added to a problem that has a feature on
-    a rounding boundary, because a copy of this problem could have a different hash.
+    If ``steady`` is True (as in calibration), problems with a feature on a rounding boundary
+    receive no noise, because copies of such a problem could have different hashes.
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))
@@ -58,11 +58,11 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Return the features as integers, so rounding errors do not change the hash.
+    """Return the features as integers, so floating-point errors do not change the hash.
 
-    The unit is 2**-BITS times the power of two nearest to the largest feature in the problem.
-    With this unit, common values such as 1 or 0.5 are far from a rounding boundary. The unrounded
-    features and the unrounded exponent of each problem are also returned.
+    The unit of these integers is 2**-BITS times the power of two nearest to the largest feature
+    in the problem. With this unit, common values such as 1 or 0.5 are far from a rounding
+    boundary. The unrounded features and the unrounded exponent of each problem are also returned.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
     top = np.zeros(len(batch))

@@ -1,4 +1,4 @@
-"""Fitting and calibration of a filter for several levels, with shared intermediate results."""
+"""Fit and calibrate a filter for several levels, sharing intermediate results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """Return a copy of a filter with another alpha, using the function ``copier``."""
+    """Copy a filter with the function ``copier``, and set its level to alpha."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -36,10 +36,10 @@ def fit_levels(
     alphas: Iterable[float],
     groups: Groups = None,
 ) -> list[Any]:
-    """Fit copies of a filter for several levels.
+    """Fit one copy of a filter for each level.
 
-    Levels with the same number of held-out questions share the split and the part of the training
-    that does not depend on alpha.
+    Levels with the same number of held-out questions share the split and all training steps that
+    do not depend on alpha.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def fit_levels(
     Returns
     -------
     list of filters
-        The fitted filters, with one filter per alpha.
+        The fitted filters, one for each alpha.
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
     if not estimators:
@@ -77,7 +77,7 @@ def fit_levels(
 
 
 def _fit_together(estimators, selection, scorer, n_held):
-    """Fit all filters that share a split."""
+    """Fit all filters that use the same split."""
     first = estimators[0]
     split = divide(first, selection, scorer, n_held)
     share(first, estimators)
@@ -110,7 +110,7 @@ def share(first, estimators):
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
-    """Return whether each claim is kept at several levels, scoring the problems only once.
+    """Return whether each claim is kept at each level, scoring the problems only once.
 
     Parameters
     ----------

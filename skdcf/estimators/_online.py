@@ -1,4 +1,4 @@
-"""Decisions about claims in complete answers and in answers that are still being written.
+"""Decide which claims to keep, in complete answers and in answers that are still being written.
 
 In an unfinished answer, the risk of a claim is computed only from this claim and earlier claims.
 """
@@ -51,7 +51,7 @@ def refuse_late_parents(batch: GraphBatch) -> None:
 
 
 def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
-    """Yield blocks of answer prefixes, with one prefix for each claim.
+    """Yield blocks of answer prefixes, with one prefix per claim.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Range of the claims in the batch whose prefixes are in the block.
+        Range of the claims whose prefixes are in the block.
     prefixes : GraphBatch
         The prefixes, which contain about `BLOCK` claims in total.
 
@@ -114,8 +114,8 @@ def scores_claims_alone(fitted: Any) -> bool:
     """Return whether the score of a claim is independent of all other claims.
 
     If the score is independent of other claims, prefixes do not have to be scored. Columns passed
-    by the caller are assumed to be computed before the next claim is written. Columns that the
-    filter computes may depend on other claims, as may scorers that are not listed here.
+    by the caller are assumed not to depend on later claims. Columns that the filter computes may
+    depend on other claims, and so may all scorers that are not listed here.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -164,7 +164,7 @@ def confidence_so_far(
 def jittered_so_far(
     risk: NDArray[Any], batch: GraphBatch, seed: int, steady: bool
 ) -> NDArray[np.float64]:
-    """Return `jittered` risks, with noise that depends only on the current and earlier claims."""
+    """Return the risks with jitter that depends only on the claim itself and earlier claims."""
     out = np.empty(batch.n_claims)
     for claims, prefixes in blocks_of_prefixes(batch):
         last = prefixes.offsets[1:] - 1
@@ -227,11 +227,11 @@ def _decisions(fitted, claims, alpha, *, stop, about):
 
 
 class _Answer:
-    """Answer that is still being written, with the path risk of each claim so far.
+    """An answer that is still being written, with the path risks of its claims so far.
 
-    Each new claim is scored once, together with all earlier claims unless the scorer scores each
-    claim separately. The largest risk among a claim's ancestors is computed from the path risks
-    of its parents.
+    Each new claim is scored once. All earlier claims are scored with it, unless the scorer scores
+    each claim separately. The largest risk among a claim's ancestors is computed from the path
+    risks of its parents.
 
     Parameters
     ----------
@@ -306,11 +306,11 @@ def _graph_of(rows, edges, about):
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """Return the largest risk of each answer, as in calibration, and the answer hashes.
+    """Return the largest risk of each answer, computed as in calibration, and the answer hashes.
 
-    In prediction, risks are raised if the columns were computed in float32. In calibration, risks
-    are never raised. Use this function to compare the risks of new answers and calibration
-    answers.
+    In prediction, risks are raised slightly if the columns were computed in float32. In
+    calibration, risks are never raised. Use this function to compare the risks of new answers
+    with those of calibration answers.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def largest_risks(
 
 
 class Decision(NamedTuple):
-    """Values that determine which claims are kept, as arrays with one entry per claim.
+    """The decision about each claim, together with the values on which it is based.
 
     Attributes
     ----------
@@ -348,7 +348,7 @@ class Decision(NamedTuple):
     path_risk : ndarray
         Path risk of each claim, which is the largest risk among the claim and its ancestors.
     threshold : ndarray
-        Threshold that must exceed the path risk for a claim to be kept.
+        Threshold of each claim, which must exceed the path risk for the claim to be kept.
     smallest_alpha : ndarray
         Smallest alpha at which each claim is kept, or NaN if it is undefined.
     form : LinearForm or None
@@ -369,7 +369,7 @@ def decide(
     X: Problems,
     alpha: float | None = None,
 ) -> Decision:
-    """Score problems once, and return all values that determine which claims are kept.
+    """Score the problems once, and return the decision about each claim.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of a calibration, which store the scores and hashes of calibration problems."""
+"""Calibration parts, which store the scores and hashes of calibration problems."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ COLUMNS = ("answers", "largest", "lowest", "lowest_lowered", "judges", "has_text
 class CalibrationPart:
     """Scores and hashes of problems that were scored for calibration.
 
-    A part is created by a filter's method ``calibration_part``. Pass parts to the method
-    ``calibrate_parts`` of the same filter.
+    Parts are created by the method ``calibration_part`` of a filter. To calibrate the filter on
+    several parts, pass them to its method ``calibrate_parts``.
 
     Parameters
     ----------
@@ -49,20 +49,21 @@ class CalibrationPart:
         Positions and sizes of the jumps in the loss as the threshold increases. For the default
         guarantee, each problem has a single jump, at its nonconformity score.
     answers : ndarray of shape (n_problems,)
-        Largest path risk of each problem, lowered for rounding, or +inf if all claims are true.
+        Largest path risk of each problem, lowered for rounding errors, or +inf if all claims are
+        true.
     largest : ndarray of shape (n_problems,)
         Largest path risk of each problem, regardless of its labels.
     lowest, lowest_lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each problem, both exact and lowered for rounding.
+        Smallest path risk of each problem, before and after lowering for rounding errors.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     judges : ndarray of int8, shape (n_problems,)
-        Kind of judge for each problem.
+        Code for who judged each problem, as in `skdcf.guards.judges.judges_of`.
     has_texts : ndarray of bool, shape (n_problems,)
         Whether the claims of each problem have texts.
     rows : ndarray of int, shape (n_problems,)
-        Indices of the problems in the caller's data. In joined parts, each row contains a part
-        index and the index within the part.
+        Indices of the problems in the data passed by the caller. After parts are joined, each row
+        contains a part index and the index within the part.
     weights : ndarray of shape (n_problems,), optional
         Weight of each problem, if the guarantee has weights.
     groups : list of length n_problems, optional
@@ -74,13 +75,13 @@ class CalibrationPart:
     probes : tuple, optional
         A few of the problems with their path risks, used to compare scorers, edges and groups.
     of_people : tuple of (Jumps, ndarray), optional
-        Values of ``jumps`` and ``answers`` computed only from human labels, if they are
+        Values of ``jumps`` and ``answers`` computed only from human labels, if these values are
         different.
 
     Attributes
     ----------
     scores : ndarray of shape (n_problems,)
-        Nonconformity scores, which are +inf if every threshold is safe.
+        Nonconformity scores. A score is +inf if every threshold is safe for the problem.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class CalibrationPart:
 
     @cached_property
     def _orders(self):
-        """Fixed orders of the answers and of the questions, which all levels share."""
+        """Fixed orders of the answers and of the questions, which are the same for all levels."""
         return self.hashes.orders()
 
     def __len__(self) -> int:
@@ -125,7 +126,7 @@ class CalibrationPart:
         return self.jumps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """Return a part that contains only some of the problems."""
+        """Return a part that contains only the given rows."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = ("jumps", "hashes", "rows", "weights", *COLUMNS)
@@ -139,11 +140,11 @@ class CalibrationPart:
 
     @property
     def judged_by(self) -> set[str]:
-        """Kinds of judges of these problems and of all previously used labels."""
+        """Kinds of judges of these problems and of all labels used previously."""
         return {*kinds_of(self.judges), *(self.origin or {}).get("judged_by", ())}
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
-        """Return the part, with the kinds of judges of previously used labels recorded.
+        """Return a copy of the part that also records the judges of previously used labels.
 
         Parameters
         ----------
@@ -153,7 +154,7 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
-            The part, whose ``judged_by`` includes these kinds of judges.
+            The part, with the given kinds of judges added to ``judged_by``.
         """
         every = sorted(self.judged_by.union(kinds))
         if not every:
@@ -161,7 +162,7 @@ class CalibrationPart:
         return replace(self, origin=(self.origin or {}) | {"judged_by": every})
 
     def of_people_alone(self) -> CalibrationPart:
-        """Remove answers that only a model judged, if people assigned any of the labels so far.
+        """Remove answers judged only by a model, if people assigned any of the labels so far.
 
         When human and model labels were mixed, the miscoverage was 0.20 at alpha = 0.1. Once
         human labels have been used, model labels are never used again.
@@ -182,16 +183,17 @@ class CalibrationPart:
         return part[person_judged(self.judges)]
 
     def refuse_copies(self) -> None:
-        """Raise ValueError if problems with equal texts may be copies of the same answer."""
+        """Raise ValueError if problems with equal texts may be copies of one answer."""
         refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
-        """Lower all scores that several problems share.
+        """Return the part with lower values for all scores that occur more than once.
 
         Returns
         -------
         CalibrationPart
-            The part with lower scores, and with lower values of ``lowest_lowered``.
+            The part, in which repeated scores and repeated values of ``lowest_lowered`` are
+            lowered.
         """
         jumps = replace(self.jumps, position=below_copies(self.jumps.position))
         lowest = below_copies(self.lowest_lowered)
@@ -203,7 +205,7 @@ class CalibrationPart:
         Returns
         -------
         PathRisks
-            The weights and groups of the problems, but not their claims.
+            The weights and groups of the problems, without path risks of claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(
@@ -226,9 +228,9 @@ class CalibrationPart:
     ) -> Any:
         """Choose the problems used for calibration.
 
-        One answer to each question is chosen, either within each group of the guarantee or, if
-        ``in_groups`` is False, among all problems. If ``fewest`` is True, only the smallest
-        number of questions with the same rank is used.
+        One answer to each question is chosen, either within each group or, if ``in_groups`` is
+        False, among all problems. If ``fewest`` is True, only the smallest number of questions
+        that results in the same rank is used.
 
         Parameters
         ----------
@@ -237,7 +239,7 @@ class CalibrationPart:
         level : float
             The guarantee level.
         fewest : bool
-            Whether to leave out questions that do not increase the rank.
+            Whether to leave out questions that do not increase the rank of the threshold.
         in_groups : bool, default=True
             Whether to choose one answer per question in each group.
         ranks : ndarray of shape (n_problems,), optional
@@ -280,7 +282,7 @@ class CalibrationPart:
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
-        """Join several parts into a single part, in the given order.
+        """Join several parts into one part, in the given order.
 
         If people judged some answers and a model judged others, only the answers judged by people
         are used.
@@ -343,7 +345,7 @@ def _numbered(number, part):
 
 
 def choose_one_each(questions, order, group_of):
-    """For each question in each group, choose the first problem in the given order.
+    """Return the index of one problem per question in each group, the first in the given order.
 
     Parameters
     ----------
@@ -368,7 +370,7 @@ def probes_of(batch, path_risks_alone):
 
 
 def refuse_part(part, fitted):
-    """Raise ValueError if the filter would now score the problems of a part differently.
+    """Raise ValueError if the filter would now score the problems in a part differently.
 
     The settings are compared as strings. Functions and scorers are compared by their results on
     the problems stored in the part.

@@ -14,23 +14,24 @@ from ._filter import ConformalFilter
 
 @settings
 class CoherentConformalFilter(ConformalFilter):
-    """Coherent factuality with a scorer that is trained to keep true claims.
+    """Filter for coherent factuality whose scorer is trained to keep true claims.
 
-    During training, soft versions of graph coherence, calibration at ``alpha``, and filtering are
-    applied to the scorer's output. Calibration, prediction and the guarantee are the same as in
-    `HardCF`. The scorer is not trained on the calibration problems.
+    During training, differentiable versions of graph coherence, calibration at ``alpha`` and
+    filtering are applied to the scorer's output. Calibration, prediction and the guarantee are
+    the same as in `HardCF`. The scorer is not trained on the calibration problems.
 
     Parameters
     ----------
     scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
-        The scorer. "linear" is the method of the paper, a linear model trained through soft
-        calibration to keep as many true claims as possible. Other differentiable models, such as
-        `~skdcf.scorers.MLPModel`, are trained in the same way. "neyman-pearson" estimates the
-        probability that an error begins at each claim, and ranks the claims by the additional
-        risk of keeping them (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores
-        of "neyman-pearson" and a logistic regression (`~skdcf.scorers.StackingScorer`). The
-        weights of the two scores are trained in the same way as for "linear". All other scorers
-        that `HardCF` accepts can also be used.
+        The scorer. "linear" is the method of the paper: a linear model that is trained through a
+        differentiable version of calibration to keep as many true claims as possible. Other
+        differentiable models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
+        "neyman-pearson" estimates the probability that the first error occurs at each claim, and
+        ranks claims by the additional risk of keeping them
+        (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of "neyman-pearson"
+        and a logistic regression (`~skdcf.scorers.StackingScorer`). The weights of the two scores
+        are trained in the same way as for "linear". All other scorers that `HardCF` accepts can
+        also be used.
     features : transformer or Pipeline, optional
         Transformer that computes the feature columns used by the scorer. The transformer can come
         from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
@@ -44,8 +45,9 @@ class CoherentConformalFilter(ConformalFilter):
         is used. This parameter is used only for scorers that are trained through soft
         calibration.
     training : SoftTraining or None, default=None
-        Settings of the training. If None, ``SoftTraining()`` is used. Settings that are None are
-        determined by the scorer. This parameter is used only for scorers that use ``relaxation``.
+        Settings of the training. If None, ``SoftTraining()`` is used. The scorer chooses the
+        values of settings that are None. This parameter is used only for scorers that use
+        ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so the claims are independent. A function, such as
@@ -60,11 +62,11 @@ class CoherentConformalFilter(ConformalFilter):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether the risk of a claim is computed only from this claim and earlier claims, which
-        allows `stream` to make decisions while an answer is being written.
+        Whether to compute the risk of each claim only from this claim and earlier claims. If
+        True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
-        Seed for the split and the initial parameters. For a fixed seed, training is reproducible
-        to the bit.
+        Seed for the split and the initial parameters. Training with a fixed seed is bit-for-bit
+        reproducible.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. The folds of "stack" and the levels of
         `~skdcf.evaluation.fit_levels` are fitted in parallel. The results are identical for all
@@ -75,25 +77,26 @@ class CoherentConformalFilter(ConformalFilter):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of a linear model, in units of the original features. Before the weights are
-        applied, features are clipped at 3 standard deviations from their mean. The weights are
-        not available for "stack".
+        Coefficients of a linear model for the original (unstandardized) features. Before the
+        coefficients are applied, features are clipped at 3 standard deviations from their mean.
+        The coefficients are not available for "stack".
     loss_curve_ : list of float
-        Training objective per iteration. For "stack", the objective of the last step is recorded.
+        Training objective per iteration. For "stack", only the training that combines the two
+        scores is recorded.
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risks of the problems with a false claim, and +inf for all other
-        problems.
+        Sorted largest path risk of each problem with a false claim, and +inf for every other
+        problem.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Sorted largest path risks of the problems.
+        Sorted largest path risk of each problem.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.
     calibration_ : Calibration
-        Result of calibrating the guarantee.
+        Result of the calibration.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
@@ -109,7 +112,8 @@ class CoherentConformalFilter(ConformalFilter):
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Proportion of answers that may pass, if `fit` chose the proportion (``show="auto"``).
+        Proportion of answers that may pass, as chosen by `fit`, or None unless the guarantee has
+        ``show="auto"``.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
         After `calibrate_parts`, each row contains the index of a part and the index of a problem
@@ -142,7 +146,7 @@ class CoherentConformalFilter(ConformalFilter):
     def from_paper(
         cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
     ) -> CoherentConformalFilter:
-        """Return a filter with the settings from the paper's table.
+        """Return a filter with the hyperparameters that are listed in the paper.
 
         The published procedure uses the grid relaxation, Adam and random initial parameters,
         without shrinkage.
@@ -150,9 +154,9 @@ class CoherentConformalFilter(ConformalFilter):
         Parameters
         ----------
         dataset : {"math", "felm"}
-            Name of the data set in the paper's table.
+            Data set for which the hyperparameters were published.
         alpha : float
-            Level in the paper's table.
+            Level for which the hyperparameters were published.
         **changes
             Further constructor arguments.
 
@@ -176,21 +180,21 @@ class CoherentConformalFilter(ConformalFilter):
 
 @settings
 class HardCF(ConformalFilter):
-    """Coherent factuality, which keeps claims whose path risk is below a conformal threshold.
+    """Filter for coherent factuality, with a conformal threshold for the path risks of claims.
 
-    With probability at least ``1 - alpha`` over problems, no false claim is kept. A claim is kept
-    only if all claims that it depends on are also kept.
+    The probability that no false claim of a new problem is kept is at least ``1 - alpha``. A
+    claim is kept only if all claims that it depends on are also kept.
 
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Method of computing the confidence in each claim. The scorer can be a feature name or
+        Method for computing the confidence in each claim. The scorer can be a feature name or
         column index, a scorer from `skdcf.scorers` or its name, or a function of a GraphBatch
         that scores each problem separately. A scikit-learn classifier or pipeline is trained on
-        claims, and a differentiable model is trained through calibration. By default,
-        `~skdcf.scorers.FrequencyScorer` is used if a feature is named "frequency-score", and a
-        logistic regression on claims is used otherwise. A scorer that is already fitted is fitted
-        again.
+        claims, and a differentiable model is trained through a soft version of calibration. By
+        default, `~skdcf.scorers.FrequencyScorer` is used if a feature is named "frequency-score",
+        and a logistic regression on claims is used otherwise. A scorer that has already been
+        fitted is fitted again.
     features : transformer or Pipeline, optional
         Transformer that computes the feature columns used by the scorer. The transformer can come
         from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
@@ -212,17 +216,17 @@ class HardCF(ConformalFilter):
         needs fitting, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
-        which preserves the guarantee. "include" keeps such a claim, like the original code of the
-        method, which violates the guarantee if scores are tied. "jitter" breaks ties with a
-        seeded hash of the problem, which preserves the guarantee and keeps more claims than
+        which preserves the guarantee. "include" keeps such a claim, as in the original code of
+        the method, but the guarantee does not hold if scores are tied. "jitter" breaks ties with
+        a seeded hash of the problem, which preserves the guarantee and keeps more claims than
         "exclude".
     guarantee : Guarantee, optional
         The guarantee, including the groups for which it holds. Use an object from
         `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
         If None, ``NoFalseClaim()`` is used.
     online : bool, default=False
-        Whether the risk of a claim is computed only from this claim and earlier claims, which
-        allows `stream` to make decisions while an answer is being written.
+        Whether to compute the risk of each claim only from this claim and earlier claims. If
+        True, `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed for the split and the jitter.
     n_jobs : int, optional
@@ -235,15 +239,15 @@ class HardCF(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risks of the problems with a false claim, and +inf for all other
-        problems.
+        Sorted largest path risk of each problem with a false claim, and +inf for every other
+        problem.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Sorted largest path risks of the problems.
+        Sorted largest path risk of each problem.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.
     calibration_ : Calibration
-        Result of calibrating the guarantee.
+        Result of the calibration.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : object
@@ -258,7 +262,8 @@ class HardCF(ConformalFilter):
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Proportion of answers that may pass, if `fit` chose the proportion (``show="auto"``).
+        Proportion of answers that may pass, as chosen by `fit`, or None unless the guarantee has
+        ``show="auto"``.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
         After `calibrate_parts`, each row contains the index of a part and the index of a problem
@@ -304,7 +309,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Conformal factuality without a graph, which filters each claim independently.
+    """Filter for conformal factuality that decides about each claim independently.
 
     Parameters
     ----------
@@ -355,7 +360,7 @@ class IndependentFactuality(_Preset):
 
 @settings
 class SingleFeatureCF(_Preset):
-    """Coherent factuality with one feature, optionally mixed with its median over descendants.
+    """Filter for coherent factuality with one feature, optionally mixed with its descendant median.
 
     Parameters
     ----------
@@ -383,8 +388,7 @@ class SingleFeatureCF(_Preset):
     verbose : int, default=0
         As in `CoherentConformalFilter`.
     beta_mix : float, default=0.0
-        Weight, between 0 and 1, of the median over descendants
-        (`~skdcf.scorers.FrequencyScorer`).
+        Weight of the descendant median, between 0 and 1 (see `~skdcf.scorers.FrequencyScorer`).
     over : {"descendants", "children"}, default="descendants"
         As in `~skdcf.scorers.FrequencyScorer`.
 
@@ -422,7 +426,7 @@ class SingleFeatureCF(_Preset):
 
 @settings
 class BoostedIndependentFactuality(CoherentConformalFilter):
-    """Conformal factuality with a trained scorer and without a graph.
+    """Filter for conformal factuality with a trained scorer and without a graph.
 
     This filter is equivalent to `CoherentConformalFilter` with ``edges="none"`` in training and
     prediction.
@@ -484,7 +488,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
 @settings
 class XGBoostCF(_Preset):
-    """Coherent factuality with boosted trees that are trained to classify claims.
+    """Filter for coherent factuality with boosted trees that are trained to classify claims.
 
     This filter requires the ``xgboost`` package.
 

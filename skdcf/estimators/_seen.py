@@ -19,8 +19,8 @@ def seen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Find problems that were used to fit or calibrate a filter.
 
-    A problem counts as used if the hash of its question or content is the same as for a problem
-    used to fit or calibrate the filter.
+    A problem counts as used if the hash of its question or content matches that of a problem used
+    to fit or calibrate the filter.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def seen(
 
 
 def count_as_trained(estimator, X, groups=None):
-    """Mark problems that were used to choose the settings of a filter as training problems.
+    """Mark the problems that were used to select a filter's settings as training problems.
 
     Parameters
     ----------
     estimator : fitted filter
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems, among them all those that the filter was fitted on.
+        The problems, which must include all problems used to fit the filter.
     groups : array-like of shape (n_problems,), or False, optional
         Question that each answer belongs to.
     """

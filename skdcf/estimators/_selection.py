@@ -1,9 +1,9 @@
-"""Selection of the eligible problems, and their split into training and calibration problems.
+"""Select the eligible problems, and split them into training and calibration problems.
 
 The calibration problems must be a random sample. If people judged some answers and a model judged
 others, only the answers judged by people are used for calibration. Answers from a review or an
-audit are not used for calibration, because their judged claims were chosen by a filter. All
-problems whose question is not used for calibration can be used for training.
+audit are not used for calibration, because a filter selected which of their claims were judged.
+All problems whose question is not used for calibration can be used for training.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Selection:
     def not_candidates(self) -> NDArray[np.bool_] | None:
         """Mask of the problems that are not candidates, or None if all problems are candidates.
 
-        Labels of such problems come from a model, a review or an audit, and possibly also from a
-        person.
+        Problems that are not candidates were labelled by a model, in a review or in an audit, and
+        some of their labels may come from a person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
@@ -110,7 +110,7 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """Return the problems with a judged claim or no claims, or all if none is judged."""
+        """Return rows with a judged claim or without claims, or all rows if no claim is judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.raw, train.labels)
         empty = train.raw.sizes == 0
@@ -125,12 +125,13 @@ def select(view, *, to_train=True):
     view : View
         The problems, including their labels, hashes and rows.
     to_train : bool
-        Whether answers of a review or an audit may be used for training.
+        Whether answers from a review or an audit may be used for training.
 
     Returns
     -------
     Selection
-        The selection. Answers judged by people have no model labels in the returned view.
+        The selection. In the selected view, answers judged by people contain no labels from
+        models.
     """
     rows, reviewed = rows_that_count(view.raw, view.labels, to_train)
     view = view.take(rows)
@@ -207,7 +208,7 @@ def rows_that_count(batch, labels, to_train):
 def judged_problems(batch, labels):
     """Return whether each problem has at least one judged claim.
 
-    A claim marked "unsure" counts as judged if the metadata show that a person judged it. If
+    A claim marked "unsure" counts as judged if the metadata show that a person examined it. If
     difficult claims were left out, the error rate would be underestimated.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0

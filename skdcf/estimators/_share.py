@@ -1,7 +1,7 @@
-"""Choice of the proportion of answers that may pass, based on training problems.
+"""Choose the proportion of answers that may pass, based on training problems.
 
-The number of held-out questions is computed from counts before any training, and the chosen
-proportion depends only on training problems. Therefore, the calibration problems remain
+The number of held-out questions depends only on counts that are known before training, and the
+chosen proportion depends only on training problems. Therefore, the calibration problems remain
 exchangeable with new problems.
 """
 
@@ -37,7 +37,7 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return four fifths of the questions, the number to hold out if nothing needs fitting."""
+    """Return the number of questions to hold out if nothing needs fitting, four fifths of them."""
     return n_questions - -(-n_questions // 5)
 
 
@@ -46,8 +46,9 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 
     A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. The
     number of calibration problems must also be large enough for rank 1. The check is skipped if
-    ``calibration_size=1``, because the caller then calibrates later, as in searches. If the
-    guarantee has groups, ``n_calibration`` is the number of questions in the largest group.
+    ``calibration_size=1``, because this size is used in searches, which calibrate the filter
+    later. If the guarantee has groups, ``n_calibration`` is the number of questions in the
+    largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -71,9 +72,9 @@ def largest_group(estimator, calibration) -> int:
     """Return the number of calibration questions in the largest group of the guarantee.
 
     Each group is calibrated separately, so a proportion is considered only if at least one group
-    has enough problems for rank 1. Using the size of the smallest group as a criterion would not
-    be better. The largest acceptable proportion is chosen anyway, and a smaller proportion
-    requires more problems for rank 1.
+    has enough problems for rank 1. A criterion based on the smallest group would not be better.
+    The largest acceptable proportion is chosen anyway, and a smaller proportion requires more
+    problems for rank 1.
     """
     guarantee = estimator.guarantee
     groups = read_groups(guarantee.by, with_names(calibration, guarantee))
@@ -86,7 +87,7 @@ def largest_group(estimator, calibration) -> int:
 
 
 def set_share(estimator, split, task) -> None:
-    """Choose the proportion on the training problems, and store it in ``share_``.
+    """Choose the proportion of passing answers on training problems, and store the result.
 
     If no proportion is acceptable, ``share_`` is 0 and ``_no_share`` contains the reason.
 

@@ -1,4 +1,4 @@
-"""Masks that bound the error rate among the shown texts of a batch."""
+"""Compute masks that bound the error rate among the shown texts of a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._parts import choose_one_each
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
-    """Return which answers pass. No claims in any other answer are kept.
+    """Return which answers pass. In answers that do not pass, no claims are kept.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _refuse_calibrated(batch, hashes, calibrated):
 
 
 def _one_answer_each(batch, hashes, group_of, one_per_question):
-    """Return the used rows of the batch, with one answer to each question in each group."""
+    """Return the row indices of one answer per question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) == len(batch) or one_per_question:
@@ -141,7 +141,7 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
 
 
 def _warn_of_few(n, m, alpha):
-    """Warn if nothing is shown because the calibration set is too small for a fifth of a batch."""
+    """Warn if no answers are shown because the calibration set is too small."""
     needed = problems_needed(alpha / 5)
     if n >= needed:
         return

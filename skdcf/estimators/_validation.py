@@ -1,4 +1,4 @@
-"""Validation of problems and labels, and their conversion to packed problems and flat labels."""
+"""Validate problems and labels, and convert them to packed problems and flat labels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class View:
         The problems passed by the caller. If ``edges`` is a function, these problems contain the
         computed edges.
     with_columns : GraphBatch
-        The problems with the columns of ``features``, which the scorer uses.
+        The problems with the columns that the scorer uses.
     is_table : bool
         Whether the caller passed a table in which each row is a claim.
     labels, confidence : ndarray of shape (n_claims,) or None
@@ -79,9 +79,9 @@ class View:
     hashes : Hashes or None
         Hashes of the problems and their questions, or None if the problems are not labelled.
     judges : ndarray of int8, shape (n_problems,), or None
-        Kind of judge for each problem, or None if the problems are not labelled.
+        Code for who judged each problem, or None if the problems are not labelled.
     rows : ndarray of int, shape (n_problems,), or None
-        Indices of the problems in the caller's data.
+        Indices of the problems in the data passed by the caller.
     """
 
     raw: GraphBatch
@@ -94,7 +94,7 @@ class View:
     rows: np.ndarray | None = None
 
     def shaped(self, values):
-        """Return one value per claim, in the format that the caller expects."""
+        """Return the given claim values in the format that the caller expects."""
         return values if self.is_table else self.raw.split(values)
 
     def take(self, rows):
@@ -231,8 +231,8 @@ def _ruled(batch, rule):
 def _reads_all(estimator):
     """Return whether any component except the scorer reads columns by their position.
 
-    The noise of ``ties="jitter"`` is a hash of all columns, so the noise changes if columns are
-    added or removed. Functions that compute groups or weights may read any column.
+    The noise of ``ties="jitter"`` is computed from a hash of all columns, so the noise changes if
+    columns are added or removed. Functions that compute groups or weights may read any column.
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
@@ -313,7 +313,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """Return the given problems, with the computed columns that the guarantee refers to by name."""
+    """Return the given problems, including the computed columns that the guarantee names."""
     passed = view.raw
     if view.with_columns is passed:
         return passed
@@ -337,7 +337,7 @@ def with_names(view, guarantee):
 def confidence_of(scorer, batch):
     """Return a scorer's confidences as a float array of shape (n_claims,).
 
-    A ValueError is raised if the output of the scorer is invalid.
+    A ValueError is raised if the scorer's output is invalid.
     """
     returned = scorer.confidence(batch)
     try:
@@ -371,7 +371,7 @@ def filter_in(model: Any) -> Any:
 
 
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels in the same way as the methods of a filter.
+    """Check problems and labels in the same way as a filter's methods do.
 
     Parameters
     ----------
@@ -385,12 +385,11 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     Returns
     -------
     batch : GraphBatch
-        The packed problems. Every filter method accepts this batch instead of X. The batch and
-        its slices cache the columns of ``features``, unless fitting these columns requires
-        labels.
+        The packed problems. Every filter method accepts this batch as X. The batch and its slices
+        cache the columns of ``features``, unless fitting these columns requires labels.
     labels : ndarray of int, shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every filter
-        method accepts these labels instead of y.
+        method accepts these labels as y.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Reword messages of the package for readers who do not write Python.
+"""Reword error messages and warnings for readers who do not write Python.
 
-`skdcf._messages` marks the advice in a message. ``messages.toml`` contains the wording of each
-piece of advice for the command line and for clients of the service.
+The module `skdcf._messages` marks which parts of a message are advice. ``messages.toml`` contains
+the wording of each piece of advice for the command line and for clients of the service.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _PROBLEM = re.compile(r"\bproblem (\d+)\b")
 
 
 def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
-    """Return a message with the advice reworded for an entry point.
+    """Return a message whose advice is reworded for the command line or for the service.
 
     Parameters
     ----------
     message : str or Exception
         The message.
     entry_point : {"program", "client"}
-        Reader of the message, either a user of the command line ("program") or a client of the
-        service ("client").
+        Intended reader, either a user of the command line ("program") or a client of the service
+        ("client").
 
     Returns
     -------
@@ -49,7 +49,7 @@ def renumbered(message: object, n_before: int) -> str:
     message : str or Exception
         The message.
     n_before : int
-        Number of problems before this part of the file.
+        Number of problems in the file before the part that the message refers to.
 
     Returns
     -------
@@ -77,6 +77,6 @@ def _words(advice, entry_point):
 
 @cache
 def advice_words() -> dict[str, dict[str, str]]:
-    """Return all advice texts, as {name: {entry point: text}}."""
+    """Return all advice texts as a dict of the form {name: {entry point: text}}."""
     path = Path(__file__).with_name("messages.toml")
     return tomllib.loads(path.read_text("utf-8"))

@@ -69,14 +69,14 @@ _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
-    """Return an unfitted filter with a scorer or a scorer name."""
+    """Return an unfitted filter that uses the given scorer, or the scorer with the given name."""
     if scorer == "logistic":
         scorer = ClassifierScorer()
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
 
 
 def _scorer_with_prior(name, prior):
-    """Return a scorer by name, with a public prior if ``prior`` is not None."""
+    """Return the scorer with the given name, with a public prior if ``prior`` is not None."""
     if name == "public-prior":
         return PublicPrior(prior or "mathematics")
     if prior is None:
@@ -93,11 +93,11 @@ def _scorer_with_prior(name, prior):
 
 
 def _scorer_without_training(options, graphs, features):
-    """Return a scorer that requires no training if calibration needs all answers, else None.
+    """Return a scorer that needs no training if all answers are needed for calibration.
 
-    Only the scorer "stack" is replaced. The public prior replaces the stack, if a prior is
-    named. Otherwise, the stack is replaced by the column that measures how well the context
-    supports each claim.
+    The function returns None if enough answers remain for training, or if the scorer is not
+    "stack". If the options name a prior, the function returns the public prior. Otherwise, the
+    function returns the feature column that measures how well the context supports each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -161,7 +161,10 @@ def fit(options):
 
 
 def _fitted(filter, problems, share):
-    """Fit and return a filter that passes a share of the answers. For None, try "auto", then 1."""
+    """Fit and return the filter, given the share of the answers that may pass.
+
+    If ``share`` is None, the value "auto" is tried first, and then 1.
+    """
     if share != 1:
         filter.guarantee = NoFalseClaim(show=share or "auto")
     try:
@@ -177,7 +180,7 @@ def _fitted(filter, problems, share):
 
 
 def _with_people(judged, options):
-    """Combine answers judged by a model with a second file of answers judged by people.
+    """Combine the answers judged by a model with the answers judged by people in a second file.
 
     If the labels in a file have no sources, they are attributed to a model or to people,
     depending on the option that names the file.
@@ -204,7 +207,7 @@ def _with_people(judged, options):
 
 
 def calibrate(options):
-    """Recalibrate a saved filter and save it."""
+    """Load a saved filter, calibrate it again, and save the result."""
     problems = files.read_problems(options, labelled=True)
     filter = load(options.model)
     if options.show == "auto":
@@ -226,14 +229,14 @@ def calibrate(options):
 
 
 def choose_answers(options):
-    """Choose one answer to each question, and write the chosen answers."""
+    """Choose one answer per question, and write the chosen answers to a file."""
     problems = files.read_problems(options, labelled=False)
     chosen = _chosen(load(options.model), problems)
     write_jsonl(options.output, chosen.graphs, chosen.labels)
 
 
 def _chosen(filter, problems):
-    """Return the answers that a filter chooses, marked as chosen, and their labels if known."""
+    """Return the answers that the filter chooses, marked as chosen, with their labels if known."""
     rows = choose(filter, problems.graphs)
     files.inform(
         f"{len(rows)} of {len(problems.graphs)} answers chosen, one per question"
@@ -245,7 +248,7 @@ def _chosen(filter, problems):
 
 
 def _save(filter, data, options):
-    """Save the filter if it can keep any claims, and print the guarantee of the filter."""
+    """Save the filter unless it would remove all claims, and print its guarantee."""
     # Save the filter before printing, because the program that reads the summary may close the
     # pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
@@ -287,7 +290,7 @@ def _save(filter, data, options):
 
 
 def _shares_tried(filter):
-    """Yield table lines with candidate shares and their error rates on training answers."""
+    """Yield the lines of a table with the training error rate for each candidate share."""
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
@@ -303,7 +306,7 @@ def _shares_tried(filter):
 
 
 def _levels_to_choose(filter, data):
-    """Yield the lines of a table with the shown answers and their error rate at several levels."""
+    """Yield the lines of a table that compares the results at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
@@ -341,7 +344,7 @@ def _calibrating(filter, data):
 
 
 def _checks_to_spend(filter, data):
-    """Yield a sentence that estimates how many true claims would be added by checks."""
+    """Yield a sentence with the estimated number of true claims kept after checks by a person."""
     graphs, labels = _calibrating(filter, data)
     if not len(labels):
         return
@@ -402,28 +405,30 @@ def filter_problems(options):
 
 @dataclass
 class Line:
-    """A problem in a file, with the filter's decision.
+    """A problem read from a line of a file, with the decision of the filter.
 
     Parameters
     ----------
     problem : Problem
-        The problem in the line.
+        Problem read from the line.
     group : str, int or None
-        The value of the key ``group``, even if another key identifies the question.
+        Value of the key ``group`` in the line, even if ``--group-by`` selects another key.
     names : dict
-        Mapping from keys of the format to keys of the line, where the two differ.
+        Mapping from the keys of the file format to the keys used in the line, for keys that
+        differ.
     mask : ndarray of bool, shape (n_claims,)
         Whether each claim is kept.
     levels : ndarray of float, shape (n_claims,)
-        The smallest alpha at which each claim is kept.
+        Smallest alpha at which each claim is kept.
     error_probability : float or None
-        Estimated probability that a false claim is kept. The value is None if the probability
-        is unknown or if no claim is kept.
+        Estimated probability that the kept claims include a false claim. The value is None if the
+        probability is unknown or if no claim is kept.
     is_guaranteed : bool
-        Whether the filter selected the kept text, which is then covered by the guarantee.
+        Whether the kept text was selected by the filter, and is therefore covered by the
+        guarantee.
     checked : list of int or None
-        Positions of the claims that are kept because a person found them true, or None without
-        a review.
+        Positions of the claims that are kept because a person found them true, or None if there
+        was no review.
     passes : bool or None
         Whether the guarantee covers the answer, or None if the guarantee covers all answers.
     """
@@ -451,7 +456,7 @@ def iterate_rows(options):
 
 
 def _chosen_rows(filter, rows):
-    """Yield the lines of the chosen answers, whose metadata name the filter that chose them."""
+    """Yield a `Line` for each chosen answer, with the choice recorded in its metadata."""
     graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
     files.inform(f"{len(chosen)} of {len(rows)} answers were chosen, one per question")
@@ -461,7 +466,7 @@ def _chosen_rows(filter, rows):
 
 
 def _filtered(filter, rows, alpha, options, counts):
-    """Yield each `Line` of ``rows`` after filtering."""
+    """Filter the problems in ``rows``, and yield each `Line` with the decision of the filter."""
     # disable=None shows progress only in a terminal.
     with tqdm(unit=" problems", disable=None) as bar:
         n_before = 0
@@ -481,13 +486,13 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems of several lines, with the feature columns that the filter uses."""
+    """Return the problems as a checked batch with the feature columns that the filter uses."""
     # Check the problems once, because each method of the filter would check them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
-    """Return rows and masks, in which an answer without kept claims keeps its safest claim."""
+    """Return the rows and masks, in which empty answers now keep their safest claim."""
     masks = list(masks)
     rows = list(rows)
     for i, first in enumerate(first_claims(filter, graphs)):
@@ -525,7 +530,7 @@ def decided(filter, rows, graphs, *, masks, counts):
 
 
 def _shown(filter, rows, alpha, options, counts):
-    """Yield each `Line`, filtered with the bound on the error rate among shown texts."""
+    """Yield each `Line`, filtered to bound the expected error rate among the shown texts."""
     graphs = _batch_of(filter, rows)
     masks = release_claims(
         filter, graphs, alpha, one_per_question=options.one_per_question
@@ -553,7 +558,7 @@ def _shown(filter, rows, alpha, options, counts):
 
 
 def marked_text(row, mark_checked=False):
-    """Return the text of a `Line`, marked if the guarantee does not cover it.
+    """Return the kept text of a `Line`, with a note if the guarantee does not cover the text.
 
     If ``mark_checked`` is True, claims that a person checked are also marked.
     """
@@ -572,7 +577,7 @@ def marked_text(row, mark_checked=False):
 
 
 def format_row(row, about, options, *, mark_checked=False):
-    """Return the JSON of a line, with the original keys and the decision of the filter."""
+    """Return a line as JSON, with its original keys and the decision of the filter."""
     problem = row.problem
     levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
     fields = about | {"claim_alpha": levels}
@@ -610,7 +615,7 @@ def format_row(row, about, options, *, mark_checked=False):
 
 
 def _put_text(record, key, text):
-    """Replace the whole answer with the filtered text, or raise ValueError."""
+    """Replace the unfiltered answer under a key with the filtered text."""
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
@@ -622,7 +627,7 @@ def _put_text(record, key, text):
 
 
 def explain(options):
-    """Print the kept claims of an answer, and the reasons why the other claims were dropped."""
+    """Print the kept claims of an answer, and the reason for each dropped claim."""
     model = load(options.model)
     graph = _find(files.read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
@@ -632,7 +637,7 @@ def explain(options):
 
 
 def _find(graphs, wanted):
-    """Return the problem with the given id, or with the given number, counted from 1."""
+    """Return the problem with the given id, or with the given number, starting from 1."""
     ids = () if graphs.ids is None else list(map(str, graphs.ids))
     if wanted in ids:
         return graphs[ids.index(wanted)]
@@ -666,7 +671,7 @@ def check_file(options):
 
 
 def _usual_names(options):
-    """Return the keys of other tools that are renamed to keys of the format."""
+    """Return a mapping from each renamed key in the file to the corresponding key of the format."""
     if options.problems == files.STANDARD:  # Standard input can be read only once.
         return {}
     keys = {
@@ -709,7 +714,7 @@ def _summary(data):
 
 
 def _labels_below_false(graphs, labels):
-    """Return the number of judged claims that depend on a false claim, directly or indirectly."""
+    """Count the true and the false claims that depend, directly or indirectly, on a false claim."""
     false_so_far = path_risk(labels == 0, graphs) > 0
     below = np.zeros(len(labels), dtype=bool)
     below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True
@@ -720,7 +725,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return a mapping from each number of texts to the number of problems with that many texts."""
+    """Return a mapping from the number of texts to the number of problems with that many texts."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -774,7 +779,7 @@ def _rows(summary):
 
 
 def add_features(options):
-    """Write the problems with the built-in feature columns added."""
+    """Write the problems together with the built-in feature columns."""
     problems = files.read_problems(options)
     graphs = reasoning_features().fit_transform(problems.graphs)
     columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
@@ -783,7 +788,7 @@ def add_features(options):
 
 
 def plan(options):
-    """Print how many answers a level requires, and the effect of doubling this number."""
+    """Print the number of answers that a level requires, and the benefit of more answers."""
     needed = problems_needed(options.alpha, options.delta)
     rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
@@ -801,7 +806,7 @@ def _guaranteed(n, options):
 
 
 def _kept(n, data, options):
-    """Return the number of claims kept with ``n`` labelled answers, over random splits."""
+    """Return the mean numbers of true and false claims kept after fitting on ``n`` answers."""
     size = len(data.graphs)
     kept = []
     if 5 * n > 4 * size:

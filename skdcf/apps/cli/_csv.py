@@ -10,16 +10,17 @@ from ...datasets.tables import explain_rows, open_table
 
 
 class CsvAsLines(io.BytesIO):
-    """Binary stream that presents the rows of a CSV file as JSON Lines.
+    """Binary stream that contains the rows of a CSV file as JSON Lines.
 
-    A cell that contains a JSON list or object is parsed. An empty cell is read as null, or
-    as an empty string in a column of answers. Line n of the stream is row n of the file, and
-    row 1 is the header. The attribute ``name`` contains the file name for error messages.
+    A cell that contains a JSON list or object is parsed. An empty cell is read as null, or as an
+    empty string if the column contains answers. Line n of the stream is row n of the file, and
+    row 1 is the header. The attribute ``name`` contains the name of the file, which is used in
+    error messages.
 
     Parameters
     ----------
     path : path-like
-        A file in UTF-8 or UTF-16 whose first row contains the column names. The columns are
+        Path of a UTF-8 or UTF-16 file whose first row contains the column names. The columns are
         separated by commas, semicolons or tabs.
     answers : collection of str
         Names of the columns that contain answers.
@@ -27,8 +28,8 @@ class CsvAsLines(io.BytesIO):
     Raises
     ------
     ValueError
-        If the file has another encoding, if the first row does not contain a different name for
-        each column, or if a row has too many cells.
+        If the file has another encoding, if the first row does not contain a unique name for each
+        column, or if a row has too many cells.
     """
 
     def __init__(self, path, answers=()):
@@ -58,7 +59,7 @@ def _check_names(path, names):
 
 
 def _record(names, row, empty, place):
-    """Return the values of a row, keyed by column, with a default for some empty cells."""
+    """Return the values of a row, keyed by column name, with defaults for some empty cells."""
     if any(row[len(names) :]):
         raise ValueError(
             f"{place} has more cells than the table has columns. Quote every cell that "

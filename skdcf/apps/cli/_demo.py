@@ -99,7 +99,7 @@ def _table(reports):
 
 
 def show_answer(filter, graphs, labels):
-    """Print an answer with about 8 claims whose false claims are dropped and true claims kept."""
+    """Print an example of an answer in which only the false claims are dropped."""
     masks = filter.predict(graphs)
 
     def instructive(i):

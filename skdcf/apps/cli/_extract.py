@@ -125,7 +125,7 @@ def _errors_of_calls():
 
 
 def make_client(options, cache):
-    """Return the chat client configured by the options of a command."""
+    """Return a chat client configured with the options of a command."""
     from ..llm import ChatClient
 
     return ChatClient(
@@ -145,7 +145,7 @@ def make_client(options, cache):
 
 
 def _headers(options):
-    """Return the environment variable for each header, from ``--header`` or a TOML table."""
+    """Return a mapping from header names to the environment variables that contain the values."""
     if isinstance(options.header, dict):
         return options.header
     headers = {}
@@ -161,7 +161,7 @@ def _headers(options):
 
 
 def _extra(options):
-    """Return the additional fields of each request, from JSON or a TOML table."""
+    """Return the fields to add to each request, given as JSON or as a TOML table."""
     extra = options.extra
     if isinstance(extra, str):
         try:
@@ -204,7 +204,7 @@ def _extractor(options):
 
 
 def read_config(options):
-    """Read options from a TOML file, keyed by their names on the command line."""
+    """Read options from a TOML file whose keys are the names of command-line options."""
     text = Path(options.config).read_text("utf-8") if options.config else ""
     for name, value in tomllib.loads(text).items():
         key = name.replace("-", "_")
@@ -216,7 +216,7 @@ def read_config(options):
 
 
 def _answer_reader(options):
-    """Return a function that converts the object of a line to an input of the extractor."""
+    """Return a function that converts the JSON object in a line to an input of the extractor."""
     read_answer = answer_reader(options)
 
     def read(record):

@@ -31,8 +31,8 @@ _NOTED = 100  # maximum number of keys listed in a message
 def source(path, answers=()):
     """Return the source of the problems: a path, a CSV stream, or standard input.
 
-    ``answers`` contains the names of the columns of a CSV file in which an empty cell is an
-    empty answer.
+    ``answers`` contains the names of the CSV columns in which an empty cell is read as an empty
+    answer.
     """
     if str(path).lower().endswith((".csv", ".tsv")):
         return CsvAsLines(path, answers)
@@ -40,9 +40,10 @@ def source(path, answers=()):
 
 
 def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
-    """Yield the result of ``read`` for each line in a file.
+    """Yield the result of calling ``read`` on each line of a file.
 
-    Raise ValueError, listing the existing keys, if no line contains a key named by ``--map``.
+    If a key in ``--map`` is missing from all lines, the function raises ValueError and lists the
+    existing keys.
     """
     rename = renamed(options, also=_ALL_TARGETS)
     answers = {"answer", "response"} | {
@@ -66,7 +67,7 @@ def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
 
 
 class _MappedKeys:
-    """Keys of ``--map`` that have no value in any line so far."""
+    """Keys in ``--map`` for which no line has had a value so far."""
 
     def __init__(self, rename):
         self._missing = {*rename}
@@ -91,10 +92,10 @@ class _MappedKeys:
                 self._without.add(key)
 
     def check(self, cause=None):
-        """Raise ValueError, listing the existing keys, if no line has one of the keys.
+        """Raise ValueError if a key is missing from all lines, and list the existing keys.
 
-        Lists that are empty in all lines, such as the passages of a search without results, are
-        accepted.
+        A key is accepted if its lists are empty in all lines, for example the passages of a
+        search without results.
         """
         missing = self._missing - (self._empty - self._without)
         if missing and self._existing:
@@ -106,7 +107,7 @@ class _MappedKeys:
 
 
 def check_folder(path):
-    """Raise ValueError before a long computation if the output folder does not exist."""
+    """Raise ValueError if the folder of the output file does not exist."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(
@@ -116,7 +117,7 @@ def check_folder(path):
 
 
 def write_lines(path, lines):
-    """Write lines atomically to a file (compressed for the suffix .gz) or to standard output."""
+    """Write lines atomically to a file (compressed if the suffix is .gz) or to standard output."""
     if path == STANDARD:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
@@ -124,7 +125,7 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Return a mapping from file keys to format keys, given ``--map THEIRS=OURS``.
+    """Return the mapping ``--map`` from keys in the file to keys of the format.
 
     ``also`` contains the keys that a command accepts in addition to the problem keys.
     """
@@ -162,7 +163,7 @@ def own_keys(options):
 
 
 def problem_reader(options, finish=None):
-    """Return a function that converts the object of a line to a `Problem`.
+    """Return a function that converts the JSON object in a line to a `Problem`.
 
     If ``finish`` is given, the function returns the result of ``finish(record, problem)``.
     """
@@ -176,9 +177,9 @@ def problem_reader(options, finish=None):
 
 
 def answer_reader(options):
-    """Return a function that converts the object of a line to an `AnsweredLine`.
+    """Return a function that converts the JSON object in a line to an `AnsweredLine`.
 
-    If the line has no claims, the problem has zero claims. The answer is stored under its key.
+    If the line has no claims, the problem has zero claims.
     """
     from ..llm import AnswerReader  # This import is slow, and few commands need it.
 
@@ -202,7 +203,7 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return a mapping from format keys to file keys, for keys that differ.
+    """Return a mapping from the keys of the format to the keys in the file, where they differ.
 
     For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
     original log.
@@ -219,7 +220,7 @@ def names_in_file(record, problem, rename):
 
 
 def _with_group(problem, by):
-    """Return the problem with the group that ``--group-by`` defines."""
+    """Return the problem with its group set according to ``--group-by``."""
     graph = problem.graph
     metadata = problem.metadata or {}
     # Copies of an answer in different files must be in the same group.
@@ -263,7 +264,7 @@ def _digest(content):
 def read_problems(options, *, labelled=False, path=None):
     """Read the problems in a file, and check that labels exist if they are required.
 
-    Before a long computation, the function also checks that the output can be written.
+    The function also checks that the output folder exists.
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
@@ -292,7 +293,7 @@ def read_problems(options, *, labelled=False, path=None):
 
 
 def _count_divided(graphs):
-    """Return the number of answers with equal questions and passages but different groups."""
+    """Return the number of answers whose question and passages also occur in another group."""
     if graphs.context is None or graphs.problems is None or graphs.metadata is None:
         return 0
     asked = []
@@ -337,7 +338,7 @@ def show(result, as_json):
 
 
 def plain(value):
-    """Convert a result to JSON types, with None for numbers that are not finite."""
+    """Convert a result to JSON types, replacing NaN and infinity with None."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

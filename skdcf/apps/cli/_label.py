@@ -55,7 +55,7 @@ _NEEDS = {
 
 
 def label(options):
-    """Serve the page until it is interrupted, then write the labels."""
+    """Serve the labelling page until the user stops the program, then write the labels."""
     _refuse_mixed(options)
     if options.review:
         _review(options)
@@ -66,7 +66,7 @@ def label(options):
 
 
 def _judge(options):
-    """Collect answer labels for calibration."""
+    """Let a person label answers for calibration, and write the labels."""
     for path in (options.label_studio, options.csv):
         check_folder(path)
     problems = read_problems(options)
@@ -105,7 +105,7 @@ def _judge(options):
 
 
 def _say_where(options, journal, is_done):
-    """Print the paths of the result and the journal."""
+    """Print the paths of the output file and of the journal."""
     if options.output:
         inform(f"saved in {options.output}")
     to_continue = "" if is_done else ". To continue later, run the same command again"
@@ -113,7 +113,7 @@ def _say_where(options, journal, is_done):
 
 
 def _refuse_mixed(options):
-    """Raise ValueError for options that would be ignored."""
+    """Raise ValueError if an option would have no effect."""
     for name, (option, needed) in _NEEDS.items():
         if getattr(options, name) not in (None, False, "") and not getattr(
             options, needed
@@ -135,7 +135,7 @@ def _refuse_mixed(options):
 
 
 def _review(options):
-    """Let a person judge the most useful claims of a batch, and write the kept claims."""
+    """Let a person check the dropped claims with the lowest risk, and write the kept claims."""
     check_folder(options.output)
     if options.budget is not None and options.budget < 0:
         raise ValueError(f"--budget must be nonnegative, got {options.budget}")
@@ -189,7 +189,7 @@ def _review(options):
 
 
 def _audit(options):
-    """Let a person judge a random sample of filtered texts, and bound the error rate."""
+    """Let a person judge a random sample of filtered texts, and print a bound on the error rate."""
     check_folder(options.output)
     looks = None if options.n is None else _read_looks(options.n)
     filter = load(options.audit)
@@ -285,8 +285,8 @@ def _plan_audit(store, looks, *, masks, seed, by):
     """Return the plan of an audit, which is stored in the journal before the first verdict.
 
     If auditors extended the sample until the bound was satisfactory, the bound would be wrong in
-    18.4 % of the audits instead of 5 %. The plan therefore fixes the sample sizes in advance. A
-    random salt ensures that each journal draws different texts.
+    18.4 % of the audits instead of 5 %. The plan therefore fixes the sample sizes in advance.
+    Each journal contains a random salt, so different audits draw different texts.
     """
     decided = hashlib.sha256()
     for digest, mask in sorted(
@@ -330,7 +330,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Return the meaning of the labels, which is that of the calibration labels if it is known."""
+    """Return the label meaning used in calibration, or that of the file if it is unknown."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -380,7 +380,7 @@ def _write_rows(options, rows, level):
 
 
 def _meaning(options, graphs):
-    """Return the meaning of the labels, given by the option, the file or the context."""
+    """Return the label meaning, determined by ``--meaning``, the metadata or the context."""
     meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
         None
     }
@@ -428,7 +428,7 @@ def _wait():
 
 
 def _import(store, path, by):
-    """Import verdicts from another program, under the names of their annotators."""
+    """Import verdicts from another program, and attribute them to their annotators."""
     content = Path(path).read_bytes().lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
     if content.startswith((b"[", b"{")):
         try:

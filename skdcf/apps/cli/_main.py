@@ -29,7 +29,7 @@ To get help on a command, run: skdcf COMMAND --help"""
 
 
 def _share(text: str) -> float | str:
-    """Parse a share, or "auto" if `fit` chooses the share."""
+    """Return the share as a float, or "auto" if `fit` should choose the share."""
     return text if text == "auto" else float(text)
 
 
@@ -42,7 +42,7 @@ _PACKAGES = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command of the program.
+    """Run the command given by the command-line arguments.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code. 0 means success. 1 means that `check` found invalid lines, that `fit` or
-        `calibrate` had too few labels to keep any claim, or that `answer` could not reach a
-        model. 2 means an error in the command line or the data, or that the extra ``apps`` is
-        not installed. 130 means an interruption.
+        The exit code, which is 0 on success. The exit code is 1 if `check` found invalid lines,
+        if `fit` or `calibrate` had too few labels to keep any claim, or if `answer` could not
+        reach a model. The exit code is 2 if the command line or the data contain an error, or if
+        the extra ``apps`` is not installed. An interrupted program returns 130.
     """
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
     with suppress(AttributeError):  # Another stream may have replaced stdout.
@@ -94,7 +94,7 @@ def make_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
-        The parser, whose options depend on the command.
+        The parser, with one subparser per command.
     """
     parser = argparse.ArgumentParser(
         prog="skdcf",
@@ -118,7 +118,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _EveryValue(argparse.Action):
-    """Join the lists of a repeated flag, or raise an error if the flag allows only one value."""
+    """Join the values of a repeated flag, or report an error if the flag accepts only one value."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Append the values to those of earlier occurrences of the flag."""
@@ -148,7 +148,7 @@ def _add(parser, name, settings):
 
 @contextmanager
 def _accepted(reason):
-    """Accept problems with a different provenance while a command runs, for a stated reason."""
+    """Accept problems with a different provenance while a command runs, if a reason is given."""
     if reason is None:
         yield
         return
@@ -181,7 +181,7 @@ def _interrupted_later():
 
 @contextmanager
 def _short_warnings():
-    """Print each warning as one line, without the location in the code."""
+    """Print each warning on one line, without its location in the code."""
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: print(

@@ -118,7 +118,7 @@ def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
 
 @contextmanager
 def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
-    """Reload the filters on SIGHUP, but keep the old filters if a file is damaged."""
+    """Reload the filters on SIGHUP, but keep the previous filters if a file cannot be loaded."""
 
     def reload() -> None:
         try:

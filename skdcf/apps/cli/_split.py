@@ -1,4 +1,4 @@
-"""The command ``split``, which converts answers or agent runs to problems without a model.
+"""The command ``split``, which converts answers or agent runs to problems.
 
 Each sentence of an answer, or each step of a run, becomes a claim.
 """
@@ -20,7 +20,7 @@ _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 
 def split(options):
-    """Convert each logged answer to a problem with one claim per sentence, or per step of a run."""
+    """Convert each logged answer or run to a problem with one claim per sentence or step."""
     files.check_folder(options.output)
     if options.runs:
         _split_runs(options)
@@ -66,7 +66,7 @@ def split(options):
 
 
 def _describe(counts, asked):
-    """Yield sentences about the data that were found in the log and the data that are missing."""
+    """Yield messages about the data found in the log, and about missing data."""
     yield (
         f"{counts['answers']} answers were split into {counts['claims']} sentences. "
         f"{counts['question']} answers have a question, and {counts['context']} have "

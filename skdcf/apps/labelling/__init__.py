@@ -1,6 +1,6 @@
-"""Label claims on a web page, record provenance, and measure annotator agreement.
+"""Label claims on a web page, record label provenance, and measure annotator agreement.
 
-The command ``skdcf label FILE.jsonl`` opens the page. `LabelStore` saves the verdicts.
+The command ``skdcf label FILE.jsonl`` opens the labelling page. `LabelStore` saves the verdicts.
 """
 
 from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label

@@ -23,9 +23,9 @@ _ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness
 
 
 def split_formulas(text: str | None) -> list[Any] | None:
-    """Split a text into strings and MathML trees (tag, attributes, children).
+    """Split a text into strings and MathML trees of the form [tag, attributes, children].
 
-    The page builds DOM elements from the trees, so it never parses HTML.
+    The labelling page builds DOM elements from the trees and never parses HTML.
 
     Parameters
     ----------

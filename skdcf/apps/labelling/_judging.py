@@ -32,17 +32,17 @@ class Kappa:
     Parameters
     ----------
     kappa : float
-        Cohen's kappa, which is 1 if all labels agree and 0 if they agree as often as by chance.
-        Kappa is NaN if both annotators assigned the same label to all claims.
+        Cohen's kappa, which is 1 for perfect agreement and 0 for agreement at chance level. Kappa
+        is NaN if both annotators assigned the same label to all claims.
     low, high : float
-        Ends of the 95 % confidence interval, which accounts for dependence between claims of
-        the same problem. Both ends are NaN if there are fewer than two problems.
+        Bounds of the 95 % confidence interval, which accounts for dependence between claims in
+        the same problem. Both bounds are NaN if there are fewer than two problems.
     agreement : float
-        Proportion of claims with equal labels.
+        Proportion of claims to which both annotators assigned the same label.
     n_claims, n_problems : int
         Number of claims that both annotators judged, and number of problems with such claims.
     n_unknown : int
-        Number of excluded claims, which at least one annotator has not judged.
+        Number of claims that were excluded because at least one annotator did not judge them.
     """
 
     kappa: float
@@ -97,7 +97,7 @@ def _kappa(tables):
 
 
 def _jackknife(kappa, without):
-    """Return a 95 % interval computed from the leave-one-problem-out values."""
+    """Return the 95 % jackknife interval, given the leave-one-problem-out values of kappa."""
     n = len(without)
     if n < 2 or not np.isfinite(without).all():
         return np.nan, np.nan
@@ -108,30 +108,30 @@ def _jackknife(kappa, without):
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """Quality of the labels of a model, measured on claims that people judged.
+    """Quality of a model's labels, measured on claims that people also judged.
 
     Parameters
     ----------
     kappa : Kappa
         Agreement corrected for chance.
     found : float
-        Proportion of the false claims that the model also labels as false.
+        Proportion of false claims that the model labels as false or unknown.
     found_interval : (float, float)
-        95 % Clopper-Pearson interval of ``found``.
+        Clopper-Pearson interval of ``found`` at a confidence level of 95 %.
     alarms : float
         Proportion of true claims that the model labels as false.
     alarms_interval : (float, float)
-        95 % Clopper-Pearson interval of ``alarms``.
+        Clopper-Pearson interval of ``alarms`` at a confidence level of 95 %.
     n_false, n_true : int
-        Numbers of claims that people labelled false and true.
+        Numbers of claims that people labelled as false and as true, respectively.
     overlooked : float
         Proportion of problems in which the model labels a false claim as true.
     overlooked_interval : (float, float)
-        95 % Clopper-Pearson interval of ``overlooked``. A filter that is calibrated on the labels
-        of the model keeps a false claim in at most a proportion alpha plus ``overlooked`` of the
-        problems.
+        Clopper-Pearson interval of ``overlooked`` at a confidence level of 95 %. If a filter is
+        calibrated on the labels of the model, the proportion of problems in which the filter
+        keeps a false claim is at most alpha + ``overlooked``.
     n_problems : int
-        Number of problems with claims that people judged.
+        Number of problems in which people judged at least one claim.
     """
 
     kappa: Kappa
@@ -166,21 +166,21 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     Parameters
     ----------
     model : sequence of arrays, one per problem
-        Labels by the model: 1 true, 0 false, -1 unknown. Unknown labels are treated as not true, as
-        in calibration.
+        Labels assigned by the model: 1 true, 0 false, -1 unknown. Unknown labels are treated as
+        not true, as in calibration.
     human : sequence of arrays, one per problem
-        Human labels of the same claims. Claims that no person judged are excluded.
+        Human labels of the same claims. Claims that were not judged by a person are excluded.
 
     Returns
     -------
     ModelAgreement
-        The agreement. The value of ``kappa`` does not change if the two sets of labels are
-        exchanged, but the other values do.
+        The agreement. Exchanging the two sets of labels does not change ``kappa``, but changes
+        the other values.
 
     Raises
     ------
     ValueError
-        If the numbers of labels differ, or if no claim was judged by both.
+        If the two sets of labels differ in size, or if no claim was judged by both annotators.
 
     Notes
     -----
@@ -229,7 +229,7 @@ def _share(k, n):
 
 
 def _side_by_side(first, second):
-    """Return two sets of labels as flat arrays, and the problem index of each claim."""
+    """Return both sets of labels as flat arrays, together with the problem index of each claim."""
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
@@ -276,7 +276,8 @@ def next_to_label(
     Calibration treats unknown labels as false, which is safe but can reduce retention
     considerably. If the score of a problem is above the threshold, its labels cannot raise the
     threshold. If the score is at or below the threshold because of unjudged claims, judging
-    these claims may raise the threshold. The filter then keeps more claims of new answers.
+    these claims may raise the threshold. With a higher threshold, the filter keeps more claims in
+    new answers.
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def _to_judge(labels, risk, score, threshold):
 
 
 class Order(Protocol):
-    """Protocol of orders, which select and sort the claims to label."""
+    """Protocol for classes that select and sort the claims to label."""
 
     #: Text shown if all claims are labelled.
     done: str
@@ -367,7 +368,7 @@ class Order(Protocol):
         """Return the problems to show next, each with the claims to label."""
 
     def masks(self, store: LabelStore) -> list[list[bool]] | None:
-        """Return the kept claims of each problem, or None if the page shows all claims."""
+        """Return the masks of the kept claims, or None if the page should show all claims."""
         return None
 
     def progress(self, store: LabelStore) -> str | None:
@@ -376,12 +377,12 @@ class Order(Protocol):
 
 
 def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
-    """Return the problems that an annotator starts with if several people work in parallel.
+    """Return the problems that an annotator labels first if several people work in parallel.
 
     Parameters
     ----------
     store : LabelStore
-        The problems, and the verdicts on their claims.
+        Store that contains the problems and the verdicts on their claims.
     by : str
         Annotator name.
 
@@ -418,12 +419,12 @@ class RandomOrder(Order):
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return all problems that have a claim without a label.
+        """Return all problems with at least one claim that the annotator has not judged.
 
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -444,7 +445,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
 
         Returns
         -------
@@ -458,12 +459,12 @@ class RandomOrder(Order):
         return sorted(range(len(store.graphs)), key=key)
 
     def passed_over(self, store: LabelStore, by: str) -> list[int]:
-        """Return the skipped problems, which were not judged although a later problem was judged.
+        """Return the unjudged problems that precede the last judged problem in the random order.
 
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -479,28 +480,28 @@ class RandomOrder(Order):
         return [i for i, was in answers_before if not was and store.graphs[i].n_claims]
 
     def reached(self, store: LabelStore, by: str) -> list[int]:
-        """Return the problems without claims that the order has already passed.
+        """Return the problems without claims that precede the last judged problem.
 
         Problems without claims cannot be judged, but they belong to the random sample.
 
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
         by : str
             Annotator name.
 
         Returns
         -------
         list of int
-            Positions of the problems without claims before the last judged problem.
+            Positions of the problems.
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)
         return [i for i in order[:last] if not store.graphs[i].n_claims]
 
     def _judged(self, store, by):
-        """Return the order, and whether each problem in this order was judged."""
+        """Return the problems in random order, and whether each of them was judged."""
         order = self.order(store)
         return order, [
             any(word is not None for word in store.said(i, by)) for i in order
@@ -513,7 +514,8 @@ class FilterOrder(Order):
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer sorts the claims. The filter's calibration is ignored.
+        Filter whose scorer determines the order of the claims. The calibration of this filter is
+        ignored.
     graphs : sequence of ReasoningGraph
         The problems to label, which will be used for calibration.
     alpha : float, optional
@@ -529,12 +531,12 @@ class FilterOrder(Order):
         self.batch = graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems of `next_to_label`, with "unknown" verdicts treated as false.
+        """Return the result of `next_to_label`, treating "unknown" verdicts as false.
 
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
         by : str
             Annotator name.
 
@@ -558,7 +560,7 @@ class Disagreements(Order):
     Parameters
     ----------
     first, second : str
-        The two annotator names, as in the journal.
+        Names of the two annotators, as recorded in the journal.
     """
 
     first: str
@@ -567,12 +569,12 @@ class Disagreements(Order):
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems with claims on which a disagreement has not been settled.
+        """Return the problems with unsettled disagreements.
 
         Parameters
         ----------
         store : LabelStore
-            The problems, and the verdicts on their claims.
+            Store that contains the problems and the verdicts on their claims.
         by : str
             Name of the person who settles the disagreements.
 

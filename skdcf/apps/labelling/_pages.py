@@ -68,7 +68,7 @@ router = APIRouter()
 
 @router.get("/")
 def show_page() -> HTMLResponse:
-    """Return the page, with a content security policy that allows only inline resources."""
+    """Return the labelling page, with a content security policy that blocks external resources."""
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
@@ -88,7 +88,7 @@ def show_problems(request: Request) -> JSONResponse:
 
 @router.get("/version")
 def show_version(request: Request) -> dict[str, int]:
-    """Return the number of events in the journal, including events of other programs."""
+    """Return the number of events in the journal, including events recorded by other programs."""
     store = request.app.state.server.store
     store.follow()
     return {"version": store.version}
@@ -140,7 +140,7 @@ def make_app(server: LabelServer) -> Guard:
     Returns
     -------
     Guard
-        The ASGI application, wrapped in the guard.
+        The ASGI application, wrapped in a `Guard`.
     """
     handlers: dict[Any, Any] = dict.fromkeys(
         (HTTPException, RequestValidationError, ValueError, Exception), _refuse
@@ -156,7 +156,7 @@ def make_app(server: LabelServer) -> Guard:
 
 
 def _admit(server: LabelServer, request: Request, _: str) -> None:
-    """Raise RefusedError if the request does not come from the page itself."""
+    """Raise RefusedError if the request does not come from the labelling page."""
     headers = request.headers
     hosts = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
     host = headers.get("host", "")

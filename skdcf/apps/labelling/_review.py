@@ -1,4 +1,4 @@
-"""Orders in which people review or audit filtered answers."""
+"""Select the claims that people check in reviews and audits of filtered answers."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Check(NamedTuple):
 
 
 class ReviewOrder:
-    """Select claims for a person to check, and add the true claims to the kept claims.
+    """Select dropped claims for a person to check, and keep the claims that are found to be true.
 
-    A person checks any number of dropped claims. A claim found true is kept if all its ancestors
-    are kept. The filter's guarantee holds for every number of checks, because only true claims are
-    added. The next claim to check has the smallest path risk in the batch among the dropped claims
-    whose parents are all kept.
+    A person can check any number of dropped claims. A claim that is judged true is kept if all
+    its ancestors are kept. The filter's guarantee holds for every number of checks, because only
+    true claims are added. Among the dropped claims whose parents are all kept, the claim with the
+    smallest path risk is checked next.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ReviewOrder:
     that are shown only because of checks are true.
 
     Verdicts of a review must not be used for calibration, because the claims were selected by
-    risk. `reviewed` marks these labels, ``calibrate`` rejects them, and ``fit`` only uses them
+    risk. The labels are marked by `reviewed`, rejected by ``calibrate``, and used by ``fit`` only
     for training.
 
     Examples
@@ -126,7 +126,7 @@ class ReviewOrder:
         Parameters
         ----------
         among : ndarray of bool, shape (n_problems,), optional
-            Mask of the problems to select from. The default is all problems.
+            Mask of the problems to select from. By default, any problem can be selected.
 
         Returns
         -------
@@ -148,11 +148,10 @@ class ReviewOrder:
         Parameters
         ----------
         problem, claim : int
-            Positions of the problem and of the claim. The claim may be the result of `next` or
-            any other claim.
+            Positions of the problem and of the claim. The claim need not be the result of `next`.
         verdict : {"true", "false", "unsure", "no claim"} or None
-            The verdict. "true" and "no claim" add the claim to the kept claims, but "false" and
-            "unsure" do not. The value None withdraws the previous verdict.
+            The verdict. Only the verdicts "true" and "no claim" add the claim to the kept claims.
+            The value None withdraws the previous verdict.
 
         Raises
         ------
@@ -181,7 +180,7 @@ class ReviewOrder:
         self._keep_anew(problem)
 
     def masks(self) -> NDArray[Any]:
-        """Return the claims that the filter keeps or that the checks have added.
+        """Return the masks of the claims that are kept after the checks.
 
         Returns
         -------
@@ -191,7 +190,7 @@ class ReviewOrder:
         return self._batch.split(self._kept.copy())
 
     def describe(self, error_rate: float = 0.0) -> str:
-        """Return a description of the guarantee for the kept claims and the number of checks.
+        """Return a description of the guarantee and of the number of checks.
 
         Parameters
         ----------
@@ -261,7 +260,7 @@ class ReviewOrder:
         Returns
         -------
         graphs : GraphBatch
-            The problems, with the source of each label.
+            The problems, whose metadata contain the source of each label.
         labels : list of ndarray
             Claim labels: 1 true or without a claim, 0 false or unsure, -1 unchecked.
         """
@@ -285,7 +284,7 @@ class ReviewOrder:
         )
 
     def _is_open(self, row):
-        """Return whether a claim has been dropped and not judged, but all its parents are kept."""
+        """Return whether a claim is dropped and unjudged, and all its parents are kept."""
         if self._kept[row] or not np.isnan(self._verdict[row]):
             return False
         return all(self._kept[parent] for parent in self._parents.get(row, ()))
@@ -297,8 +296,8 @@ class ReviewOrder:
     def _keep_anew(self, problem):
         """Update the kept claims of a problem, in topological order of the claims.
 
-        A claim is kept if all its parents are kept and a person found the claim true, or if the
-        filter keeps the claim and no person found it false.
+        A claim is kept only if all its parents are kept. The claim must also be judged true, or
+        be kept by the filter without being judged false.
         """
         rows = range(*self._batch.offsets[problem : problem + 2].tolist())
         for row in sorted(rows, key=self._batch.depth.__getitem__):
@@ -310,7 +309,7 @@ class ReviewOrder:
 
 
 def strictest(words: Iterable[str | None]) -> str | None:
-    """Return the strictest of the verdicts that several people gave on a claim.
+    """Return the strictest of several people's verdicts on a claim.
 
     Parameters
     ----------
@@ -336,7 +335,7 @@ class BudgetOrder(Order):
     Parameters
     ----------
     review : ReviewOrder
-        The review that receives the verdicts of the journal.
+        Review to which the verdicts in the journal are passed.
     budget : int
         Total number of checks by all people.
     """
@@ -358,7 +357,7 @@ class BudgetOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The store of the reviewed answers. All calls must pass the same store.
+            Store of the reviewed answers. All calls must pass the same store.
         """
         with self._lock:
             new = store.events[self._n_taken :]
@@ -381,7 +380,7 @@ class BudgetOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
         by : str
             Annotator name.
 
@@ -398,12 +397,12 @@ class BudgetOrder(Order):
         return [(check.problem, (check.claim,))] if check else []
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the masks of currently kept claims.
+        """Return the masks of the currently kept claims.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
 
         Returns
         -------
@@ -414,12 +413,12 @@ class BudgetOrder(Order):
         return [mask.tolist() for mask in self.review.masks()]
 
     def progress(self, store: LabelStore) -> str:
-        """Return a description of how many claims were checked and kept.
+        """Return a description of the numbers of checked and kept claims.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
 
         Returns
         -------
@@ -434,15 +433,15 @@ class BudgetOrder(Order):
 
 
 class AuditOrder(Order):
-    """Select the kept claims of a random sample of filtered texts.
+    """Select the kept claims in a random sample of filtered texts, for an audit.
 
     Parameters
     ----------
     masks : sequence of ndarray of bool
-        Masks of the claims that a filter keeps, one per answer, in the order of sampling.
+        Masks of the claims that a filter keeps, one mask per answer, in sampling order.
     looks : sequence of int, optional
         Sample sizes (numbers of texts) at which the bound is computed, in increasing order. By
-        default, the bound is computed once, after all texts.
+        default, the bound is computed once, for all texts.
     """
 
     done = "All sampled texts are judged."
@@ -457,20 +456,20 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the counts of texts at the last complete interim analysis.
+        """Return the numbers of texts in the last complete interim analysis.
 
-        If no interim analysis is complete, the counts at the first one are returned.
+        If no interim analysis is complete, the first interim analysis is used.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
 
         Returns
         -------
         n_texts, n_wrong, n_open : int
             Number of texts in the interim analysis, number of wrong texts, and number of texts
-            that are not fully judged yet.
+            that are not fully judged.
         """
         verdicts = self.verdicts(store)
         complete = [n for n in self._looks if "open" not in verdicts[:n]]
@@ -479,12 +478,12 @@ class AuditOrder(Order):
         return n_texts, counted.count("wrong"), counted.count("open")
 
     def verdicts(self, store: LabelStore) -> list[str]:
-        """Return whether each text is right, wrong or not fully judged.
+        """Return the state of each text, which is "right", "wrong" or "open".
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts of all annotators.
+            Store that contains the problems and the verdicts of all annotators.
 
         Returns
         -------
@@ -500,20 +499,20 @@ class AuditOrder(Order):
         return verdicts
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the open texts of the next interim analysis, with their unjudged kept claims.
+        """Return the open texts for the next interim analysis, with their unjudged claims.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
         by : str
             Annotator name.
 
         Returns
         -------
         list of (problem, claims)
-            Positions of texts and claims. If no other active annotator starts with a text, the
-            text is listed first.
+            Positions of texts and claims. If several annotators are active, the texts assigned to
+            ``by`` are listed first.
         """
         asked = []
         verdicts = self.verdicts(store)
@@ -546,7 +545,7 @@ class AuditOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            Store that contains the problems and the verdicts so far.
 
         Returns
         -------
@@ -558,7 +557,7 @@ class AuditOrder(Order):
         return f"{n_judged} of {len(verdicts)} texts judged"
 
     def _words(self, store):
-        """Return the strictest verdict on each kept claim, one dictionary per text."""
+        """Return one dict per text with the strictest verdict on each kept claim."""
         names = store.annotators()
         words = []
         for i, mask in enumerate(self._masks):
@@ -577,10 +576,10 @@ def review_curve(
     alpha: float | None = None,
     checks: tuple[float, ...] = (0, 1, 2, 3),
 ) -> list[float]:
-    """Compute the number of true claims kept per answer for each number of checks.
+    """Compute the mean number of true claims kept per answer for several numbers of checks.
 
-    The checks are simulated with the labels, so the benefit of a review can be estimated before
-    the review.
+    The labels are used to simulate the checks, so the benefit of a review can be estimated in
+    advance.
 
     Parameters
     ----------
@@ -589,16 +588,16 @@ def review_curve(
     X : sequence of ReasoningGraph, or GraphBatch
         Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem
-        Claim labels, which are used as a person's verdicts.
+        Claim labels, which are used as the verdicts of a simulated person.
     alpha : float in (0, 1), optional
         The level. If None, the filter's level is used.
     checks : sequence of float
-        Average number of checks per answer, in increasing order.
+        Average numbers of checks per answer, in increasing order.
 
     Returns
     -------
     list of float
-        Number of true claims kept per answer, for each entry of ``checks``.
+        Mean number of true claims kept per answer, for each entry of ``checks``.
     """
     batch, labels = check(filter, X, y)
     truth = batch.split(labels)

@@ -2,7 +2,8 @@
 
 The page shows untrusted model output, and the guarantee depends on the labels that people enter
 on the page. Therefore, the server only listens on 127.0.0.1, requires a secret token with every
-request and rejects requests from other origins. The page can load and run only inline resources.
+request, and rejects requests from other origins. The content security policy of the page blocks
+external resources.
 """
 
 import secrets
@@ -31,18 +32,18 @@ class LabelServer:
     Parameters
     ----------
     store : LabelStore
-        The problems, and the journal that stores the verdicts.
+        Store that contains the problems and saves the verdicts in a journal.
     annotator : str
         Annotator name.
     port : int, default=0
-        Port of the server. 0 selects any free port.
+        Port of the server. If the port is 0, any free port is used.
     show_known : bool, default=False
-        Whether the page shows existing labels of the problems, such as model labels. If existing
+        Whether the page shows existing labels, such as labels assigned by a model. If existing
         labels are shown, people label faster but less independently.
     order : Order, optional
-        Order that selects and sorts the claims to label, such as a `RandomOrder`,
-        `FilterOrder`, `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are
-        shown in the order of the store.
+        Object that selects and sorts the claims to label, such as a `RandomOrder`, `FilterOrder`,
+        `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are shown in the
+        order of the store.
     meaning : {"true", "supported"}, default="true"
         Meaning of label 1: the claim is true, or the context supports the claim.
     guideline : str, default=""
@@ -122,12 +123,13 @@ class LabelServer:
         self._socket.close()
 
     def problems(self) -> dict[str, Any]:
-        """Return the settings, the problems, and the verdicts with their version, for the page.
+        """Return the settings, problems and verdicts that the page shows.
 
         Returns
         -------
         dict
-            JSON-serializable values in the format of the page.
+            JSON-serializable values in the format that the page expects, including the version of
+            the verdicts.
         """
         version = self.store.version
         rows = [self._shown(i, graph) for i, graph in enumerate(self.store.graphs)]
@@ -155,9 +157,10 @@ class LabelServer:
         Returns
         -------
         dict
-            The dict is empty if there is no order. Otherwise, ``ask`` is a list of pairs of a
-            problem and its claims, and ``progress`` is a sentence or None. In a review or an
-            audit, ``kept`` is the mask of kept claims of ``problem``, if a problem is passed.
+            The dict is empty if ``order`` is None. Otherwise, ``ask`` contains pairs of a problem
+            and its claims, and ``progress`` contains a sentence or None. In a review or an audit,
+            ``kept`` contains the mask of the kept claims of ``problem``, unless ``problem`` is
+            None.
         """
         if not self.order:
             return {}

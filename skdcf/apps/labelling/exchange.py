@@ -1,4 +1,4 @@
-"""Export labels to Label Studio and CSV tables, and import them again."""
+"""Export labels to Label Studio or CSV files, and import labels from these formats."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def to_label_studio(
 ) -> list[dict[str, Any]]:
     """Return tasks for Label Studio, one per claim, including existing verdicts.
 
-    The name of the annotator is stored in the data of the task. On import, Label Studio rejects
+    The data of each task contain the name of the annotator. On import, Label Studio rejects
     unknown annotators and attributes annotations to the user who imports the file.
 
     Parameters
@@ -56,16 +56,16 @@ def to_label_studio(
     graphs : sequence of ReasoningGraph, or GraphBatch
         Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
-        None, as returned by `LabelStore.export`.
+        Verdicts on the claims, as returned by `LabelStore.export`. A verdict is "true", "false",
+        "unsure", "no claim", "unknown" or None.
     order : sequence of int, optional
-        Positions of the problems in the order of the tasks.
+        Positions of the problems, in the order in which the tasks are returned.
 
     Returns
     -------
     list of dict
-        The tasks. Save the tasks as JSON and import the file in a project with the labelling
-        interface ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
+        The tasks. Save the tasks as JSON, and import the file into a project that uses the
+        labelling interface ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
 
     Examples
     --------
@@ -95,17 +95,17 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Parameters
     ----------
     tasks : list of dict
-        The parsed content of an export in the format "JSON".
+        Parsed content of a Label Studio export in the format "JSON".
     graphs : sequence of ReasoningGraph, or GraphBatch
-        The problems given to `to_label_studio`.
+        The problems passed to `to_label_studio`.
 
     Returns
     -------
     dict of str to list of lists
         Verdicts of each annotator, per problem and claim. A verdict is "true", "false",
-        "unsure", "no claim", "unknown" or None. Annotators are identified by their email
-        address or by their number in Label Studio. If an annotator annotated a claim
-        repeatedly, the latest annotation is used.
+        "unsure", "no claim", "unknown" or None. Annotators are identified by their email address
+        or by their user ID in Label Studio. If an annotator annotated a claim more than once, the
+        latest annotation is used.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
 
 
 def _chosen(annotation, found):
-    """Return the verdict of a Label Studio annotation, or "unsure" if there are several."""
+    """Return the verdict of a Label Studio annotation, or "unsure" if the choices differ."""
     words = set()
     results = annotation.get("result") or ()
     for choice in results if isinstance(results, list | tuple) else [results]:
@@ -201,7 +201,7 @@ def _chosen(annotation, found):
 
 
 def _words(choices):
-    """Return the chosen words, or raise ValueError if a choice is not a string."""
+    """Return the choices as a set, or raise ValueError if a choice is not a string."""
     choices = [choices] if isinstance(choices, str) else choices
     if not all(isinstance(word, str) for word in choices):
         raise ValueError(
@@ -211,7 +211,7 @@ def _words(choices):
 
 
 def _counted(found):
-    """Return a description of the content of an export."""
+    """Return the counts of tasks and annotations in an export as text."""
     return ", ".join(f"{n} {what}" for what, n in found.items() if n)
 
 
@@ -223,7 +223,8 @@ def write_csv(
 ) -> None:
     """Write a CSV table with one row per claim, for labelling in a spreadsheet.
 
-    The columns ``problem`` and ``context`` are left out if no problem has a question or passages.
+    The column ``problem`` is omitted if there are no questions, and the column ``context`` is
+    omitted if there are no passages.
 
     Parameters
     ----------
@@ -232,11 +233,11 @@ def write_csv(
     graphs : sequence of ReasoningGraph, or GraphBatch
         Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
+        Verdicts on the claims. A verdict is "true", "false", "unsure", "no claim", "unknown" or
         None.
     order : sequence of int, optional
-        Positions of the problems in the order of the table. In a random order, the problems that
-        are labelled first are a random sample.
+        Positions of the problems, in the order of the table rows. If the order is random, the
+        problems that are labelled first are a random sample.
     """
     rows = [
         {
@@ -255,18 +256,19 @@ def write_csv(
 
 
 def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
-    """Read the labels from a table that `write_csv` wrote and annotators completed.
+    """Read the labels from a table that was written by `write_csv` and completed by annotators.
 
     Parameters
     ----------
     path : path-like
-        A file in UTF-8 or UTF-16, separated by commas, tabs or semicolons. The columns
-        ``problem_id``, ``claim_number`` and ``label`` are required. Rows with an empty label are
-        ignored. The labels are true, false, unsure (examined but not confirmed), no claim (for a
-        sentence that makes no claim) and unknown (not examined), or other words of
-        `skdcf.graphs.labels.read_words`, such as "yes" and "unsupported".
+        UTF-8 or UTF-16 file whose columns are separated by commas, tabs or semicolons. The
+        columns ``problem_id``, ``claim_number`` and ``label`` are required. Rows with an empty
+        label are ignored. A label is one of the words "true", "false", "unsure" (examined but not
+        confirmed), "no claim" (for a sentence that makes no claim) and "unknown" (not examined).
+        Other words accepted by `skdcf.graphs.labels.read_words`, such as "yes" and "unsupported",
+        are also valid.
     graphs : sequence of ReasoningGraph, or GraphBatch
-        The problems given to `write_csv`.
+        The problems passed to `write_csv`.
 
     Returns
     -------
@@ -279,8 +281,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     ValueError
         If the file has another encoding, if a column is missing or occurs twice, or if two
         problems have the same id. ValueError is also raised if no row has a label, if a row
-        does not match a claim of these problems, or if a label is invalid. Different labels that
-        an annotator assigned to a claim are an error if the labels have no dates.
+        does not match a claim of these problems, or if a label is invalid. If an annotator
+        assigned different labels to a claim, the labels must have dates.
     """
     with explain_rows(path):
         lines, form = open_table(path)
@@ -332,7 +334,7 @@ def _as_text(cell):
 
 
 def _rows(graphs, words, order):
-    """Yield the table row of each claim, with the problems in the given order."""
+    """Yield one table row per claim, with the problems in the given order."""
     batch = as_batch(graphs)
     names = _names(batch)
     for i in range(len(batch)) if order is None else order:
@@ -356,7 +358,7 @@ def _rows(graphs, words, order):
 
 
 def _names(batch):
-    """Return the id or index of each problem, or raise ValueError for duplicate ids."""
+    """Return the id or the number of each problem, or raise ValueError if ids are repeated."""
     numbered = enumerate(batch, start=1)
     names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
@@ -369,7 +371,7 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return the verdicts of each annotator, given pairs of a row and its place in the file."""
+    """Return the verdicts of each annotator, given pairs of a location in the file and a row."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
@@ -415,7 +417,7 @@ def _claim_of(row, place, positions, claims):
 
 
 def _verdict(label, place):
-    """Return the verdict that a word stands for, or raise ValueError if it is unknown."""
+    """Return the verdict that a word represents, or raise ValueError if the word is unknown."""
     word = word_key(label)
     if word in WORDS:
         return word
@@ -453,7 +455,7 @@ def _latest(said, claim, by):
 
 
 def _time_of(when):
-    """Parse an ISO 8601 time, in UTC by default, or return None if it is invalid."""
+    """Parse an ISO 8601 time (UTC by default), or return None if the time is invalid."""
     try:
         time = datetime.fromisoformat(str(when or ""))
     except ValueError:

@@ -18,18 +18,19 @@ def read_journal(path, take):
     path : path-like
         Journal path.
     take : callable
-        Function that is called with the entry of each line, in order. The function must raise
-        ValueError, LookupError, TypeError or AttributeError if the entry is invalid.
+        Function that is called with each entry, in the order of the lines. The function must
+        raise ValueError, LookupError, TypeError or AttributeError if the entry is invalid.
 
     Returns
     -------
     int
-        Position after the last entry, from which `follow_journal` continues.
+        Byte position after the last entry, from which `follow_journal` continues.
 
     Raises
     ------
     ValueError
-        If any other line is not a valid entry. The message contains the line number.
+        If a line other than an incomplete last line is not a valid entry. The message contains
+        the line number.
     """
     lines = open_journal(path)
     size = 0
@@ -66,13 +67,13 @@ def follow_journal(path, take, start):
     take : callable
         Function that is called with each entry, as in `read_journal`.
     start : int
-        Position after the last entry that was read. If the file is shorter, it has been
-        replaced and is read from the beginning.
+        Byte position after the last entry that was read. If the file is shorter, it is assumed to
+        have been replaced and is read from the beginning.
 
     Returns
     -------
     int
-        Position after the last entry that was read.
+        Byte position after the last entry that was read.
     """
     with open(path, "rb") as file:
         if start > os.fstat(file.fileno()).st_size:

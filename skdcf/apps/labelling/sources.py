@@ -1,9 +1,9 @@
 """Provenance of labels, and the journal that stores verdicts on disk.
 
 The journal is append-only. Each line is one event: a label, a note or corrected edges, with the
-annotator name and the time. The current state results from applying all lines in order, so the last
-line about a claim is decisive. If the program is killed, at most one incomplete line is lost.
-Readers of the journal skip an incomplete line.
+name of the annotator and the time. The lines are applied in order, so the last line about a claim
+takes precedence. If the program is killed, at most one incomplete line is lost. Readers of the
+journal skip an incomplete line.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class LabelSource(NamedTuple):
     by : str
         Name of the person, the model or the rule.
     when : str or None
-        Time in ISO 8601 format.
+        Time of the judgement in ISO 8601 format.
     version : str or None
         Version of the prompt or of the rule.
     seconds : float or None
-        Seconds that the person spent on the claim.
+        Time that the person spent on the claim, in seconds.
     note : str or None
         Note of the person.
     """
@@ -108,14 +108,15 @@ _ALWAYS = LabelSource._fields[:4]
 def set_label_sources(
     graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
 ) -> ReasoningGraph:
-    """Return a copy of the graph, with the sources of its labels in the metadata.
+    """Return a copy of the graph with the sources of its labels in the metadata.
 
     Parameters
     ----------
     graph : ReasoningGraph
         The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        One source for all claims, or one per claim, with None for claims that nobody judged.
+        A single source for all claims, or a list with one source per claim and None for unjudged
+        claims.
 
     Returns
     -------
@@ -172,19 +173,19 @@ def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
 
 
 def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
-    """Return a sentence about the number of labels and their sources, for reports.
+    """Return a sentence with the number of labels from each source.
 
     Parameters
     ----------
     X : sequence of ReasoningGraph, or GraphBatch
-        The problems, whose metadata contain the sources of the labels, if known.
+        The problems, whose metadata contain the sources of the labels if these are known.
     y : sequence of arrays, one per problem
         Claim labels: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
     str
-        A sentence with the number of claims for each kind and name of source.
+        A sentence with the number of claims for each kind of source and each name.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     Returns
     -------
     str
-        The sentence, or an empty text if there are no such claims.
+        The sentence, or an empty string if no claims are counted.
 
     Examples
     --------
@@ -276,27 +277,27 @@ def _count(kind, found):
 
 
 class LabelStore:
-    """Store of problems and of the verdicts of people on the claims, saved in a journal.
+    """Store of problems and of annotators' verdicts on their claims, saved in a journal.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        Problems with claim texts. Corrected edges replace the edges of the problems.
+        Problems with claim texts. Edges corrected by annotators replace the original edges.
     path : path-like
-        Journal path. New events are appended to an existing journal. Several people can share a
+        Journal path. If the journal exists, new events are appended. Several people can share a
         journal.
     labels : sequence of arrays, optional
         Existing labels, such as model labels. A person's verdict on a claim replaces the existing
         label.
     purpose : {"labels", "review", "audit"}, default="labels"
-        Purpose of the verdicts. The claims of a review are selected by risk, whereas the claims
-        of an audit are selected by the decisions of a filter. A journal therefore contains
-        verdicts for one purpose only.
+        Purpose of the verdicts. The claims of a review are selected by risk, whereas an audit
+        contains only claims that a filter keeps. A journal therefore contains verdicts for one
+        purpose only.
 
     Attributes
     ----------
     events : list of dict
-        All events of the journal, in order.
+        All events in the journal, in the order of the lines.
     plan : dict or None
         Plan of an audit, including the sample sizes of its interim analyses (``looks``).
 
@@ -357,7 +358,7 @@ class LabelStore:
 
     @property
     def version(self) -> int:
-        """Return the number of events, which the page uses to detect changes."""
+        """Return the number of events in the journal, which the page uses to detect changes."""
         return len(self.events)
 
     def follow(self) -> None:
@@ -399,7 +400,7 @@ class LabelStore:
         by : str
             Annotator name.
         seconds : float, optional
-            Seconds that the annotator spent on the claim.
+            Time that the annotator spent on the claim, in seconds.
 
         Raises
         ------
@@ -418,7 +419,7 @@ class LabelStore:
         self._save(event, by)
 
     def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
-        """Save a note on a claim, which replaces an earlier note of the annotator.
+        """Save a note on a claim, replacing any earlier note by the annotator.
 
         Parameters
         ----------
@@ -450,7 +451,7 @@ class LabelStore:
         problem : int
             Problem index.
         edges : list of (parent, child)
-            All edges of the problem, as positions of claims.
+            All edges of the problem, as pairs of claim positions.
         by : str
             Annotator name.
 
@@ -487,16 +488,16 @@ class LabelStore:
         by : str
             Name of the person who plans the audit.
         **draw
-            Parameters of the random sample of texts.
+            Parameters that determine the random sample of texts.
         """
         self._save({"looks": list(looks), **draw}, by)
 
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether the edges of all problems are now complete.
 
-        If the edges of a problem were unknown, its corrected edges are only used after all
-        edges have been declared complete, because edges added to a few problems provide no
-        information about other problems.
+        Corrected edges of problems with unknown edges are used only after all edges have been
+        declared complete. Edges added to a few problems provide no information about the other
+        problems.
 
         Parameters
         ----------
@@ -527,7 +528,8 @@ class LabelStore:
         Returns
         -------
         bool
-            True if the edges are known, False if the annotator still has to complete them.
+            True if the edges are known, and False if the annotator has not declared them
+            complete.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)
@@ -585,7 +587,7 @@ class LabelStore:
         Returns
         -------
         list of {"true", "false", "unsure", "no claim", "unknown"} or None
-            The entry of each claim, or None if the annotator has not judged the claim.
+            The verdict on each claim, or None if the annotator has not judged the claim.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
 
@@ -607,12 +609,12 @@ class LabelStore:
         Returns
         -------
         list of str
-            One note per claim, which is empty if there is no note.
+            One note per claim, or an empty string for a claim without a note.
         """
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """Return the edges of a problem, including the corrections of an annotator.
+        """Return the edges of a problem, including corrections by an annotator.
 
         Parameters
         ----------
@@ -624,7 +626,7 @@ class LabelStore:
         Returns
         -------
         list of [parent, child]
-            Edges as positions of the parent and the child.
+            Edges as pairs of the positions of the parent and the child.
         """
         as_read = {"edges": self.graphs[problem].edges.tolist()}
         return self._last.get(("edges", by, self.digest(problem), None), as_read)[
@@ -657,7 +659,7 @@ class LabelStore:
         return self._labels(by, True)
 
     def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the verdicts of an annotator as labels, for a comparison with other annotators.
+        """Return the verdicts of an annotator as labels, for comparison with other annotators.
 
         Parameters
         ----------
@@ -687,7 +689,7 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Save the verdicts on which two people agree, under a third name.
+        """Under a third name, save the verdicts on which two people agree.
 
         Existing verdicts by ``by`` are not changed.
 
@@ -748,7 +750,7 @@ class LabelStore:
                     yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
-        """Return all problems, with the labels and edges of an annotator.
+        """Return all problems with the labels and edges of an annotator.
 
         Parameters
         ----------
@@ -763,9 +765,10 @@ class LabelStore:
             Object with the following attributes:
 
             graphs : GraphBatch
-                The problems, whose metadata contain the sources of the labels with notes and
-                seconds, ``edges_corrected`` if edges were changed, ``unsure_claims`` if the
-                annotator was unsure, and ``makes_no_claim`` for sentences without a claim.
+                The problems. Their metadata contain the source of each label, including notes and
+                seconds. The metadata also contain ``edges_corrected`` if edges were changed,
+                ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim`` if a
+                sentence makes no claim.
             labels : list of ndarray of int
                 Claim labels: 1 true or without a claim, 0 false or unsure, -1 not judged.
             words : list of list
@@ -821,7 +824,7 @@ class LabelStore:
         Returns
         -------
         list of (LabelSource or None)
-            The entry of each claim, or None if the annotator has not judged the claim.
+            The source of each verdict, or None if the annotator has not judged the claim.
         """
         notes = self.notes(problem, by)
         sources: list[LabelSource | None] = []
@@ -835,7 +838,7 @@ class LabelStore:
 
 
 def _with_marks(graph, words):
-    """Return the graph, with metadata that list unsure claims and sentences without a claim."""
+    """Return the graph with unsure claims and sentences without a claim listed in its metadata."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
         marked_before = marked_claims(metadata, key, graph.n_claims)

@@ -1,7 +1,7 @@
-"""Filters for language-model reasoning that keep no false claim, with a guarantee.
+"""Filters that remove false claims from language model answers, with a statistical guarantee.
 
 Submodules are imported when they are first used, so the command line starts quickly.
-Editors and type checkers read ``__init__.pyi``.
+The public names are declared for editors and type checkers in ``__init__.pyi``.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Argument checks that many modules share.
+"""Argument checks shared by several modules.
 
-The checks raise a ValueError that names the argument, its value and the bound.
+A failed check raises a ValueError that contains the argument name, the value and the bound.
 """
 
 import re
@@ -21,7 +21,7 @@ _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """Import a module of an optional package, or raise an error with the install command."""
+    """Import a module of an optional package, or raise an error that shows how to install it."""
     package = module.partition(".")[0]
     try:
         return import_module(module)
@@ -34,7 +34,7 @@ def import_extra(module: str, extra: str) -> Any:
 
 
 def missing_package(package: str, extra: str) -> str:
-    """Return a sentence with the command that installs an optional package."""
+    """Return a message with the command that installs an optional package."""
     pip = f"{sys.executable or 'python'} -m pip"
     return (
         f"{package} is not installed. Run this command in the clone of skdcf: {pip} "
@@ -67,7 +67,7 @@ def check_number(name, value, low):
 
 
 def check_count(name, value, low):
-    """Raise ValueError unless ``value`` is an integer of at least ``low``."""
+    """Raise ValueError unless ``value`` is an integer greater than or equal to ``low``."""
     if not is_integer(value) or value < low:
         raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
 
@@ -98,7 +98,7 @@ def check_alpha(alpha):
 
 
 def check_alphas(alphas, check=check_alpha):
-    """Return alphas as an array of shape (n_alphas,), or raise ValueError if any is repeated."""
+    """Return ``alphas`` as a 1-D array, or raise ValueError if it is empty or has duplicates."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
         raise ValueError("alphas must contain at least one level, got none")
@@ -108,7 +108,7 @@ def check_alphas(alphas, check=check_alpha):
 
 
 def check_groups(groups, n):
-    """Return each problem's group index, shape (n,), or None if there are no groups."""
+    """Return the group index of each problem, or None if ``groups`` is None."""
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -133,9 +133,9 @@ def check_groups(groups, n):
 
 
 def check_weights(sample_weight, n):
-    """Return the weights of n problems, shape (n,). None means that all weights are 1.
+    """Return an array of ``n`` problem weights, which are all 1 if ``sample_weight`` is None.
 
-    The weights must be finite and at least 0, and at least one must be positive.
+    All weights must be finite and nonnegative, and at least one must be positive.
     """
     from sklearn.utils import column_or_1d
 
@@ -162,7 +162,7 @@ def check_weights(sample_weight, n):
 
 
 def is_missing(value):
-    """Return whether a value is None, NaN, or the NA or NaT of pandas."""
+    """Return whether a value is None, NaN, ``pandas.NA`` or ``pandas.NaT``."""
     # Comparing the type name avoids importing pandas.
     if value is None or type(value).__name__ == "NAType":
         return True
@@ -177,9 +177,9 @@ def is_number(value):
 
 
 def other_row(rows):
-    """Return the first item of a list that numpy must not convert, or None.
+    """Return the first list item that is not numeric, array-like or missing, or None.
 
-    For example, numpy would convert the nodes of a networkx graph.
+    For example, numpy would convert a networkx graph to an array of its nodes.
     """
     for row in rows if isinstance(rows, (list, tuple)) else ():
         is_row = isinstance(row, (Number, Sequence)) or hasattr(row, "__array__")
@@ -198,10 +198,10 @@ def refuse_iterator(name, value):
 
 
 def printable(text, also=""):
-    """Return a user's text on one line, without hidden characters, for quotation in messages.
+    """Return a text with all nonprintable characters escaped, for use in messages.
 
-    Line breaks would break tables, and terminals interpret control characters. Characters in
-    ``also`` are kept.
+    Line breaks would disrupt tables, and terminals would interpret control characters. The
+    characters in ``also`` are not escaped.
     """
     characters = (
         c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
@@ -210,7 +210,7 @@ def printable(text, also=""):
 
 
 def without_places(text):
-    """Remove memory addresses from a ``repr``, because they differ between sessions and copies."""
+    """Remove memory addresses from a ``repr``, because addresses differ between sessions."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
@@ -223,7 +223,7 @@ def is_loopback(host):
 
 
 def warn(message, category):
-    """Issue a warning that points to the calling line outside this package."""
+    """Issue a warning whose stack level points to the caller's code outside this package."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
@@ -233,7 +233,7 @@ def warn(message, category):
 
 
 def versions():
-    """Return the versions that are stored in files and pickles."""
+    """Return the versions of scikit-learn and skdcf, which are stored in files and pickles."""
     import sklearn
 
     from ._version import __version__
@@ -254,7 +254,7 @@ def warn_of_versions(name, there):
 
 
 def reduced(filter):
-    """Return the state of a filter for pickling, including the current versions."""
+    """Return the value of ``__reduce__`` for a filter, including its state and the versions."""
     return _made_anew, (type(filter), versions()), filter.__getstate__()
 
 

@@ -1,14 +1,16 @@
-"""Drawings of problems in SVG and HTML.
+"""Drawings of reasoning graphs in SVG and HTML.
 
-The layout is layered. Every claim is placed in a row below all its parents, and the width of
-the rows is limited. An edge that passes a row occupies its own position in that row, so it never
-runs behind a claim. All long edges of a parent share one trunk, which occupies one position in
-each row that it passes. Within each row, claims are ordered by the mean position of their
-neighbours, so few edges cross. Edges are vertical next to claims and turn only between two rows.
+The layout is layered. Every claim is placed in a row below all its parents, and the number of
+claims per row is limited. An edge that passes through a row has its own position in that row, so
+it never runs behind a claim. All long edges of a parent share one trunk, which occupies one
+position in each row that it passes through. Within each row, claims are ordered by the mean
+position of their neighbours, so few edges cross. Edges are vertical near claims and bend only
+between rows.
 
-The appearance of claims and edges does not depend on the pen that draws them. This module contains
-the pen for SVG. Each distinction is shown by colour, shape and outline, so it is also visible in
-greyscale and to colour-blind readers. The colours are those of the Okabe-Ito palette.
+Shapes are drawn by a pen, which determines the output format but not the appearance. This module
+defines the pen for SVG. Kept and dropped claims differ in colour, shape and outline, so the
+difference is also visible in greyscale and to colour-blind readers. The colours are based on the
+Okabe-Ito palette.
 
 A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
 outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,
@@ -37,23 +39,24 @@ CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
 
 
 class Layout:
-    """Claim positions and edge courses in a drawing.
+    """Positions of claims and paths of edges in a drawing.
 
     Parameters
     ----------
     x : ndarray of shape (n_claims,)
-        Horizontal positions, starting at 0, in units of the distance between adjacent claims.
+        Horizontal position of each claim, starting at 0, in units of the distance between
+        adjacent claims.
     row : ndarray of int, shape (n_claims,)
-        Row of each claim; the uppermost row is 0.
+        Row index of each claim. The index of the top row is 0.
     courses : tuple of ndarray of shape (k, 2)
-        One array per edge, with the points (x, row) of the start, of each row that the edge
-        passes, and of the end. An edge passes the claims of a row vertically, and turns between
-        two rows.
+        One array per edge, with the coordinates (x, row) of the start point, one point in each
+        row in between, and the end point. Each edge runs vertically through a row and bends only
+        between rows.
 
     Attributes
     ----------
     places : ndarray of shape (n_claims, 2)
-        Positions in points, measured from the upper left corner of the drawing.
+        Position of each claim in points, measured from the upper left corner of the drawing.
     width, height : float
         Size of the drawing in points.
     """
@@ -116,7 +119,7 @@ def layered_layout(n_claims, edges, widest=WIDEST):
 
 
 def _rows(n_claims, edges, widest):
-    """Place each claim in a row below all its parents, with at most ``widest`` per row."""
+    """Assign each claim to a row below all its parents, with at most ``widest`` claims per row."""
     parents = [[] for _ in range(n_claims)]
     for parent, child in edges:
         parents[child].append(parent)
@@ -143,7 +146,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Return the rows of claims and trunks, the links between adjacent rows, and the edge paths."""
+    """Return the row of each claim and trunk, the links between rows, and the edge paths."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -157,13 +160,13 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Return the rows in the given direction, each with the links from the previous row."""
+    """Return (row, links) pairs, directed downwards if ``turn`` is even, else upwards."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
 
 def _wanted(at, links):
-    """Return the mean neighbour position of each item, or its own position without neighbours."""
+    """Return the mean position of each item's neighbours, or its own position if it has none."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -198,7 +201,7 @@ def _crossings(place, links, rows):
 
 
 def _places(rows, links, half):
-    """Compute the horizontal position of each item near its neighbours, keeping the row order."""
+    """Compute horizontal positions that are close to neighbours and preserve the row order."""
     # Importing scipy.optimize takes half a second and is only needed for drawings.
     from scipy.optimize import isotonic_regression
 
@@ -221,7 +224,7 @@ HEAD = 6.5, 3.6  # length and half the width of an arrowhead
 
 
 class Look(NamedTuple):
-    """Fill, outline and text colour of a claim. Dropped claims are dashed squares."""
+    """Fill, outline and text colour of a claim, which is drawn as a dashed square if dropped."""
 
     word: str
     fill: str
@@ -240,7 +243,7 @@ MARKS = {1: "", 0: "false", -1: "not judged"}
 
 
 class Shown(NamedTuple):
-    """The look and the mark of a claim in a drawing."""
+    """Appearance and corner mark of a claim in a drawing."""
 
     look: Look
     mark: str
@@ -253,21 +256,21 @@ class Shown(NamedTuple):
 
 
 def shown_of(n_claims, kept, labels):
-    """Choose the look and the mark of each claim.
+    """Return the appearance and corner mark of each claim.
 
     Parameters
     ----------
     n_claims : int
         Number of claims.
     kept : sequence of bool, or None
-        Whether each claim was kept. None means that the problem is unfiltered.
+        Whether each claim was kept. If None, the problem has not been filtered.
     labels : sequence of int, or None
-        Claim labels (1 true, 0 false, -1 not judged).
+        Claim labels (1 for true, 0 for false, -1 for not judged).
 
     Returns
     -------
     list of Shown
-        Look and mark of each claim.
+        Appearance and corner mark of each claim.
     """
     states = [None] * n_claims if kept is None else kept
     label_of = [1] * n_claims if labels is None else labels
@@ -276,7 +279,7 @@ def shown_of(n_claims, kept, labels):
 
 
 def legend_entries(shown):
-    """Return the looks and marks that occur in a drawing, each with its description."""
+    """Return a (Shown, text) pair for each appearance and mark that occurs in a drawing."""
     looks = [
         look
         for look in (LOOKS[True], LOOKS[False])
@@ -293,7 +296,7 @@ def legend_entries(shown):
 
 
 def draw_graph(pen, layout, shown):
-    """Draw all edges with arrowheads, and all claims."""
+    """Draw all claims, and all edges with arrowheads."""
     for curve in layout.curves():
         pen.curve(curve, "none", EDGE, 1.2)
         (x, y), (length, half) = curve[-1][1][-1], HEAD
@@ -305,7 +308,7 @@ def draw_graph(pen, layout, shown):
 
 
 def draw_claim(pen, place, number, shown):
-    """Draw a claim's shape, its number, and its mark at the corner."""
+    """Draw the shape and number of a claim, and its mark at the corner."""
     look, mark = shown
     wrong = mark == "false"
     outline = FALSE if wrong else look.outline
@@ -323,10 +326,10 @@ def draw_claim(pen, place, number, shown):
 
 
 class SvgPen:
-    """Pen that collects SVG elements without scripts, styles or ids.
+    """Pen that creates SVG elements without scripts, style sheets or IDs.
 
-    All styling uses attributes, because some pages remove style sheets. Ids are avoided because a
-    page may contain several drawings.
+    All styling uses attributes, because some pages remove style sheets. IDs are avoided, because
+    a page may contain several drawings and IDs must be unique.
     """
 
     def __init__(self):
@@ -337,21 +340,21 @@ class SvgPen:
         self.elements.append(f"<{tag} {paint}/>")
 
     def disc(self, place, radius, fill, outline, width):
-        """Draw a circle around a position."""
+        """Draw a circle centred at a position."""
         x, y = place
         self._add(
             f'circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}"', fill, outline, width
         )
 
     def square(self, place, fill, outline, width):
-        """Draw a dashed square around a position."""
+        """Draw a dashed square centred at a position."""
         x, y = np.subtract(place, RADIUS - 1)
         side = f'width="{2 * RADIUS - 2}" height="{2 * RADIUS - 2}"'
         dashes = 'rx="3" stroke-dasharray="4 2.5"'
         self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
     def curve(self, pieces, *paint):
-        """Draw a line given as (letter, points) pairs, with the command letters of SVG paths."""
+        """Draw a path given as (SVG path command, points) pairs."""
         commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
             for letter, points in pieces
@@ -377,7 +380,7 @@ class SvgPen:
 
 
 def glyph_svg(number, shown):
-    """Draw a single claim, for lists and legends."""
+    """Return an SVG element with a single claim, for use in lists and legends."""
     pen = SvgPen()
     size = 2 * RADIUS + 10
     draw_claim(pen, (size / 2, size / 2), number, shown)
@@ -385,7 +388,7 @@ def glyph_svg(number, shown):
 
 
 def graph_svg(n_claims, edges, kept=None, labels=None):
-    """Draw a problem as an SVG element.
+    """Return a drawing of a reasoning graph as an SVG element.
 
     Parameters
     ----------
@@ -394,9 +397,9 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     edges : sequence of (parent, child)
         Positions of claims.
     kept : sequence of bool, optional
-        Whether each claim was kept. None means that the problem is unfiltered.
+        Whether each claim was kept. If None, the problem has not been filtered.
     labels : sequence of int, optional
-        Claim labels (1 true, 0 false, -1 not judged).
+        Claim labels (1 for true, 0 for false, -1 for not judged).
 
     Returns
     -------
@@ -432,16 +435,17 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     graph : ReasoningGraph
         The problem.
     kept : sequence of bool, optional
-        Whether each claim was kept. None means that the problem is unfiltered.
+        Whether each claim was kept. If None, the problem has not been filtered.
     labels : sequence of int, optional
-        Claim labels (1 true, 0 false, -1 not judged).
+        Claim labels (1 for true, 0 for false, -1 for not judged).
     reasons : dict of int to str, optional
-        Reasons keyed by claim. The reason for a dropped claim is written below its text.
+        Reasons for dropping claims, keyed by claim index. Each reason is shown below the claim
+        text.
 
     Returns
     -------
     str
-        HTML without a frame, in which dropped claims are struck out.
+        HTML without a frame, in which the texts of dropped claims are struck through.
     """
     shown = shown_of(graph.n_claims, kept, labels)
     question = (
@@ -495,14 +499,14 @@ def _item(number, shown, text, reason):
 
 
 def _legend(shown):
-    """Return a legend of the looks and marks that occur in a drawing."""
+    """Return a legend for the shapes and marks in a drawing."""
     entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
     entries.append("An arrow points from a claim to a claim that depends on it.")
     return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 
 def batch_html(batch):
-    """Return the first problems of a batch as HTML, each folded behind a summary line."""
+    """Return the first few problems of a batch as HTML, each in a collapsible section."""
     first = range(min(len(batch), PROBLEMS_LISTED))
     sections = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
     if len(batch) > PROBLEMS_LISTED:

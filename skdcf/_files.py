@@ -18,22 +18,22 @@ except ImportError:  # Windows lacks fcntl, and an open file cannot be removed t
 
 @contextlib.contextmanager
 def replaced(path, mode="w", **options):
-    """Open a new file that replaces ``path`` when it is complete.
+    """Open a new file that replaces ``path`` once it is completely written.
 
-    If writing is interrupted, for example by a full disk or the end of the process, the old
-    file is unchanged. A killed process leaves a hidden file with the suffix ``.part``, which is
-    removed the next time the same path is written.
+    If writing is interrupted, for example because the disk is full or the process is killed, the
+    old file is unchanged. A killed process leaves behind a hidden file with the suffix ``.part``,
+    which is removed the next time the same path is written to.
 
     Parameters
     ----------
     path : path-like
-        File path. Symbolic links are followed. The permissions of an existing file are kept, and a
-        read-only file raises an error. A path that is not a regular file, such as ``/dev/null``, is
-        written to directly.
+        File path. Symbolic links are followed. The permissions of an existing file are kept. If
+        the file is read-only, an error is raised. A path that is not a regular file, such as
+        ``/dev/null``, is written to directly.
     mode : {"w", "wb"}
         Text or binary mode.
     **options
-        Further arguments of ``open``.
+        Additional keyword arguments for ``open``.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -60,14 +60,14 @@ def replaced(path, mode="w", **options):
 
 
 def write_text(path, lines):
-    """Write the lines of a file atomically.
+    """Write lines to a file atomically.
 
     Parameters
     ----------
     path : path-like
         Path of the file, which is compressed with gzip if the name ends with ``.gz``.
     lines : iterable of str
-        The lines to write, without line breaks.
+        The lines to write, without trailing newlines.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def _new_draft(path):
 
 
 def _remove_drafts(path):
-    """Remove the files of processes that were killed while writing ``path``."""
+    """Remove temporary files left by processes that were killed while writing ``path``."""
     for draft in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
         # The file may be in use or belong to another user.
         with contextlib.suppress(OSError):
@@ -122,7 +122,9 @@ def _remove_drafts(path):
 
 
 def open_journal(path):
-    """Open a journal and return its lines. A new journal is readable only by its owner.
+    """Return the lines of a journal, which is created if it does not exist.
+
+    A new journal is readable only by its owner. An incomplete last line is terminated.
 
     Parameters
     ----------
@@ -146,9 +148,10 @@ _APPENDING = threading.Lock()
 
 
 def append_journal(path, entry):
-    """Append a line of JSON to a journal.
+    """Append an entry to a journal as one line of JSON.
 
-    If the disk is full, an incomplete line is removed, and OSError is raised.
+    The line is flushed to disk, so it survives a crash of the machine. If the disk is full, the
+    incomplete line is removed, and OSError is raised.
 
     Parameters
     ----------
@@ -156,9 +159,6 @@ def append_journal(path, entry):
         Journal path. If the path is None, nothing is written.
     entry : dict
         The entry.
-    sync : bool
-        Whether to wait until the line is on disk, so it survives a crash of the machine. The
-        line always survives the end of this process.
     """
     if path is None:
         return

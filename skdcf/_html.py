@@ -1,4 +1,4 @@
-"""Tables in text and HTML, and the components of HTML pages.
+"""Text and HTML tables, and components of HTML pages.
 
 Reports are printed as tables in a terminal and in a notebook. Text from users and models is
 escaped only in this module.
@@ -73,7 +73,7 @@ IGNORE = "tex2jax_ignore mathjax_ignore"
 
 
 def escape(text):
-    """Return text as harmless HTML, without markup, attributes or hidden characters."""
+    """Return text with HTML markup and control characters escaped."""
     return escape_markup(printable(text, "\n\t"), quote=True)
 
 
@@ -84,12 +84,12 @@ def card(body, title=None):
 
 
 def folded(title, inside):
-    """Return HTML that is hidden until the reader clicks the title."""
+    """Return a collapsible section, which is hidden until the reader clicks the title."""
     return f"<details><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def table(header, rows, caption=None):
-    """Return a table of strings. The first column is left-aligned, the others right-aligned."""
+    """Return an HTML table with a left-aligned first column and right-aligned other columns."""
     caption_html = "" if caption is None else f"<caption>{escape(caption)}</caption>"
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = "".join(
@@ -103,17 +103,18 @@ def table(header, rows, caption=None):
 class Table:
     """Base class of reports that are printed as tables.
 
-    A report lists the attributes that become columns in ``_fields``, or defines `_values`, a dict
-    of columns of equal length. ``_columns`` maps each heading to the format of its cells, such
-    as ``"{low:.3f} - {high:.3f}"``, or to a function of a row. Columns with NaN in every row
-    are omitted. A column whose format has no colon contains text and is left-aligned.
+    The class attribute ``_fields`` lists the attributes that become columns. Alternatively, a
+    subclass defines `_values`, which returns a dict of columns of equal length. ``_columns`` maps
+    each heading to a format string for the cells, such as ``"{low:.3f} - {high:.3f}"``, or to a
+    function of a row. Columns with NaN in every row are omitted. A column whose format has no
+    colon contains text and is left-aligned.
     """
 
     _fields: tuple[str, ...] = ()
     _columns: dict[str, Any] = {}
 
     def _values(self) -> dict[str, Any]:
-        """Return the fields. A field of shape (n_rows, 2) is an interval and fills two columns."""
+        """Return the columns, with two columns for each interval field of shape (n_rows, 2)."""
         out = {}
         for name in self._fields:
             values = np.asarray(getattr(self, name))
@@ -124,7 +125,7 @@ class Table:
         return out
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict of plain values per table row.
+        """Return one dict of plain Python values per table row.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class Table:
         return [dict(zip(columns, line, strict=True)) for line in lines]
 
     def to_frame(self) -> Any:
-        """Return `rows` as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame.
 
         Returns
         -------
@@ -165,8 +166,8 @@ class Table:
 class LevelTable(Table):
     """Table with one row for each level and filter, ordered by level.
 
-    Subclasses store the names of the filters in ``names`` and the levels in ``alpha``. The fields,
-    or the values of `_levels`, are broadcast to shape (n_filters, n_alphas).
+    Subclasses store the names of the filters in ``names`` and the levels in ``alpha``. The arrays
+    returned by `_levels` are broadcast to shape (n_filters, n_alphas).
     """
 
     names: tuple[Any, ...]
@@ -199,7 +200,7 @@ def _as_text(heading, columns, rows):
 
 
 def _cells(columns, rows):
-    """Return the cell texts, keyed by heading. Columns of unknown values are omitted."""
+    """Return the cell texts keyed by heading, without columns in which all values are unknown."""
     out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
     return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 

@@ -20,19 +20,20 @@ def as_finished(
     unit: str = "job",
     n_before: int = 0,
 ) -> Iterator[tuple[Any, Any]]:
-    """Run jobs, and yield ``(key, result)`` as they finish.
+    """Run jobs, and yield the key and result of each job as soon as the job is finished.
 
-    A job may run in another process, so it must not have side effects. Warnings that a job issues
-    are repeated in the caller's process. Each job uses one BLAS thread, because the last bits of
-    a matrix product can depend on the number of threads. Results therefore do not depend on
-    ``n_jobs``.
+    A job may run in another process, so it must not have side effects. Warnings issued by a job
+    are issued again in the caller's process. If there are several jobs, each job uses one BLAS
+    thread, because the last bits of a matrix product can depend on the number of threads. Results
+    therefore do not depend on ``n_jobs``.
 
     Parameters
     ----------
     jobs : dict of callable without arguments
-        The jobs. The keys of the jobs can be any values.
+        The jobs. The keys of the jobs can be any hashable objects.
     n_jobs : int, optional
-        Number of parallel jobs, as in scikit-learn. A single job runs in this process.
+        Number of parallel jobs, as in scikit-learn. If there is only one job, it runs in the
+        current process.
     verbose : int, default=0
         Whether to show a progress bar.
     name : str
@@ -40,7 +41,7 @@ def as_finished(
     unit : str
         Unit of the progress bar.
     n_before : int, default=0
-        Number of jobs that the progress bar shows as finished at the start.
+        Number of finished jobs that the progress bar shows initially.
 
     Yields
     ------

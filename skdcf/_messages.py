@@ -1,10 +1,10 @@
 """Error messages whose wording depends on the entry point.
 
-The advice on an error differs between Python (``rename={"text": "claims"}``), the command line
-(``--map text=claims``) and clients of the service. An error with such advice contains a
-`Message`, which consists of strings and `Advice` objects. The string value of a message is its
-wording for Python. Other entry points look up their own wording of each piece of advice by name
-in ``apps/messages.toml``.
+The advice on how to fix an error differs between Python, the command line and clients of the
+service. For example, the argument ``rename`` in Python corresponds to the command-line option
+``--map``. The message of an error with advice is a `Message`, which consists of strings and
+`Advice` objects. The string value of a message is its wording for Python. Other entry points look
+up their own wording of each piece of advice by name in ``apps/messages.toml``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Advice(str):
     fields: dict[str, Any]
 
     def __new__(cls, name: str, text: str, **fields: Any) -> Advice:
-        """Create the text, and store the name and the fields."""
+        """Create a string from ``text``, and store the name and the fields."""
         self = super().__new__(cls, text)
         self.name, self.fields = name, fields
         return self
 
     def __getnewargs_ex__(self) -> Any:
-        """Return the constructor arguments for pickling. Processes exchange errors as pickles."""
+        """Return the constructor arguments for pickling, so processes can exchange errors."""
         return (self.name, str(self)), self.fields
 
 
@@ -51,17 +51,17 @@ class Message(str):
     parts: tuple[str, ...]
 
     def __new__(cls, *parts: str) -> Message:
-        """Join the parts into one string."""
+        """Create a string by joining the parts."""
         self = super().__new__(cls, "".join(parts))
         self.parts = tuple(p for part in parts for p in getattr(part, "parts", (part,)))
         return self
 
     def __getnewargs__(self) -> Any:
-        """Return the constructor arguments for pickling. Processes exchange errors as pickles."""
+        """Return the constructor arguments for pickling, so processes can exchange errors."""
         return self.parts
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error, which is a `Message` if there are several wordings."""
+    """Return an error message, which is a `Message` if it has several wordings."""
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)

@@ -50,7 +50,7 @@ class Number(Interval):
 
 
 def at_least(low, kind=Real):
-    """Return a constraint that requires a finite number of at least ``low``."""
+    """Return a constraint that requires a finite number greater than or equal to ``low``."""
     return Number(kind, low, None, closed="left")
 
 
@@ -77,7 +77,7 @@ class Settings(BaseEstimator):
     """Base class of objects whose parameters can be validated.
 
     Subclasses declare the valid values of each parameter in ``_parameter_constraints``, as in
-    scikit-learn, and extend `validate` if parameters depend on each other.
+    scikit-learn, and override `validate` to check parameters that depend on each other.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -103,7 +103,7 @@ class Settings(BaseEstimator):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, including nested ones as ``name__parameter``.
+        """Set parameters, including nested parameters such as ``name__parameter``.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Settings(BaseEstimator):
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     def _advise_value(self, name, parameter):
-        """Return a sentence that lists which values of a parameter have the nested parameter."""
+        """Return advice that lists the values of a parameter that have the nested parameter."""
         module, *names = self._values.get(name, ("skdcf",))
         classes = [getattr(import_module(module), value) for value in names]
         fitting = [
@@ -156,5 +156,5 @@ class Settings(BaseEstimator):
 
 @dataclass_transform(eq_default=False)
 def settings(cls):
-    """Add a constructor that stores the annotated parameters without further processing."""
+    """Add a constructor that stores the annotated attributes without validation."""
     return dataclass(cls, eq=False, repr=False)

@@ -1,7 +1,7 @@
-"""Private scikit-learn names that this package uses because no public names exist.
+"""Private scikit-learn names that this package uses because there are no public equivalents.
 
 No other module imports private names of scikit-learn. A test imports these names from the nightly
-version of scikit-learn, so changes are noticed early.
+build of scikit-learn, so changes are noticed early.
 """
 
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401

@@ -1,9 +1,9 @@
-"""Functions that guess the dependency graph of claims from their texts.
+"""Functions that guess the dependencies between claims from the claim texts.
 
-Each function accepts the claim texts of one problem, in order, and the question. Each function
-returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a
-guessed one. The graph determines which sets of claims are coherent, and how many claims are
-dropped together with a false one.
+Each function accepts the question and the ordered claim texts of one problem. Each function
+returns edges (parent, child) that can be passed to `ReasoningGraph`. The guarantee holds for any
+graph, including a guessed graph. The graph determines which sets of claims are coherent, and how
+many claims are dropped together with a false claim.
 """
 
 import re
@@ -36,7 +36,7 @@ _COMMON = {"0", "1", "a", "A", "I"}
 
 
 def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Return an empty list of edges, so no claim depends on another one.
+    """Return an empty list of edges, so no claim depends on another claim.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Raises
     ------
     ValueError
-        If ``claims`` are not strings.
+        If ``claims`` is not a sequence of strings.
 
     Examples
     --------
@@ -81,12 +81,12 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Returns
     -------
     list of (parent, child)
-        Positions, counted from 0.
+        The edges, as claim indices starting at 0.
 
     Raises
     ------
     ValueError
-        If ``claims`` are not strings.
+        If ``claims`` is not a sequence of strings.
 
     Examples
     --------
@@ -101,11 +101,12 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from the claims that it cites, as in "(by #2 #4)".
 
-    Use this function if the model was told to name its premises. The number of a claim is the
-    number at its beginning, as in "#5" or "Step 5", or else one more than the number of the
-    previous claim. Citations are numbers in brackets that begin with "by", "from" or "using". A
-    citation refers to the latest earlier claim with that number. Numbers that match no earlier
-    claim, such as numbered facts of the question, are ignored.
+    Use this function if the prompt asks the model to cite the premises of each claim. The number
+    of a claim is read from its beginning, as in "#5" or "Step 5". If a claim does not begin with
+    a number, its number is one more than that of the previous claim. Citations are given in
+    parentheses after the word "by", "from" or "using". A citation refers to the latest earlier
+    claim with the cited number. Cited numbers that do not match an earlier claim, such as the
+    numbers of facts in the question, are ignored.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Raises
     ------
     ValueError
-        If ``claims`` are not strings.
+        If ``claims`` is not a sequence of strings.
 
     Examples
     --------
@@ -149,9 +150,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from earlier claims whose numbers and symbols it uses.
 
-    Numbers and one-letter symbols that occur in the question are ignored, and so are 0 and 1. Any
-    other number or symbol links a claim to the latest earlier claim that contains the same number
-    or symbol. A claim without any link depends on the previous claim.
+    Numbers and one-letter symbols that occur in the question are ignored, as are 0, 1, "a", "A"
+    and "I". Any other number or symbol links a claim to the latest earlier claim that contains
+    the same number or symbol. A claim without any link depends on the previous claim.
 
     Parameters
     ----------
@@ -163,12 +164,12 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Returns
     -------
     list of (parent, child), sorted by child
-        Positions, counted from 0.
+        The edges, as claim indices starting at 0.
 
     Raises
     ------
     ValueError
-        If ``claims`` are not strings.
+        If ``claims`` is not a sequence of strings.
 
     Notes
     -----
@@ -184,9 +185,9 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     coherent factuality  0.74 / 0.65        0.78 / 0.62
     ===================  =================  =============
 
-    The rule was selected from about twenty rules on the same graphs, so the results in the first
-    column of the table are slightly optimistic. The running time is linear in the length of the
-    text.
+    The rule was selected from about twenty candidates on the same graphs, so the results in the
+    first column of the table are slightly optimistic. The running time is linear in the length of
+    the text.
 
     Examples
     --------

@@ -10,15 +10,15 @@ class GuaranteeWarning(UserWarning):
 
 
 class UnknownKeyWarning(UserWarning):
-    """Warning that an unknown key in the input resembles a key of the format."""
+    """Warning that the input contains an unknown key that resembles a known key."""
 
 
 class LabelWarning(UserWarning):
-    """Warning that labels are contradictory, made by a model, or missing in many problems."""
+    """Warning that labels are contradictory, model-generated, or missing in many problems."""
 
 
 class ShareError(ValueError):
-    """Error that a guarantee for passing answers is impossible with the given settings or data.
+    """Error raised if the settings or data do not allow a guarantee for passing answers.
 
     Parameters
     ----------

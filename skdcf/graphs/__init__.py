@@ -1,6 +1,7 @@
 """Reasoning graphs, stored individually or packed in batches.
 
-The modules ``labels`` and ``problems`` contain additional functions for other packages.
+The modules ``labels`` and ``problems`` contain additional functions for other subpackages of
+skdcf.
 """
 
 from ._batch import GraphBatch as GraphBatch

@@ -1,7 +1,7 @@
-"""Packed problems, the only representation of problems used in computations.
+"""Batches of packed problems, which are used in all computations.
 
-The fields are the attributes of `GraphBatch`. Batches are created by ``from_graphs`` and
-``from_arrays``, and ``batch[i]`` converts a single problem back to a graph.
+A batch is created with ``from_graphs`` or ``from_arrays``, and ``batch[i]`` returns problem i as
+a `ReasoningGraph`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     """Packed sequence of `ReasoningGraph` objects, stored in flat arrays.
 
     Create a batch with `from_graphs` or `from_arrays`. ``batch[i]`` is a `ReasoningGraph`.
-    ``batch[slice]``, ``batch[index_array]`` and ``batch[boolean_mask]`` return batches. Batches
-    are indexed without a loop over problems, so they can be split efficiently by scikit-learn.
+    ``batch[slice]``, ``batch[index_array]`` and ``batch[boolean_mask]`` return batches. Indexing
+    a batch does not require a loop over problems, so scikit-learn can split batches efficiently.
 
     Attributes
     ----------
@@ -57,11 +57,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     claims, problems, ids : object ndarray or None
         Claim texts, question texts, and problem names.
     alternatives, context, metadata : object ndarray or None
-        Object arrays with one entry per problem, which may be None. The entries are tuples of
-        texts from other answers, tuples of texts that must support the answer, and dicts.
+        Object arrays with one entry per problem, which may be None. The entries of the three
+        arrays are tuples of alternative answers, tuples of texts that must support the answer,
+        and dicts, respectively.
     wordings : object ndarray or None
-        Wordings of each problem's claims, as a tuple of tuples, or None. Each wording has its own
-        row.
+        Wordings of the claims in each problem, as a tuple of tuples of strings, or None. Each
+        wording has its own row in ``features``.
     feature_names : tuple of str or None
         Feature column names.
 
@@ -104,7 +105,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @classmethod
     def from_graphs(cls, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
-        """Pack a sequence of graphs.
+        """Create a batch from a sequence of graphs.
 
         Parameters
         ----------
@@ -152,22 +153,24 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
             Edges (parent, child) as row indices of ``features``. Both claims of an edge must
-            belong to the same problem. If None, the edges of all problems are unknown. If the
-            list is empty, there are no edges.
+            belong to the same problem. If None, the edges of all problems are unknown. If
+            ``edges`` is empty, all claims are independent.
         edges_known : array-like of bool, shape (n_graphs,), optional
-            Whether the edges of each problem are known. Required only if the edges of some
-            problems are known and the edges of other problems are unknown.
+            Whether the edges of each problem are known. Required only if the edges of some but
+            not all problems are known.
         claims : sequence of str or None, length n_claims, optional
-            Claim texts. The claims of a problem must either all have texts or all be None.
+            Claim texts. Within a problem, either all claim texts must be strings, or all of them
+            must be None.
         problems : sequence of str or None, length n_graphs, optional
-            Text of the question to which each problem belongs, or None if it is unknown.
+            Question text of each problem, or None if the question is unknown.
         alternatives, context : sequence, length n_graphs, optional
-            A sequence of strings for each problem, or None if the texts are unknown.
+            One sequence of strings per problem, or None if the texts are unknown.
         feature_names : sequence of str, optional
             Column names. By default, the column names of a pandas, polars or pyarrow table are
             used.
         ids, metadata : sequence, length n_graphs, optional
-            Problem names, which are used in messages and files, and dicts with additional data.
+            Problem names, which are used in messages and files, and dicts with additional data,
+            respectively.
 
         Returns
         -------
@@ -205,7 +208,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
     ) -> GraphBatch:
-        """Return the same problems with different features. All other fields are shared.
+        """Return the same problems with different features, sharing all other fields.
 
         Parameters
         ----------
@@ -226,7 +229,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without columns that can be recomputed."""
+        """Return the state for pickling, without cached columns."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
@@ -282,12 +285,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
     ) -> GraphBatch:
-        """Return the same problems with different metadata. All other fields are shared.
+        """Return the same problems with different metadata, sharing all other fields.
 
         Parameters
         ----------
         metadata : sequence of (dict or None), length n_graphs, or None
-            One dict, or None, for each problem.
+            One dict or None per problem.
 
         Returns
         -------
@@ -304,7 +307,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         known : bool, default=True
-            True if the claims are known to be independent, False if the edges are unknown.
+            Whether the claims are known to be independent. If False, the edges are marked as
+            unknown.
 
         Returns
         -------
@@ -342,7 +346,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def has_several(self) -> NDArray[np.bool_]:
-        """Whether each problem has more than one claim, regardless of wordings."""
+        """Whether each problem has more than one claim, not counting additional wordings."""
         if self.vaguest is None:
             return self.sizes > 1
         return reduce_segments(np.add, self.vaguest.astype(int), self.offsets, 0) > 1
@@ -398,7 +402,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return map(self._unpack, range(len(self)), slices(self.offsets), of_problem)
 
     def _unpack(self, i, claims, edges):
-        """Return problem ``i`` as a graph whose features are a view of those of the batch."""
+        """Return problem ``i`` as a graph whose features are a view of the batch features."""
         texts = None if self.claims is None else tuple(self.claims[claims])
         # If the first text is None, all texts of the problem are None.
         if texts and texts[0] is None:
@@ -463,7 +467,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """Return the graph; a graph without claims and columns gets the columns of the first graph."""
+    """Add the columns of the first graph to a graph that has neither claims nor columns."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph
@@ -491,7 +495,7 @@ def _find_difference(graph, first):
 
 
 def _advise(found):
-    """Return advice on converting a dict or string to a graph, or "" for other types."""
+    """Return advice on how to convert a dict or string to a graph, or an empty string."""
     if isinstance(found, Mapping):
         return ". Use ReasoningGraph.from_dict to convert a dictionary"
     if isinstance(found, str):
@@ -502,7 +506,7 @@ def _advise(found):
 
 
 def _take(batch, rows):
-    """Return the fields of a `GraphBatch` for selected problems, in the order of ``rows``.
+    """Return the fields of a `GraphBatch` for the problems selected by ``rows``.
 
     Edges consist of row indices, so they are shifted together with the claims of their problem.
     """

@@ -93,7 +93,7 @@ class Names:
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def at(self, i: int | None = None) -> str:
-        """Return the start of a message about one problem or about all problems.
+        """Return the prefix of a message about one problem or about all problems.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class OneName(Names):
         self.name = "" if id is None else f'problem "{printable(id)}"'
 
     def at(self, i=None):
-        """Return the start of a message, which is empty if the problem has no name."""
+        """Return the prefix of a message, which is empty if the problem has no name."""
         return self.name and f"{self.name}: "
 
     def locate(self, row):
@@ -124,7 +124,7 @@ class OneName(Names):
 
 
 class Structure(Names):
-    """Depth, layers and ancestors of packed problems."""
+    """Depth, layers and ancestors of the claims in packed problems."""
 
     features: NDArray[np.float64] | None
     offsets: NDArray[np.int64]
@@ -146,11 +146,11 @@ class Structure(Names):
 
     @property
     def n_features(self) -> int | None:
-        """Number of feature columns, or None if the claims have only texts."""
+        """Number of feature columns, or None if there are no features."""
         return None if self.features is None else self.features.shape[1]
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:
-        """Split flat values into views, with one view per problem.
+        """Split an array of claim values into one view per problem.
 
         Parameters
         ----------
@@ -167,27 +167,27 @@ class Structure(Names):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of claims in each problem, shape (n_graphs,)."""
+        """Number of claims in each problem, as an array of shape (n_graphs,)."""
         return np.diff(self.offsets)
 
     @cached_property
     def problem_of(self) -> NDArray[np.int64]:
-        """Problem index of each claim, shape (n_claims,)."""
+        """Problem index of each claim, as an array of shape (n_claims,)."""
         return ragged.segment_ids(self.offsets)
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
-        """Length of the longest path that ends at each claim, shape (n_claims,)."""
+        """Length of the longest path that ends at each claim, as an array of shape (n_claims,)."""
         return find_depth(self.edges, self.n_claims)
 
     @cached_property
     def rank(self) -> NDArray[Any]:
-        """Small integer for each claim, which increases along every edge.
+        """Small integer for each claim, which is larger for children than for their parents.
 
-        If all problems are small and parents precede their children, this integer is the claim's
-        index in the problem. In all other cases, the integer is the depth of the claim. In a
-        large problem, indices can have many more distinct values than depths. For example, a star
-        graph has only two distinct depths.
+        If all problems are small and parents precede their children, the rank of a claim is its
+        index in the problem. Otherwise, the rank of a claim is its depth. In a large problem,
+        indices can have many more distinct values than depths. For example, a star graph has only
+        two distinct depths.
         """
         # Computing the depth takes 7.3 ms, and computing the position in the problem 0.7
         # ms.
@@ -197,15 +197,15 @@ class Structure(Names):
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Edges grouped by layer, with parents before their children."""
+        """Edges grouped into layers, ordered so that parents precede their children."""
         return find_layers(self.edges, self.rank)
 
     @cached_property
     def sweep(self) -> Sweep:
         """Edges in the order of `layers`, with narrow layers stored edge by edge.
 
-        To combine the value of each claim with those of its ancestors, call
-        ``edges.pass_on(ufunc, values)`` for each element in turn (see
+        To combine the value of each claim with the values of its ancestors, call
+        ``edges.pass_on(ufunc, values)`` for each element of the sweep in turn (see
         `skdcf.ops.ancestors.pass_on`).
         """
         # Propagating the values takes 1.6 ms. A list of all ancestors would take 29 ms.
@@ -213,12 +213,12 @@ class Structure(Names):
 
     @cached_property
     def short_sweep(self) -> Sweep:
-        """Reduced `sweep`, for operations in which counting an ancestor twice has no effect.
+        """Reduced `sweep` for idempotent operations, such as maxima.
 
         In large problems with many edges, an edge is skipped if its parent is also an ancestor of
-        another parent of the same child. For example, a complete graph is reduced to little more
-        than a chain. The reduction takes longer than a single pass, so it is worthwhile only for
-        many passes.
+        another parent of the same child. For example, a complete graph is reduced to a chain and
+        the edges from its first claim. The reduction takes longer than a single pass, so it is
+        worthwhile only for many passes.
         """
         # For a complete graph of 600 claims, a pass takes 0.13 ms instead of 0.87 ms after 19 ms
         # of preparation.
@@ -236,9 +236,9 @@ class Structure(Names):
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Each claim together with its ancestors, as (indptr, indices).
 
-        For the claim in row v, the rows ``indices[indptr[v]:indptr[v + 1]]`` contain v and its
-        ancestors in sorted order. The functions of `skdcf.ops.ancestors` compute sums and maxima
-        over ancestors without this list.
+        For the claim in row v, ``indices[indptr[v]:indptr[v + 1]]`` contains the sorted row
+        indices of the claim and its ancestors. The functions of `skdcf.ops.ancestors` compute
+        sums and maxima over ancestors without this list.
 
         Raises
         ------
@@ -266,18 +266,18 @@ class Structure(Names):
 
     @cached_property
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Reduced `closure`, which lists only the claim itself in large problems."""
+        """Reduced `closure` that omits the ancestors of claims in large problems."""
         return self._close_without(self.large)
 
     @cached_property
     def listed_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Reduced `closure`, which lists only the claim itself in ``unlisted`` problems."""
+        """Reduced `closure` that omits the ancestors of claims in ``unlisted`` problems."""
         if len(self.unlisted) == len(self.large):
             return self.small_closure
         return self._close_without(self.unlisted)
 
     def _close_without(self, problems):
-        """Return a closure that lists only the claim itself in the given problems."""
+        """Return a closure that omits the ancestors of claims in the given problems."""
         # Processing all small problems together takes 29 ms instead of several seconds.
         if not len(problems):
             return find_closure(self.layers, self.n_claims)
@@ -292,10 +292,10 @@ class Structure(Names):
 
     @cached_property
     def unlisted(self) -> NDArray[np.int64]:
-        """Indices of the large problems whose ancestors are not all listed at the same time.
+        """Indices of the large problems that are excluded from `listed_closure`.
 
-        Ancestors are not listed in forests, which do not require a list, or in problems with more
-        than 250 claims or with many edges.
+        A large problem is excluded if it is a forest, has more than 250 claims, or has many
+        edges.
         """
         has_few_edges = np.diff(self.edge_offsets) <= DENSE * self.sizes
         is_listed = (self.sizes <= LISTED) & has_few_edges & ~self.is_forest
@@ -303,7 +303,7 @@ class Structure(Names):
 
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
-        """Whether each claim in a problem has at most one parent, shape (n_graphs,)."""
+        """Whether each problem is a forest, in which every claim has at most one parent."""
         # Testing for a second parent takes 1 ms. In forests, this test avoids the search for
         # other paths.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
@@ -311,7 +311,7 @@ class Structure(Names):
         return np.bincount(problem, minlength=len(self.sizes)) == 0
 
     def lineage(self, i: int) -> Lineage:
-        """Return the edges of one problem in the format required for rows of bits.
+        """Return a `Lineage`, which computes ancestors in one problem as rows of bits.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class Structure(Names):
         return lineages[i]
 
     def _ancestors_of(self, i):
-        """Return the indices of the claim-ancestor pairs, or None if the pairs are not listed."""
+        """Return the claim-ancestor pairs of one problem, or None if the pairs are not listed."""
         a, b = self.offsets[i : i + 2]
         if b - a <= SMALL or i in self.unlisted:
             return None
@@ -342,7 +342,7 @@ class Structure(Names):
         return claims, indices[indptr[a] : indptr[b]] - a
 
     def _list_pairs(self, i):
-        """Return all claim-ancestor pairs, as indices within the problem."""
+        """Return all claim-ancestor pairs of one problem, as claim indices within the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
         # Number of claim-ancestor pairs along the longest paths. In a forest, these are all
@@ -419,7 +419,7 @@ def find_depth(edges, n_claims):
 
 
 def _walk(layer, ready, depth, missing, children, first, count):
-    """Continue `find_depth` claim by claim, while few claims are ready and have few children."""
+    """Continue `find_depth` claim by claim while the layers are narrow."""
     ready = ready.tolist()
     while ready and len(ready) < ragged.NARROW:
         reached = []
@@ -439,11 +439,11 @@ def _walk(layer, ready, depth, missing, children, first, count):
 
 
 def find_cycle(edges, depth):
-    """Return the claims of one cycle in order of dependence, given a ``depth`` that contains -1.
+    """Return the claims of a cycle in dependency order, given the depths from `find_depth`.
 
     Each claim on or after a cycle has a parent that is also on or after a cycle. Therefore, a
-    walk from parent to parent eventually returns to a claim that was visited before. The running
-    time is O(claims + edges).
+    walk from parent to parent eventually returns to a claim that has already been visited. The
+    running time is O(claims + edges).
     """
     stuck = depth < 0
     # If a claim has several parents, use its first parent, which comes last in the reversed
@@ -470,14 +470,16 @@ def find_closure(layers, n_claims):
     """Return each claim together with its ancestors, as (indptr, indices).
 
     Row v is ``indices[indptr[v]:indptr[v + 1]]``, which is sorted and contains v itself. The
-    running time is proportional to the number of pairs times the number of direct parents.
+    running time is proportional to the number of claim-ancestor pairs times the number of parents
+    per claim.
 
     The row of a child is the union of its parents' rows, and all claims of a layer are merged at
     once. Each pair (owner, member) is encoded as the single number owner * n_claims + member.
-    Sorting these numbers groups the members of each owner. If a member is inherited from several
-    parents, it occurs several times in a row, and only its first occurrence is kept. The rows are
-    appended to ``pool`` layer by layer, and reordered by claim at the end. For a small number of
-    claims, such as those of a single answer, a square boolean matrix is faster.
+    Sorting these numbers groups the members of each owner. A member that is inherited from
+    several parents occurs several times among the pairs of its owner, and only the first
+    occurrence is kept. The rows are appended to ``pool`` layer by layer, and reordered by claim
+    at the end. For a small number of claims, such as those of a single answer, a square boolean
+    matrix is faster.
     """
     if n_claims <= SMALL:
         square = np.eye(n_claims, dtype=bool)

@@ -1,6 +1,6 @@
-"""Graph of a single problem, with its claims, their dependencies, and data about each claim.
+"""Graph of a single problem, which contains the claims, their dependencies and their features.
 
-Graphs can be created from lists of parents or adjacency matrices, and converted from and to
+Graphs can be created from lists of parents or adjacency matrices, and converted to and from
 networkx graphs.
 """
 
@@ -50,8 +50,8 @@ class ReasoningGraph:
         texts.
     edges : iterable of (parent, child), optional
         The dependencies. The claim with index ``child`` depends on the claim with index
-        ``parent``, where indices start at 0. The claims can be in any order. Duplicate edges are
-        merged, and the edges are sorted by (child, parent). If the list is empty, all claims are
+        ``parent``. Claim indices start at 0. The claims can be in any order. Duplicate edges are
+        merged, and the edges are sorted by (child, parent). If ``edges`` is empty, all claims are
         independent. If None, the dependencies are unknown. A filter distinguishes between
         independent claims and unknown dependencies.
     claims : sequence of str, optional
@@ -61,27 +61,27 @@ class ReasoningGraph:
     alternatives : sequence of str, optional
         Texts of other answers to the same question. The sequence of alternatives may be empty.
     context : sequence of str, optional
-        Texts that must support the answer, such as a passage. If None, the texts are unknown. If
-        the list is empty, there are no such texts.
+        Texts that must support the answer, such as retrieved passages. If None, the texts are
+        unknown. If the list is empty, the answer has no context.
     feature_names : sequence of str, optional
         Feature column names. By default, the column names of a pandas, polars or pyarrow table
         are used.
     id : str or int, optional
         Problem name, which is used in messages and files.
     metadata : dict, optional
-        Additional data, such as the model or the subject. Metadata are ignored in comparisons
-        with ``==``. The key ``group`` identifies the question (see
-        `skdcf.graphs.question_groups`). The keys ``no_verdict`` and ``flagged_claims`` contain
-        indices of claims that filters never keep. ``no_verdict`` lists claims whose verdict is
-        missing, while ``flagged_claims`` lists claims that may misstate the answer.
+        Additional data, such as the model or the subject. Metadata is ignored in comparisons with
+        ``==``. The key ``group`` identifies the question (see `skdcf.graphs.question_groups`).
+        The keys ``no_verdict`` and ``flagged_claims`` contain indices of claims that filters
+        never keep. ``no_verdict`` lists claims whose verdict is missing, while ``flagged_claims``
+        lists claims that may misstate the answer.
     wordings : sequence of sequences of str, optional
-        All wordings of each claim, starting with the most specific wording. The entry of a claim
-        with only one wording is None. Each wording becomes a claim of this graph and depends on
+        All wordings of each claim, starting with the most specific wording. The entry is None for
+        a claim with only one wording. Each wording becomes a claim of this graph and depends on
         the next vaguer wording. Therefore, ``claims``, ``n_claims``, labels and masks have one
         entry per wording, in the given order. If ``claims`` is passed together with ``wordings``,
-        it must contain the most specific wordings. The indices in ``edges`` refer to claims,
-        while ``features`` can have one row per claim or one row per wording. Filtered texts
-        contain the most specific wording that is kept.
+        ``claims`` must contain the most specific wording of each claim. The indices in ``edges``
+        refer to claims, while ``features`` can have one row per claim or one row per wording.
+        A filtered answer contains the most specific kept wording of each claim.
 
     Attributes
     ----------
@@ -95,10 +95,10 @@ class ReasoningGraph:
     Raises
     ------
     ValueError
-        If the edges contain a cycle, a self-loop or an index out of range, if a feature is
-        missing, masked, infinite or complex, or if a claim, alternative or context is not a
-        string. Sets are rejected because their order is undefined. The numbers of claims, feature
-        rows and names must be consistent.
+        If the edges contain a cycle, a self-loop or an invalid index. A ValueError is also raised
+        if a feature value is missing, masked, infinite or complex, or if a text is not a string.
+        Sets are rejected because their order is undefined. The numbers of claims, feature rows
+        and names must be consistent.
 
     Examples
     --------
@@ -270,7 +270,7 @@ class ReasoningGraph:
         Returns
         -------
         ndarray of int
-            Sorted indices of the ancestors, without v.
+            Sorted indices of the ancestors, excluding ``v``.
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
@@ -280,9 +280,9 @@ class ReasoningGraph:
         return find_ancestors(self.edges, self.n_claims, v)
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
-        """Return the graph of the claims selected by ``mask``, in the same order.
+        """Return the subgraph of the claims selected by ``mask``, in the same order.
 
-        Metadata about individual claims, such as ``no_verdict`` and ``label_sources``, are
+        Metadata about individual claims, such as ``no_verdict`` and ``label_sources``, is
         restricted to the selected claims.
 
         Parameters
@@ -293,7 +293,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The subgraph. Edges from or to any other claims are removed.
+            The subgraph. Edges from or to claims that are not selected are removed.
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
@@ -316,7 +316,7 @@ class ReasoningGraph:
         return self._trusted(**values)
 
     def shown(self, mask: ArrayLike | None = None) -> ReasoningGraph:
-        """Return the graph of the shown text, with the most specific kept wording of each claim.
+        """Return a graph of the kept claims, with the most specific kept wording of each claim.
 
         Parameters
         ----------
@@ -348,11 +348,11 @@ class ReasoningGraph:
         return plain
 
     def _edges_between(self):
-        """Return the edges between claims, regardless of wordings."""
+        """Return the edges as claim indices, without edges between wordings of the same claim."""
         return edges_between(self.edges, count_wordings(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the graph as plain Python values for JSON. ``from_dict`` is the inverse.
+        """Return the graph as a dict of JSON-compatible values, which `from_dict` converts back.
 
         Returns
         -------
@@ -377,7 +377,7 @@ class ReasoningGraph:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
-        """Create a graph from a dict. This method is the inverse of `to_dict`.
+        """Create a graph from a dict, such as one returned by `to_dict`.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, with the same checks as in the constructor.
+            The graph, which is validated as in the constructor.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"data must be a dict, got {type(data).__name__}")
@@ -414,9 +414,9 @@ class ReasoningGraph:
         -------
         networkx.DiGraph
             The converted graph. The nodes are claim indices, with one node per wording, and have
-            the attributes ``claim`` and ``features`` if these are set. All other fields that are
-            set become attributes of the graph. If the edges are unknown, ``edges_known`` is
-            False.
+            the attributes ``claim`` and ``features`` if the graph has texts and features. All
+            other fields that are set become attributes of the graph. If the edges are unknown,
+            the graph attribute ``edges_known`` is False.
         """
         import networkx as nx
 
@@ -450,7 +450,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, with the same checks as in the constructor.
+            The graph, which is validated as in the constructor.
         """
         if not graph.is_directed():
             raise ValueError(
@@ -479,13 +479,13 @@ class ReasoningGraph:
         features: ArrayLike | None = None,
         **fields: Any,
     ) -> ReasoningGraph:
-        """Create a graph from a list of direct parents for each claim.
+        """Create a graph from a list of the direct parents of each claim.
 
         Parameters
         ----------
         parents : sequence of sequences of int
-            Parents of each claim. ``parents[v]`` contains the indices, starting at 0, of the
-            claims on which v depends directly.
+            Parents of each claim. ``parents[v]`` contains the indices of the claims on which
+            claim v directly depends. Claim indices start at 0.
         features : array-like of shape (n_claims, n_features), optional
             Features of the claims.
         **fields
@@ -494,7 +494,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, with the same checks as in the constructor.
+            The graph, which is validated as in the constructor.
         """
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
@@ -522,7 +522,7 @@ class ReasoningGraph:
         orientation: Literal["child_row", "parent_row"] = "child_row",
         **fields: Any,
     ) -> ReasoningGraph:
-        """Create a graph from a square matrix of zeros and ones.
+        """Create a graph from an adjacency matrix of zeros and ones.
 
         Parameters
         ----------
@@ -532,15 +532,16 @@ class ReasoningGraph:
         features : array-like of shape (n_claims, n_features), optional
             Features of the claims.
         orientation : {"child_row", "parent_row"}
-            Meaning of ``matrix[v][u] == 1``. For "child_row", claim v depends on claim u. For
-            "parent_row", claim u depends on claim v.
+            Meaning of ``matrix[v][u] == 1``. If "child_row", row v of the matrix marks the
+            parents of claim v. If "parent_row", row v of the matrix marks the children of claim
+            v.
         **fields
             Further constructor arguments.
 
         Returns
         -------
         ReasoningGraph
-            The graph, with the same checks as in the constructor.
+            The graph, which is validated as in the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
         n_claims = _count_claims(features, fields) or 0

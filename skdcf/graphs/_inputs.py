@@ -1,4 +1,4 @@
-"""Input checks that find errors in a problem before any computation.
+"""Checks that find errors in the input before any computation.
 
 The problem and claim names in messages are provided by `skdcf.graphs._derived.Names`.
 """
@@ -19,7 +19,7 @@ NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
 def check_features(features, n_claims, names, copy=False):
-    """Return features as a read-only float table, or None. Invalid features raise ValueError.
+    """Return features as a read-only float array, or raise ValueError if they are invalid.
 
     ``n_claims`` is the expected number of rows, or None if any number of rows is valid.
     """
@@ -86,8 +86,8 @@ def _as_float(value):
 def column_names(features, where=""):
     """Return the column names of a pandas, polars or pyarrow table, or None if there are none.
 
-    As in scikit-learn, columns count as unnamed if no name is a string, for example if the names
-    are column numbers.
+    As in scikit-learn, the columns are considered unnamed if no column name is a string, for
+    example if all names are integers.
     """
     # In pyarrow, `columns` contains the values.
     names = getattr(features, "column_names", getattr(features, "columns", None))
@@ -106,10 +106,10 @@ def column_names(features, where=""):
 
 
 def check_names(feature_names, features, table, where=""):
-    """Return feature names as a tuple, one distinct name per column, or raise ValueError.
+    """Return feature names as a tuple of unique strings, or raise ValueError.
 
-    The names are ``feature_names`` or, if this argument is None, the column names of
-    ``features``. The argument ``table`` contains the converted ``features``.
+    If ``feature_names`` is None, the column names of ``features`` are used. The argument
+    ``table`` contains the converted ``features``.
     """
     names = column_names(features, where)
     if feature_names is not None:
@@ -194,10 +194,10 @@ def check_fields(name, values, names):
 
 
 def check_flat_claims(claims, names, needed):
-    """Return the claims of a batch as an object array, or None if no texts are known.
+    """Return the claim texts of a batch as an object array, or None if no texts are known.
 
-    The claims of a problem must either all have texts or all be None. If ``needed`` is True, all
-    claims must have texts, because there are no features.
+    Within a problem, either all claim texts must be strings, or all of them must be None. If
+    ``needed`` is True, all claims must have texts, because there are no features.
     """
     offsets = names.offsets
     claims = check_column(claims, int(offsets[-1]), "claims")
@@ -231,11 +231,12 @@ def check_column(values, length, name):
 
 
 def check_edges(edges, offsets, names):
-    """Return sorted, distinct edges, and the depths of the claims if they were computed.
+    """Return the sorted, distinct edges, and the depths of the claims or None.
 
-    If ``edges`` is None, there are no edges. A ValueError is raised unless each edge connects two
-    claims of the same problem and no claim depends on itself. If all parents precede their
-    children, a cycle is impossible, so the depths are not computed and None is returned instead.
+    If ``edges`` is None, an empty array is returned. A ValueError is raised unless each edge
+    connects two claims of the same problem and no claim depends on itself. If all parents precede
+    their children, a cycle is impossible, so the depths are not computed and None is returned
+    instead.
     """
     pairs = _edge_array(() if edges is None else edges, names)
     n_claims = offsets[-1]
@@ -322,7 +323,7 @@ def check_edges_known(known, edges, pairs, names):
 
 
 def check_offsets(offsets):
-    """Return offsets as int64, or raise ValueError."""
+    """Return offsets as an int64 array, or raise ValueError if they are invalid."""
     offsets = np.asarray(offsets)
     if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
         raise ValueError(
@@ -340,18 +341,18 @@ MOST = 10  # maximum number of claims to list if a cycle is reported
 
 
 def show(value):
-    """Return a value on one line, shortened if it is long."""
+    """Return the ``repr`` of a value on one line, truncated if it is long."""
     text = printable(repr(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def show_count(graph):
-    """Return the number of edges of a graph or batch for its repr, or "unknown"."""
+    """Return the number of edges of a graph or batch, or "unknown", for use in a ``repr``."""
     return len(graph.edges) if np.any(graph.edges_known) else "unknown"
 
 
 def cycle_message(cycle):
-    """Return a message that lists claims that depend on each other, in order of dependence."""
+    """Return an error message that lists the claims of a cycle in dependency order."""
     named = [str(v) for v in cycle]
     if len(named) > MOST:
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]

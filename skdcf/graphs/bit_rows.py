@@ -1,10 +1,11 @@
 """Ancestors of the claims in a single large problem, stored as rows of bits.
 
-A list of all claim-ancestor pairs would contain up to n^2 / 2 numbers. Merging the lists of the
-parents would require n^3 steps if claims have many parents. Rows of bits require only one bit per
-pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
+A list of all claim-ancestor pairs of n claims would contain up to n^2 / 2 pairs. Merging the
+lists of the parents would require n^3 steps if claims have many parents. Rows of bits require
+only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8
+steps and 1 KB per claim.
 
-Claims are numbered by *ranks*, in which parents precede their children.
+Claims are numbered by *ranks*, so parents have lower ranks than their children.
 """
 
 from itertools import pairwise
@@ -27,7 +28,8 @@ class Lineage:
     rank : ndarray of shape (n_claims,)
         Rank of each claim, which is a permutation that increases along every edge.
     pairs : tuple of ndarray, optional
-        Pairs (claim, member) of each claim and its ancestors, if they were already listed.
+        Arrays (claim, member) that pair each claim with itself and its ancestors, if the pairs
+        are already known.
 
     Attributes
     ----------
@@ -57,9 +59,9 @@ class Lineage:
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
     def needed(self) -> NDArray[Any]:
-        """Return the edges as claim indices, without edges from an ancestor of another parent.
+        """Return the edges as claim indices, without edges that are implied by other edges.
 
-        All edges from claims without parents are returned.
+        All edges from claims without parents are kept, even if they are implied by other edges.
         """
         for _ in self.blocks():
             pass
@@ -103,14 +105,14 @@ class Lineage:
         self.ends = _sort(parent, child, n)
 
     def _listed_rows(self):
-        """Return one block of rows with the bits of the known pairs."""
+        """Return a single block of rows for claim-ancestor pairs that are already known."""
         claim, member = (self.rank[ends] for ends in self._pairs)
         rows = np.zeros((self.n_claims, (self.n_claims + 7) // 8), dtype=np.uint8)
         _set_bits(rows, claim, member)
         return rows
 
     def sums(self, values: NDArray[Any]) -> Any:
-        """Return the sum of ``values`` over each claim and its ancestors, shape (n_claims,).
+        """For each claim, return the sum of ``values`` over the claim and its ancestors.
 
         The sums over all subsets of eight adjacent claims are computed first, so each byte of a
         row requires only one table lookup.
@@ -189,7 +191,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Add the sum of the parent to each claim with exactly one parent."""
+    """Add the parent's sum to the sum of each claim that has exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):

@@ -212,7 +212,7 @@ def _places(rows, links, half):
         x[row] = gap[row] - gap[row[-1]] / 2
     for turn in range(TURNS + 1):
         for row, towards in _turns(rows, links, turn):
-            # Claims are moved to keep trunks straight.
+            # Move the claims of the row so that trunks stay straight.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
             x[row] = isotonic_regression(target, weights=weight).x + gap[row]
@@ -238,7 +238,7 @@ LOOKS = {
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-# Each mark is drawn at a corner of its claim.
+# Each mark is drawn at a corner of the square of its claim.
 MARKS = {1: "", 0: "false", -1: "not judged"}
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ._checks import import_extra, printable
 
-# Colours in light and dark mode. In drawings, only the squares of dropped claims have a
-# different colour.
+# Colours in light and dark mode. In drawings, the squares of dropped claims have the colour
+# --square.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
 --rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
@@ -68,7 +68,7 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Disable formula typesetting, which would also change user and model texts.
+# Formulas are not typeset, because typesetting would also change the texts of users and models.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 

@@ -77,7 +77,7 @@ def _in_parallel(jobs, n_jobs):
         yield key, returned
 
 
-@cache  # Finding the libraries takes 3 ms.
+@cache  # Finding the BLAS and OpenMP libraries takes 3 ms, so the result is cached.
 def _libraries():
     return ThreadpoolController()
 

@@ -69,7 +69,7 @@ SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
 COUNT = positive(Integral)
 
 
-#: Names of the methods that fit a class.
+#: Names of the methods that fit an estimator.
 FITTING = {"fit", "fit_levels"}
 
 
@@ -82,7 +82,7 @@ class Settings(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     #: Public classes that are valid parameter values: a module followed by its class names. The
-    #: first class is the default value.
+    #: first class is the default of the parameter.
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -98,7 +98,9 @@ class Settings(BaseEstimator):
             cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
-    @cache  # scikit-learn inspects the signature during each clone and each check.
+    # The result is cached, because scikit-learn inspects the signature in every clone and
+    # every check.
+    @cache
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 

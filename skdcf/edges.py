@@ -31,7 +31,7 @@ _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
-# Values and symbols that often occur in unrelated claims.
+# Values and symbols that often occur in claims that are unrelated.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 

@@ -249,7 +249,9 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # A comparison uses the same few bands repeatedly.
+@lru_cache(
+    4096
+)  # The result is cached, because a comparison needs the same few bands repeatedly.
 def band_of_law(shape, confidence_level, n_test=None):
     """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
     from scipy.stats import beta, betabinom
@@ -307,7 +309,7 @@ def _check_confidence_level(confidence_level):
         )
 
 
-#: Of the m passing answers, leave-one-out evaluation counts exactly floor(alpha m) as wrong.
+#: If m answers pass, leave-one-out evaluation counts exactly floor(alpha m) of them as wrong.
 NO_COVERAGE = (
     "coverage is not reported, because with show leave-one-out counts the same number of "
     "wrong answers for every filter"
@@ -869,8 +871,10 @@ def leave_one_out(
             "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert part.rows is not None  # The part was created by a single call.
-    # Answers that cannot be used for calibration are omitted.
+    assert (
+        part.rows is not None
+    )  # The part has rows, because it was created by a single call.
+    # Answers that cannot be used for calibration are left out.
     if len(part) < len(batch):
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]

@@ -105,7 +105,7 @@ def _label(row, responses, states):
             f"row {row} must have one state for each of its {len(responses)} responses, "
             f"got {len(states)}"
         )
-    # A state may be an enum.
+    # Argilla may return the status of a response as an enum.
     states = [word_key(state).rpartition(".")[2] for state in states]
     if others := sorted({*states} - _STATES):
         raise ValueError(

@@ -46,7 +46,7 @@ id problem problem_id claim claim_id claim_idx parents deps index level_0 group
 _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
-# Columns that describe human judgements are unknown for new problems.
+# Columns that describe human judgements do not exist for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
     r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*|crowd|thumbs?|"
@@ -63,7 +63,8 @@ _PRODIGY = {"accept", "reject", "ignore"}  # values in Prodigy's column "answer"
 _NUMBER = re.compile(
     r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE
 )
-# A text column with a larger proportion of numbers was probably meant to be numeric.
+# If a larger proportion of the values in a text column are numbers, the column was probably meant
+# to be numeric.
 _MOST = 0.5
 
 

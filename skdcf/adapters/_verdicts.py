@@ -26,8 +26,8 @@ _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Patterns for other keys. If the value of a matching key is a known word or number, it is a
-#: verdict or its opposite.
+#: Patterns for other keys. If a key matches a pattern and its value is a known word or number,
+#: the value is a verdict or the opposite of one.
 _OF_PEOPLE = re.compile(
     r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
     r"reviewers?|raters?|votes?|feedback)(_|$)"
@@ -41,7 +41,7 @@ _OPPOSITE = re.compile(
     r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|inaccurate|wrong|false|"
     r"is_error)(_|$)"
 )
-#: Keys of evidence, whose verdicts refer to passages.
+#: Keys of evidence. Verdicts under these keys refer to passages, not to claims.
 _OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(
@@ -230,7 +230,8 @@ def _rows(result, i):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # If FacTool could not judge a claim, its entry is None and its text is stored elsewhere.
+        # For a claim that FacTool could not judge, the entry is None, and the text is stored
+        # elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
@@ -314,7 +315,7 @@ def _beside(key, value, meaning):
     is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
     if _OF_EVIDENCE.search(name):
         return
-    # A nested verdict looks like this, for example: {"annotations": [{"label": 0}]}.
+    # {"annotations": [{"label": 0}]} is an example of a nested verdict.
     if isinstance(value, Mapping):
         for inner, held in value.items():
             yield from _beside(f"{key}.{inner}", held, meaning)
@@ -323,7 +324,9 @@ def _beside(key, value, meaning):
             yield from _beside(key, held, meaning)
     elif is_verdict and _key(value) in meaning:
         if is_real(value) and _NAMES_WHO.search(name):
-            return  # A number under such a key identifies a person or a position.
+            # Numbers under these keys identify a person or a position, so they are
+            # not verdicts.
+            return
         label = meaning[_key(value)]
         inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO
         yield key, value, 1 - label if inverted else label

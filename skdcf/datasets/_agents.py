@@ -22,7 +22,7 @@ _JUDGES = (
     "qwen3-8b",
 )
 _FOLDER = "agent_process_bench"
-#: The published verdicts are good, neutral and wrong. Some model verdicts are missing.
+#: The published verdicts are "good", "neutral" and "wrong". Some model verdicts are missing.
 _LABELS = {1: 1, 0: 1, -1: 0, None: -1}
 
 
@@ -184,7 +184,7 @@ def _parse_run(record, judges, labels, edges):
         "messages": positions,
         SOURCES: [source] * len(positions),
     }
-    # All runs were judged, so no run was selected for its content.
+    # All runs were judged, so no run was selected because of its content.
     if labels == "people":
         line["metadata"]["sampling"] = "random"
     return line

@@ -49,7 +49,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: Terms in the log odds of the claim occurring in a resampled answer.
+#: Terms in the log odds that the claim occurs in a resampled answer.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),

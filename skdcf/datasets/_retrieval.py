@@ -100,7 +100,8 @@ def _passages_of(subset, options):
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
         # The text may contain quotation marks, but it is always followed by a dict.
         content, _, description = text.rpartition(_LAST)
-        # The source is a Python repr and is therefore compared with the repr of the question.
+        # The source is the repr of a Python string, so it is compared with the repr of the
+        # question.
         source, _, _ = description.removeprefix(_SOURCE).rpartition(", 'file_path': ")
         passages[source].append(content[len(_FIRST) : -1])
     return passages
@@ -125,7 +126,7 @@ def _parse_answer(record, passages, verdicts):
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        # The number of features must be passed, because one of the answers has no claims.
+        # One of the answers has no claims, so the number of features must be passed.
         "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),

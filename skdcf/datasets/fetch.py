@@ -72,9 +72,9 @@ _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False
 
 #: Folders whose ``.jsonl`` files each contain a single object.
 _ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
-#: Decorator that adds all `Options` to a function.
+#: Decorator that adds the fields of `Options` to the parameters of a function.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: Type annotations of one or more names, and of an edge rule.
+#: Type annotations for one or more names, and for an edge rule.
 Names = str | Sequence[str]
 Rule = str | Callable
 
@@ -139,7 +139,7 @@ def checksum_of(path: Any, source: Any) -> str:
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
-    # The published checksum is the git hash, which also covers a header.
+    # The published checksum is a git hash. Git also hashes a header.
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -150,7 +150,7 @@ def _download(source, path, n_retries, delay):
     sha256 = source.checksum if len(source.checksum) == 64 else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # `fetch_file` would keep an existing file without verifying it.
+        # Without a checksum, `fetch_file` would keep an existing file.
         if sha256 is None:
             path.unlink(missing_ok=True)
         fetch_file(

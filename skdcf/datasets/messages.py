@@ -61,7 +61,7 @@ _OF_THOUGHTS |= {"reasoningContent", "redactedContent", "reasoningText"}
 _MEDIUM = re.compile(
     r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource|inline)(_|$)"
 )
-# Gemini runs code parts. Code parts and their results do not have ids.
+# Gemini executes code parts. These parts and their results do not have ids.
 _CODE = "executable_code"
 # The Vercel AI SDK uses the id of a call to refer to a call that requires approval by a person.
 _APPROVAL = re.compile(r"^tool_approval_(request|response)$")
@@ -327,7 +327,8 @@ def _answered_in(response):
     output = response.get("output")
     if response.get("object") == "response" and isinstance(output, list):
         outside = {key: response[key] for key in response.keys() - _SETTINGS}
-        if isinstance(outside.get("text"), Mapping):  # the format of the text
+        # If "text" is an object, it describes the output format.
+        if isinstance(outside.get("text"), Mapping):
             del outside["text"]
         return outside | {"role": "assistant", "type": "message", "content": output}
     if "type" not in response and isinstance(output, Mapping) and "message" in output:
@@ -441,7 +442,7 @@ class _Found:
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
             collected.add_part(part, role)
-        # Some tools write the same text twice: as a string and as a part.
+        # Some tools write the same text twice, as a string and as a part.
         self.texts += [text for text in collected.texts if text not in self.texts]
         self._add_calls(collected.calls)
         self.answers += collected.answers

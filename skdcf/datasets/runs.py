@@ -273,7 +273,7 @@ class _Steps:
 def _arguments_of(arguments):
     """Return the arguments as written, and also the values inside arguments in JSON."""
     written = arguments
-    # Some frameworks parse the arguments of a call.
+    # Some frameworks store parsed arguments instead of a JSON string.
     if not isinstance(arguments, str):
         written = json.dumps(arguments, ensure_ascii=False)
     try:

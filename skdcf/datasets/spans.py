@@ -26,7 +26,7 @@ _NESTED = (
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
-#: Prefixes of attributes in other conventions.
+#: Prefixes of the attributes in other tracing conventions.
 _OTHERS = {
     "langfuse.": "Langfuse",
     "traceloop.": "OpenLLMetry",
@@ -49,7 +49,7 @@ _OTHERS = {
 
 
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "mcp.tool.name", "ai.toolCall.name")
-#: Attributes of tool spans in other conventions.
+#: Attributes of tool spans in other tracing conventions.
 _TOOL_KINDS = {
     "openinference.span.kind": "TOOL",
     "traceloop.span.kind": "tool",

@@ -78,9 +78,8 @@ def score(estimator, view):
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
-    if (
-        estimator.ties != "include"
-    ):  # The published code compares scores without modification.
+    # With ties="include", scores are compared without modification, as in the published code.
+    if estimator.ties != "include":
         jumps = replace(jumps, position=precision.lower(jumps.position))
     return CalibrationPart(
         jumps=jumps,

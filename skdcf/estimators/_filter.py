@@ -328,7 +328,8 @@ class ConformalFilter(Settings):
             labels, _ = flat_labels(y, batch, is_table, self._classes())
         guards.at_use(self, batch, labelled=y is not None)
         if y is not None:
-            # Columns are stored, because labelled problems may be scored repeatedly.
+            # The columns of labelled problems are stored, because these problems may be scored
+            # repeatedly.
             batch = carry_columns(self.features, batch)
         with_columns = self._with_columns(batch)
         return View(

@@ -56,7 +56,7 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    # This function only fits one level. `_levels` passes several tasks.
+    # This function fits a single level. `_levels` passes one task per level.
     [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
@@ -186,8 +186,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
-        # Without labels, the scorer's `fit` may use the calibration problems, unless the caller
-        # asked for held-out problems.
+        # A scorer that does not use labels may see the calibration problems in its `fit`, unless
+        # the caller asked for held-out problems.
         warn_of_unused(selection)
         everything = view if n_held is None else view.take(training_rows)
         unlabelled = everything.unlabelled()
@@ -229,7 +229,7 @@ def task_of(estimator, split) -> FitTask:
     # Training a scorer requires a level alpha in (0, 1).
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
-        # Smaller values would cause overflow during training.
+        # Smaller values of alpha would cause overflow during training.
         alpha=max(alpha, 1e-9),
         groups=split.questions,
         rng=split.rng,

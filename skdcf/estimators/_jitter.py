@@ -14,7 +14,8 @@ from ..guards.rounding import single_columns
 from ..ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = 1e-8  # size of the noise, which is far larger than the rounding allowance of the thresholds
+# size of the noise, which is much larger than the allowance for rounding in the thresholds
+SCALE = 1e-8
 # bits per feature used for the hash, relative to the largest feature of the problem
 BITS = 10
 
@@ -48,8 +49,8 @@ def _hash_rows(batch, seed):
         for column in units.T:
             rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
-        # The hash of a problem without texts must not depend on whether other problems
-        # have texts.
+        # The hash of a problem without texts must be the same whether or not other problems have
+        # texts.
         with_text = np.flatnonzero([text is not None for text in batch.claims])
         texts = map(hash_text, batch.claims[with_text])
         codes = np.fromiter(texts, dtype=np.uint64, count=len(with_text))

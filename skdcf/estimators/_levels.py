@@ -166,7 +166,8 @@ def calibrated_masks(
     n_calibration : list of int
         Number of calibration problems used at each level.
     """
-    first = copy_at(filter, min(alphas))  # The provenance is stored on the copy.
+    # The copy is needed, because the provenance is stored on it.
+    first = copy_at(filter, min(alphas))
     part = labelled_part(first, *labelled)
     estimators = [copy_at(first, alpha) for alpha in alphas]
     for each in estimators:

@@ -93,7 +93,7 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    # Claims that are never kept are handled separately for each problem.
+    # Positions of claims that are never kept are determined separately for each prefix.
     if batch.metadata is not None:
         answers = [without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
@@ -394,7 +394,7 @@ def decide(
     threshold = np.broadcast_to(threshold, margin.shape)
     try:
         levels = calibration.levels(risks, fitted.ties == "include")
-    except ValueError:  # With overlapping groups, a claim has no single smallest level.
+    except ValueError:  # If groups overlap, there may be no smallest level for a claim.
         levels = np.full(len(margin), np.nan)
     return Decision(
         batch=view.with_columns,

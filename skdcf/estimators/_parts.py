@@ -259,7 +259,7 @@ class CalibrationPart:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # `arange` avoids computing an order.
+            rows = np.arange(len(self))  # With `arange`, no sorting is needed.
             return rows, rows[:0]
 
         order, order_of_questions = self._orders

@@ -74,7 +74,7 @@ def shown_masks(
             _warn_of_few(calibration.n, len(members), alpha)
 
     kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
-    # Claims with an infinite path risk are never kept.
+    # A claim with infinite path risk is never kept.
     kept &= ~np.isposinf(claims.path_risk)
     return view.shaped(kept)
 

@@ -132,8 +132,7 @@ class CalibratedSearch(BaseEstimator):
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():
-            # Warnings about the thresholds are ignored, because the thresholds are
-            # replaced below.
+            # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
             search = clone(self.search)
             if self.n_jobs is not None:

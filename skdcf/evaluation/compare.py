@@ -153,7 +153,7 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = check(plain[0], X, y)
-    # Columns that do not need fitting are computed once and sliced.
+    # Columns that do not need fitting are computed once for all splits.
     for filter_of in plain[1:]:
         batch = check(filter_of, batch)
     questions = number_groups(question_groups(batch, groups))
@@ -269,8 +269,8 @@ def run_split(
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
     with warnings.catch_warnings(), accept_provenance(reason):
-        # The filters will be calibrated on other problems, and the caller has already been warned
-        # if there are too few of them.
+        # Warnings about small calibration sets are ignored, because the filters will be
+        # calibrated on other problems. The caller has already been warned.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
@@ -333,7 +333,8 @@ def _rows(report, n_calibration):
 
 def _warn_of_abstention(filters, questions, splits, alphas):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
-    n -= len(splits[0]) == 2  # A question is not used for its own calibration.
+    # In leave-one-out evaluation, a question is not used for its own calibration.
+    n -= len(splits[0]) == 2
     warned = set()
     for name, filter in filters.items():
         guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()

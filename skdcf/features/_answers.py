@@ -113,9 +113,7 @@ def normalise_answer(answer: str) -> float | str:
     if choice := _CHOICE.match(text):
         return choice[1]
     plain = rewrite_plainly(text)
-    if (
-        NEVER in plain
-    ):  # The text contained a relation other than equality, such as "<".
+    if NEVER in plain:  # The text contains a relation other than equality, such as "<".
         return _BLANK.sub("", text)
     text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
@@ -268,9 +266,11 @@ class AgreementWorth(NamedTuple):
     """Estimated benefit of sampling alternative answers to each question."""
 
     n_answers: int  # number of answers whose labels determine whether they are right
-    share_right: float  # proportion of labelled answers without a false claim
-    interval: tuple[float, float]  # 95 % interval for the proportion
-    factor: tuple[float, float]  # gain in kept true claims at both ends of the interval
+    # proportion of labelled answers that do not contain a false claim
+    share_right: float
+    interval: tuple[float, float]  # 95 % confidence interval for the proportion
+    # factor by which the number of kept true claims increases, at both ends of the interval
+    factor: tuple[float, float]
 
     def __str__(self) -> str:
         low, high = self.factor

@@ -35,7 +35,8 @@ _REMEMBERED = (
     10_000  # Numbers from texts with more characters than this are not cached.
 )
 LONGEST_NUMBER = 30  # A numeral with more characters than this is not a quantity.
-# Numbers that occur in nearly every text are no evidence that two texts are related.
+# Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
+# are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -59,7 +60,7 @@ _FRACTIONS |= {word + "s": n for word, n in _FRACTIONS.items()}
 _FRACTIONS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
-# words that may precede "hundred" and "thousand"
+# number words that may precede "hundred" and "thousand"
 _SCALED = NUMBER_WORDS.keys() - _SCALES
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
-# Two placeholders replace text that is not arithmetic. A side with UNKNOWN cannot be
+# Two placeholders replace text that is not arithmetic. A side that contains UNKNOWN cannot be
 # parsed. A side is split at each WORD, such as the words around "3 * 5" in "so 3 * 5 eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
@@ -149,7 +149,8 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        # The equation begins a new sentence about the same quantity.
+        # If the equation begins with the name, it belongs to a new sentence about the same
+        # quantity.
         if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last
@@ -196,7 +197,7 @@ def _measure_shared_ending(one, other):
     if n < len(one) and one[-1 - n] in _OPERATORS:
         # In "6 + x = 2, x = 2 - 6", the shared x follows an operator and is not a name.
         return 0
-    unit = 0  # "3 * 5 miles, distance = 15 miles" has the unit before the name.
+    unit = 0  # In "3 * 5 miles, distance = 15 miles", the unit precedes the name.
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
     # A word in a name must end with a letter. Up to three words of a unit may precede the name.

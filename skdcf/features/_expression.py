@@ -245,16 +245,16 @@ _SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
 _FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product.
-# colon in a time, such as "11:30", or in a ratio
+# Pattern for the colon in a time, such as "11:30", or in a ratio.
 _CLOCK = re.compile(r":(?<=\d:)(?=\d)")
-# equation in brackets, such as "(3 * 5 = 15)"
+# Pattern for an equation in brackets, such as "(3 * 5 = 15)".
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
-# Pattern for a remark between numbers, such as "(first day)". The argument of a function does not
-# match.
+# Pattern for a remark between numbers, such as "(first day)". The pattern does not match the
+# argument of a function.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-# possible beginnings of the relations in _UNEQUAL
+# possible first characters of the relations in _UNEQUAL
 _RELATIONS = ("<", ">", "!=", "==", "\\")
 NEVER = "¿"  # placeholder for every relation other than equality
 

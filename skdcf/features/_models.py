@@ -23,7 +23,7 @@ from ._transformers import GraphTransformer, check_known
 WEB = ("http://", "https://")
 _N_PROBED = 8  # number of pairs that are scored twice in different orders
 _TOLERANCE = 1e-3  # maximum difference between two scores that padding may cause
-_LONGEST = 2**24  # maximum number of bytes to read from a reply
+_LONGEST = 2**24  # maximum number of bytes to read from a server's reply
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -79,7 +79,7 @@ class ModelColumns(GraphTransformer):
     """
 
     requires_fit = False
-    # The value is unknown, because it depends on the model.
+    # A user's model may depend on other problems, so False is assumed.
     per_problem: ClassVar[bool] = False
 
     def __sklearn_clone__(self) -> Self:

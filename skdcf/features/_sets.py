@@ -27,8 +27,8 @@ from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
 )
-# Column names of the data, the domains and the graph metrics. None selects all columns of a
-# kind.
+# Column names of the data, the domains and the graph metrics. None selects all columns of the
+# respective kind.
 _FELM_7 = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies",
     "",
@@ -167,7 +167,7 @@ class _GivenColumns(GraphTransformer):
     """Columns that are copied from the input, possibly under different names."""
 
     reads_edges = False
-    # If True, ``claim_index`` is computed if the data do not contain this column.
+    # whether to compute ``claim_index`` if the data do not contain this column
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
@@ -347,8 +347,8 @@ class GraphFeatures(GraphTransformer):
 
 
 # One regular expression per domain, applied to the cleaned question. The patterns avoid false
-# matches and therefore miss some questions. The exception is word_problems, which matches
-# everyday nouns.
+# matches and therefore miss some questions. Only the pattern for word_problems matches everyday
+# nouns and may find too many questions.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
     r"\d+ = |\bslope",

@@ -188,7 +188,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     starts = []
     position = gap = 0
     for i, token in enumerate(tokens):
-        if _BROKEN in token:  # The next token determines the end of the character.
+        # The end of an incomplete character is determined by the next token.
+        if _BROKEN in token:
             whole = token[: token.index(_BROKEN)]
             after = position + bool(gap)
             place = text.find(whole, after, position + gap + len(whole))

@@ -188,14 +188,14 @@ def _is_derived(x, known):
     """Return whether a single operation on known numbers yields x."""
     operands = list(islice(known, _MOST_NUMBERS))
     for a in operands:
-        # The combinations are x = b - a, a + b, b / a, a * b and the square root of a.
+        # A number x is derived if it is b - a, a + b, b / a, a * b or the square root of a.
         if x + a in known or x - a in known or x * a in known or x / a in known:
             return True
         if x * x == a:
             return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
-    # Sums of decimals are inexact and are therefore compared in millionths.
+    # Sums of decimals are inexact, so numbers are compared in millionths.
     millionths = {int(b * 1e6 + 0.5) for b in known}
     for a in operands:
         if (
@@ -214,7 +214,7 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Claim values that are required to compute the columns of the whole answer.
+# Values of claims from which columns of the whole answer are computed.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)

@@ -378,7 +378,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
         AttributeError,
         ValueError,
     ):
-        # The step, or a nested step, does not have column names.
+        # The step or one of its nested steps does not define column names.
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]

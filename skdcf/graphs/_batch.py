@@ -276,7 +276,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Only declared fields are copied, so values computed from the edges are dropped.
+        # Only declared fields are copied, so values that were computed from the old edges are
+        # dropped.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -374,7 +375,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            # scikit-learn indexes every object that has a shape with a tuple.
+            # scikit-learn indexes objects that have a shape with a tuple.
             key = key[0]
         if is_integer(key):
             i = range(len(self))[key]
@@ -434,7 +435,7 @@ def _pack(graphs):
     """Create the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
         raise ValueError("X must contain at least one problem, but it is empty")
-    # The columns of an answer without claims are unknown.
+    # The column names of an answer without claims are unknown.
     first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
     graphs = [_with_columns(graph, first) for graph in graphs]
     for i, graph in enumerate(graphs):
@@ -530,7 +531,7 @@ def _take(batch, rows):
         fields[name] = optional_rows(column, rows)
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    # If the depth was computed, it is retained, because it does not depend on the batch.
+    # A computed depth is retained, because it does not depend on the other problems.
     if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields

@@ -33,7 +33,7 @@ _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
 _OF_GRAPH = _FIELDS[3:]  # fields that describe the whole graph
 
 
-#: Advice for the JSON format of networkx.node_link_data.
+#: Advice for data in the JSON format of networkx.node_link_data.
 _NODE_LINK = (
     ". This is node-link data. Read it with "
     "ReasoningGraph.from_networkx(networkx.node_link_graph(data))"
@@ -220,7 +220,7 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        # A graph without claims has no texts, whether claims is empty or None.
+        # If a graph has no claims, an empty list of texts is equal to None.
         aside = {"metadata": None, "claims": None}
         ours = self.to_dict() | aside
         theirs = other.to_dict() | aside
@@ -256,7 +256,7 @@ class ReasoningGraph:
             if changes.get("claims") is not None:
                 values["wordings"] = None
         if _inputs.column_names(changes.get("features")) is not None:
-            del values["feature_names"]  # The new table has feature names.
+            del values["feature_names"]  # The new table defines the feature names.
         return ReasoningGraph(**values | changes)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:

@@ -14,7 +14,8 @@ from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NEVER_KEPT, is_list_of_claims
 
-# A string is not a list of strings. Sets and mappings are iterable but unordered.
+# A string is not accepted as a list of strings. Sets and mappings can be iterated over, but they
+# are unordered.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
@@ -89,7 +90,7 @@ def column_names(features, where=""):
     As in scikit-learn, the columns are considered unnamed if no column name is a string, for
     example if all names are integers.
     """
-    # In pyarrow, `columns` contains the values.
+    # In pyarrow tables, `columns` contains the values instead of the names.
     names = getattr(features, "column_names", getattr(features, "columns", None))
     if names is None:
         return None
@@ -284,7 +285,7 @@ def _edge_array(edges, names):
     except (
         TypeError,
         ValueError,
-    ):  # An entry is not a pair, or the entries differ in length.
+    ):  # One of the entries is not a pair, so the entries may differ in length.
         pairs = np.zeros(1)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)

@@ -92,7 +92,7 @@ class Lineage:
             sources = np.arange(start, stop)
             _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
-            # A root's row contains only the root itself.
+            # The row of a root contains only the root itself.
             direct = inside & root[parent]
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)

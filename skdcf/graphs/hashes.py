@@ -249,7 +249,7 @@ class Hashes:
             return joined
         n = len(joined.question)
         own_numbers = -1 - np.arange(n)
-        # If all parts declare that each answer belongs to a separate question, this is also true
+        # If each part declares that every answer belongs to a separate question, this also holds
         # for the joined parts.
         text = np.full(n, -1) if joined.alone.all() else joined.text
         if (joined.name >= 0).all():

@@ -37,9 +37,10 @@ LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 LABEL_WORDS |= {"non factual": 0, "not faithful": 0, "not attributable": 0}
-LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
+LABEL_WORDS["no claim"] = 1  # A sentence that claims nothing cannot be false.
 #: Pairs of words that mean "false" and "true". If a column contains only one word of a pair, the
-#: other word is the second class. Words that do not belong to a pair use the first pair.
+#: other word is the second class. For words that do not belong to any pair, the first pair is
+#: used.
 PAIRS = [
     pair.split(" / ")
     for pair in """false / true
@@ -399,7 +400,8 @@ def _join_arrays(rows):
         return None
     try:
         flat = np.concatenate(rows)
-    except ValueError:  # The arrays have different numbers of dimensions.
+    # The arrays have different numbers of dimensions, so they cannot be concatenated.
+    except ValueError:
         return None
     return flat if _is_plain(flat) else None
 

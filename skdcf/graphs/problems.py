@@ -31,7 +31,7 @@ from .hashes import (
 )
 from .sources import sentences_without_claim
 
-#: Question of each problem. False means that each problem belongs to a separate question.
+#: Question of each problem. False means that each problem belongs to a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
 #: Problems as a list of graphs (including networkx graphs), as packed graphs, or as a table in
 #: which each row is a problem with one claim.
@@ -65,7 +65,7 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        # An empty batch is also returned, because its columns are known.
+        # An empty batch is also returned, because its column names are known.
         return packed
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
@@ -367,7 +367,7 @@ def _check_shared(texts, keys, batch):
 
 
 SEVERAL = (list, set, frozenset)
-# maximum weight, whose inverse is the minimum positive weight
+# Maximum weight. The reciprocal is the minimum positive weight.
 EXTREME = 1e100
 
 

@@ -122,10 +122,10 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # For fewer edges, a loop is faster than numpy.
-_LONG = 64  # minimum number of edges in a chain that is processed with a separate call
+NARROW = 16  # For fewer edges than this, a Python loop is faster than numpy.
+_LONG = 64  # minimum number of edges in a chain that is processed by a separate call
 
-# The scalar function that corresponds to each ufunc.
+# Scalar function for each ufunc.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.maximum: max,
     np.minimum: min,
@@ -176,7 +176,7 @@ class Chain(NamedTuple):
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
-#: Edges in an order that allows values to be passed from parents to children.
+#: Edges sorted so that values can be passed from parents to children.
 Sweep = Sequence[Layer | Walk | Chain]
 
 

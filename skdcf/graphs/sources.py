@@ -13,8 +13,8 @@ SOURCES = "label_sources"
 #: Kinds of sources: a person, a language model, or a rule that derives labels from other
 #: data.
 KINDS = ("human", "model", "derived")
-#: Metadata keys for the positions, starting at 0, of claims without a verdict and of claims that
-#: may misrepresent the answer.
+#: Metadata keys. Each value lists the positions, starting at 0, of the claims without a verdict
+#: or of the claims that may misrepresent the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
 #: Metadata keys for claims that filters never keep. Filters also drop all descendants of such

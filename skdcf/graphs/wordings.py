@@ -280,8 +280,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     first = offsets_of(counts)
     contradictions = 0
     for steps in range(1, int(counts.max(initial=1))):
-        # Rows of the wordings that are ``steps`` steps more specific than the vaguest wording of
-        # their claim.
+        # Rows of the wordings that are exactly ``steps`` steps more specific than the vaguest
+        # wording of the same claim.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
         labels_of_wording = closed[rows]
@@ -343,7 +343,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
         The weights of the wordings.
     """
     counts = batch.counts
-    assert counts is not None  # The caller ensures that counts are known.
+    assert counts is not None  # The caller ensures that the problems have wordings.
     return np.repeat(1 / counts, counts)
 
 
@@ -490,7 +490,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     from ._batch import GraphBatch
 
     counts = batch.counts
-    assert counts is not None  # The caller ensures that counts are known.
+    assert counts is not None  # The caller ensures that the problems have wordings.
     first = offsets_of(counts)
     rows = first[:-1] + np.minimum(steps, counts - 1)
     plain = GraphBatch.from_arrays(
@@ -534,7 +534,7 @@ def table_of_wordings(
         The columns, with one row per wording.
     """
     counts = batch.counts
-    assert counts is not None  # The caller ensures that counts are known.
+    assert counts is not None  # The caller ensures that the problems have wordings.
     table: Any = None
     for steps in range(max(int(counts.max(initial=1)), 1)):
         plain, rows = claims_as_worded(batch, steps)

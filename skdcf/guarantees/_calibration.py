@@ -522,7 +522,8 @@ class Controlled(Calibration):
         share = self.shown(level)
         if not self.weighted or not share > 0 or not self.guarantee.is_probability:
             return None
-        # If there are weights, the rank is unknown, and the level is used instead.
+        # If the calibration problems have weights, the level is returned, because the rank is
+        # unknown.
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
@@ -582,7 +583,7 @@ class PerGroup(Calibration):
         share = self.shown(level)
         if not share > 0:
             return None
-        # A group in which the filter keeps nothing does not contribute any errors.
+        # If the filter keeps nothing in a group, the group does not contribute any errors.
         wrong = np.zeros(len(self.parts))
         for i, part in enumerate(self.parts):
             share_of_part = part.shown(level)
@@ -598,7 +599,7 @@ class PerGroup(Calibration):
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        # The smallest alpha is infinite if no alpha keeps the claim.
+        # If no alpha keeps a claim, the smallest alpha for the claim is infinite.
         out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
             out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
@@ -700,7 +701,8 @@ class Overlapping(Calibration):
         self.n = jumps.n
         self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
-        self.lowest = risks.lowest  # lowest scores, in the same order as the indicators
+        # lowest score of each calibration problem, in the order of the indicators
+        self.lowest = risks.lowest
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
@@ -733,8 +735,8 @@ class Overlapping(Calibration):
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, groups_of_problem, level
                 )
-            # These groups do not occur in calibration, so their scores are pooled without a
-            # guarantee.
+            # If none of the groups occurs in the calibration set, the scores of all groups are
+            # pooled, and there is no guarantee.
             elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out

@@ -903,7 +903,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "share": (
         conformal.share_jumps,
         lambda path_risk, offsets, vaguest: 1.0,
-        # The proportion is 0 if nothing is kept.
+        # If no claim is kept, the proportion is 0.
         lambda false, kept: false / np.maximum(kept, 1),
     ),
 }
@@ -1007,8 +1007,8 @@ class ExpectedFalse(Guarantee):
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        # The value of `level` takes precedence over ``bound``, and ``bound`` takes precedence
-        # over the filter's alpha.
+        # The parameter ``alpha`` of this method takes precedence over ``bound``, and ``bound``
+        # takes precedence over the filter's alpha.
         if alpha is not None:
             check_number("the level", alpha, 0)
             return float(alpha)
@@ -1035,5 +1035,5 @@ class ExpectedFalse(Guarantee):
         return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
-        # If the bound allows one false claim per answer, no rank is required.
+        # If the bound allows one false claim per answer, no rank is needed.
         return super().calibration_count(n, min(level, 0.5))

@@ -200,8 +200,8 @@ class Passing(Calibration):
     @property
     def passing(self) -> float:
         """Proportion of new answers that pass."""
-        # If the cut is +inf, all n answers pass. If the cut is finite, the new answer is one of
-        # |B| + 1 answers.
+        # If the cut is +inf, all calibration answers pass. If the cut is finite, the new answer
+        # passes if its rank is among the lowest |B| + 1 of n + 1.
         return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:

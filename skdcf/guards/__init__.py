@@ -115,8 +115,8 @@ def at_scores(estimator, view, named, risks):
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
     rounding = 0.0
-    # If no columns are fitted, no measurement is required for a scorer whose results are bitwise
-    # equal in every batch.
+    # If no columns are fitted and the scores of a problem are bitwise equal in every batch, there
+    # is no rounding error to measure.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
         confidence_alone = estimator._confidence_alone
         rounding = measured_rounding(confidence_alone, view.raw, view.confidence)
@@ -160,7 +160,7 @@ def at_choice(estimator, batch):
     refuse_wordings(estimator, batch)
     refuse_chosen(batch)
     provenance = provenance_of(estimator, batch, labelled=False)
-    # An empty list is compatible with every rule.
+    # An empty list means that any selection rule is accepted.
     compare_provenance(estimator, provenance | {"chosen_by": []})
 
 

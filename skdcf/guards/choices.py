@@ -31,9 +31,9 @@ from ..graphs.hashes import hash_text
 CHOSEN_BY = "chosen_by"
 #: Rule of `skdcf.estimators.join_answers`, which does not choose an answer.
 ANY = "any of k"
-#: Rule used only by `skdcf.monitoring.release`.
+#: Selection rule that only `skdcf.monitoring.release` uses.
 WHOLE = "whole"
-_CLEARLY = 3.0  # maximum difference between proportions, in standard errors
+_CLEARLY = 3.0  # maximum difference between two proportions, in standard errors
 ACCEPT = Advice(
     "accept_provenance",
     "state why this difference is acceptable, with "

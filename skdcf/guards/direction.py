@@ -18,7 +18,9 @@ _FEWEST = (
     20  # minimum number of true claims and minimum number of false claims for a warning
 )
 _ERRORS = (
-    4  # number of standard errors below one half that is unlikely to occur by chance
+    # A proportion that is this many standard errors below one half is unlikely to occur by
+    # chance.
+    4
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from .._checks import printable, warn
 from ..exceptions import LabelWarning
 
-_FEWEST = 20  # With fewer judged claims, a good score may match the labels by chance.
+_FEWEST = 20  # With fewer judged claims, a good score may equal the labels by chance.
 
 
 def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:

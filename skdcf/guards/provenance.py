@@ -45,7 +45,7 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
-_AS_SAMPLED = "none, as sampled"  # value if the answer was not chosen by a rule
+_AS_SAMPLED = "none, as sampled"  # value for an answer that was not chosen by a rule
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
@@ -116,7 +116,8 @@ def reason_in_force(estimator: Any = None) -> str | None:
 def provenance_of(estimator, batch, labelled):
     """Return what is known about the provenance of problems, as a dict."""
     reads = needs_edges(estimator)
-    has_several = batch.has_several  # A single claim does not need edges.
+    # An answer with a single claim does not need edges.
+    has_several = batch.has_several
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
@@ -142,9 +143,7 @@ def provenance_of(estimator, batch, labelled):
 
     # The inner dicts serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[
-        int, str | None
-    ] = {}  # All problems in a file often share a single dict.
+    text_of: dict[int, str | None] = {}  # All problems in a file often share one dict.
     for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)
@@ -206,7 +205,7 @@ def compare_provenance(estimator, origin, *, new=False):
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
         if new and name == CHOSEN_BY:
-            # A fitted filter selects its calibration answers later.
+            # When a filter is fitted, the calibration answers have not been selected yet.
             calibrated_values = []
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason

@@ -18,11 +18,11 @@ import numpy as np
 from ..graphs.ragged import ranges
 
 LARGEST = 512  # number of problems to score again
-# Number of problems in each batch. Two more batches follow, with a third of the problems and with
-# all other problems.
+# Numbers of problems in the batches that are scored again. There are two more batches: one
+# contains a third of the problems, and the other contains all remaining problems.
 SIZES = (*8 * (1,), 7, 60)
-# Tolerance relative to the largest confidence, or to 1. Confidences computed in float32 differ by
-# about 1e-6.
+# Tolerance relative to the largest confidence, or absolute if the largest confidence is below 1.
+# Confidences computed in float32 differ by about 1e-6.
 TOLERATED = 1e-5
 # factor by which the difference on another machine may exceed the difference measured here
 MARGIN = 10.0
@@ -160,10 +160,10 @@ def below_copies(scores):
     unknown. For example, the difference between products near 1e7 is accurate only to about 1e-8.
     """
     size = 1 + np.abs(scores)
-    # Scores may be infinite, in which case their difference is NaN.
+    # The difference between two infinite scores is NaN.
     with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    # If all scores are rounded to three decimals, the search for equal scores is skipped.
+    # If all scores are rounded to three decimals, equal scores need not be searched for.
     if not broken.any():
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)

@@ -92,8 +92,8 @@ def refuse_changed(estimator):
             f"not change after calibration, got {settings} instead of "
             f"{estimator._calibrated_as}. Call calibrate or fit again"
         )
-    # Different functions may have the same source code, and the caller may have changed the
-    # original function.
+    # Functions with the same source code may differ, and the caller may have changed the original
+    # function.
     if not estimator.calibration_.guarantee.shares_functions(
         estimator._resolved_guarantee()
     ):

@@ -32,7 +32,7 @@ from ..scorers import ClassifierScorer, LinearForm
 
 TABLES = 20  # maximum number of contribution tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-# Numbers of digits to try until a risk and a threshold look different.
+# Numbers of significant digits, which are tried until a risk and a threshold look different.
 DIGITS = (4, 6, 9)
 
 
@@ -184,7 +184,7 @@ class Explanation(Table):
                 f"claim {v} does not exist, because the answer only has {self.graph.n_claims} "
                 "claims"
             )
-        # The scorer ensures that features exist.
+        # The scorer ensures that the problem has features.
         assert self.graph.features is not None
         values = self.form.values(self.graph.features[v])
         names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]

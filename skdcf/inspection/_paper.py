@@ -26,8 +26,8 @@ from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
-GRID = 2001  # number of points at which the densities are compared
-BEYOND = 0.25  # margin for the tails of the densities, as a fraction of their range
+GRID = 2001  # number of points at which the two densities are compared
+BEYOND = 0.25  # margin for the tails of the densities, as a proportion of the range of the scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)

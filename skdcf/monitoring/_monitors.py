@@ -33,12 +33,11 @@ from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
-PACE = (
-    100.0  # number of problems after which the uninvested wealth has decreased to 63 %
-)
+# number of problems after which the uninvested part of the wealth has decreased to 63 %
+PACE = 100.0
 
 
-LARGEST = 700.0  # maximum exponent whose exponential is still finite
+LARGEST = 700.0  # largest number whose exponential is finite
 
 
 def waiting(t):
@@ -58,7 +57,7 @@ class BettingMonitor(Settings):
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
-    #: Part of delta that is reserved for an unfavourable calibration set.
+    #: Part of delta that is reserved for the case of an unfavourable calibration set.
     calibration_delta_ = 0.0
 
     @property
@@ -133,8 +132,8 @@ def play(before, state, log_factors):
 
 _BLOCK = 512  # number of problems that are ranked against each other at the same time
 
-#: Each bet is a function of a p-value, and the function has mean 1 over [0, 1]. The bets favour
-#: small values, large values, values at both ends, and values in the middle.
+#: Each bet is a function of a p-value. Its mean over [0, 1] is 1. The bets favour small values,
+#: large values, values at both ends, and values in the middle.
 _SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
 _BENDS = np.array([0.8, -0.4])
 
@@ -328,7 +327,7 @@ def _log_factors(p):
     return np.log(np.hstack([1 + _SLOPES * centred, bends]))
 
 
-#: Bets as odds ratios of an error, relative to the rate allowed by the null hypothesis.
+#: Bets on the odds ratio of an error, relative to the rate that the null hypothesis allows.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
@@ -724,7 +723,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    # The question may have had an id during calibration, but only its text is known now.
+    # During calibration, the question may have had an id, but only its text is known here.
     calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
         calibrated_before |= np.isin(hashes.content, calibrated["content"])

@@ -71,8 +71,8 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         index of the last row is returned.
     """
     sweep = batch.short_sweep
-    # Only claims whose values are not exceeded by any ancestor can be the result, so few claims
-    # need sorting.
+    # A claim can only be the result if no ancestor has a larger value, so few claims need
+    # sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
@@ -107,7 +107,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     if not batch.n_claims:
         return np.array(values)
     # The rounding error of a floating-point sum depends on the order of its terms. The order must
-    # not change, even if a later version loads the filter.
+    # never change, not even if the filter is loaded by a later version.
     is_exact = values.dtype.kind == "i"
     unlisted = batch.unlisted if is_exact else batch.large
     indptr, indices = batch.listed_closure if is_exact else batch.small_closure
@@ -115,7 +115,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     tree = batch.is_forest[unlisted]
     if tree.any():
         rows = np.isin(batch.problem_of, unlisted[tree])
-        # Outside forests, sums over all paths could overflow.
+        # If the graph is not a forest, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
     for i in unlisted[~tree].tolist():
         a, b = batch.offsets[i : i + 2]

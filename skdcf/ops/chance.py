@@ -31,7 +31,7 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import starts_run
 from .hard import segment_sum
 
-#: Centre and spread of the prior on (log theta, a, b). The prior matters if there are few
+#: Centre and spread of the prior on (log theta, a, b). The prior matters only if there are few
 #: errors.
 CENTRE = np.array([np.log(0.3), 0.0, 1.0])
 SPREAD = np.array([1.5, 0.3, 0.3])
@@ -120,7 +120,7 @@ def fit_frailty(
         hazard_before = np.maximum(total - cumulative_hazard[ends], 0)
         survival = _log_survival(total, theta)
         survival_before = _log_survival(hazard_before, theta)
-        # If there is an error, the last visited claim is the first error.
+        # If the answer contains an error, the last visited claim is the first erroneous claim.
         fall = np.maximum(survival_before - survival, 1e-300)
         log_fall = survival_before + np.log(-np.expm1(-fall))
         away = (numbers - CENTRE) / SPREAD

@@ -190,7 +190,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
 
-@lru_cache  # A comparison uses the same few levels in every split.
+@lru_cache  # The result is cached, because a comparison uses the same few levels in every split.
 def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems with which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -227,7 +227,7 @@ def whole_count(
         about 0.3 n problems are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # A rank of 2 would require more problems.
+    if alpha * share * n < 1:  # For a rank of 2, more problems would be required.
         return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else otherwise
@@ -282,7 +282,7 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     n = len(scores)
     m = len(lowest)
     counts = 1 + np.searchsorted(scores, np.sort(lowest), side="right")
-    # A ratio of integers is only rounded once, so it can equal the decimal alpha exactly.
+    # The ratio of two integers is rounded only once, so it can equal the decimal alpha exactly.
     good = np.flatnonzero(counts * m / ((n + 1) * np.arange(1, m + 1)) <= alpha)
     if not len(good):
         return 0

@@ -22,9 +22,9 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-# maximum number of links in a problem, which take about ten seconds to process
+# maximum number of links in a problem, for which processing takes about ten seconds
 MOST_LINKS = 50_000_000
-_BLOCK = 2_000_000  # number of links processed together, which require about 200 MB
+_BLOCK = 2_000_000  # number of links processed together, which requires about 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -78,7 +78,7 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
-        # The depth is already known and is at most the number of ancestors.
+        # The depth is known, and it is at most the number of ancestors.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
         _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
@@ -174,10 +174,11 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 def _measure_paths(batch, names):
     """Compute closeness and betweenness. Betweenness is valid only if its name is in ``names``."""
-    # Problems outside forests have more than one path between two claims.
+    # If a problem is not a forest, two claims may be connected by more than one path.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
-    # If there is only one path, each claim on it counts for all pairs that the claim separates.
+    # In a forest, the path through a claim is counted for each pair of one of its ancestors and
+    # one of its descendants.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if has_many_paths.any():
@@ -206,7 +207,8 @@ def _walk_paths(batch, with_between):
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
-            # The terms are added in the order of s, so the sum does not depend on the blocks.
+            # The terms are added in the order of s, so the size of the blocks does not affect the
+            # sum.
             np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 
@@ -224,7 +226,7 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    # A block may only contain part of a large problem.
+    # A block may contain only part of a large problem.
     inside = (a <= source) & (source < b)
     source = source[inside]
     target = target[inside]

@@ -30,8 +30,9 @@ from .hard import path_risk
 
 # maximum log odds of a hazard, which corresponds to a probability of 1 - 1e-13
 CERTAIN = 30.0
-# All curves are processed together up to these numbers of pieces and rounds. Longer curves are
-# processed separately, because the longest curve determines the number of rounds.
+# All curves are processed together until one of these numbers of pieces or rounds is reached.
+# Curves with more pieces are then processed separately, because the longest curve determines the
+# number of rounds.
 _TOGETHER = 64
 
 
@@ -59,8 +60,8 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # In exact arithmetic, m increases along the edges. Taking the maximum corrects for rounding
-    # errors.
+    # In exact arithmetic, m increases along the edges. Because of rounding errors, the maximum is
+    # taken explicitly.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
@@ -169,7 +170,7 @@ def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
         if curve != last:
             stack = []
             last = curve
-        # As above, ties are not merged.
+        # Ties are not merged here either.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
             i, rise_above, run_above, _ = stack.pop()

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound. This margin is far larger than the error of the solver and far smaller
+# Tolerance at a bound. This margin is much larger than the error of the solver and much smaller
 # than any jump.
 AT_BOUND = 1e-9
-# Amount by which thresholds are lowered to compensate for rounding by the solver.
+# Amount by which thresholds are lowered to compensate for rounding in the solver.
 LOWERED = 1e-9
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -104,8 +104,8 @@ def overlap_threshold(
     )
     if face.status == 3:  # Every threshold is safe, no matter how large it is.
         return np.inf
-    # If there are near-ties, the feasible face can be so thin that the solver considers it empty.
-    # Any solution of the regression is then safe. This solution is at most the largest solution,
-    # so fewer claims are kept.
+    # If there are near-ties, the feasible face can be so thin that the solver considers the
+    # problem infeasible. In this case, any solution of the regression is safe. This solution is
+    # at most the largest one, so no additional claims are kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -313,7 +313,7 @@ def _check_sums(sums, parts):
 PACKAGE = __name__.partition(".")[0]
 # Modules that users do not import directly.
 _INSIDE = ("apps", "cli", "estimators", "ops")
-# Application classes open connections and files.
+# Classes of the applications may open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 
 #: Classes and harmless functions that are trusted in addition to those trusted by skops.
@@ -334,7 +334,7 @@ _UNCHECKED = (
 #: String that skops writes in place of None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
-#: Modules where some Python versions define objects that other modules export.
+#: Modules in which some versions of Python define objects that other modules export.
 _MOVED = {"pathlib._local": "pathlib"}
 
 

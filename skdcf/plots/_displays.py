@@ -344,7 +344,7 @@ class ShownDisplay(DisplayOfReports):
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
-        ax.set_xlim(0, 1.05)  # The margin leaves space for a marker at 1.
+        ax.set_xlim(0, 1.05)  # The margin leaves room for a marker at 1.
         _from_zero(ax)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 

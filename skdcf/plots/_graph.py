@@ -14,13 +14,13 @@ from .._checks import import_extra, printable
 from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
-# Sizes in points, as in the drawing.
+# Sizes in points, as in the HTML drawing.
 WIDE = 74  # number of characters per line of text
 LINE, PAD = 12.0, 7.0
 FONT = 9.0
 HINTED = 1.05  # factor by which hinting widens letters
 LEGEND = 34.0
-GAP = 16.0  # distance between the drawing and its texts
+GAP = 16.0  # distance between the drawing and the texts next to it
 LEAST = 230.0  # minimum width
 
 
@@ -243,7 +243,8 @@ class AxesPen:
         self.above = 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # Later marks are drawn on top of earlier marks.
+        # If marks overlap, later marks are drawn on top of earlier ones.
+        self.above += 1
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)

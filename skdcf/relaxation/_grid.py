@@ -19,10 +19,10 @@ from ..ops.segments import take
 from ..ops.soft import neural_sort
 from ._path import Relaxation
 
-# Thresholds for all problems, and log q for all cells.
+# Thresholds of all problems, and log q of all grid cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Columns of the tables in the paper, whose rows follow.
+# Columns of the tables of settings in the paper.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",
@@ -163,8 +163,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
-        # Small training sets can have rank 0. The rank is only raised to 1 for training. In
-        # prediction, nothing is kept if the rank is 0.
+        # In a small training set, the rank can be 0. The rank is raised to 1 for training only.
+        # In prediction, nothing is kept if the rank is 0.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 

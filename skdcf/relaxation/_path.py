@@ -356,8 +356,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PathPlan:
-        # An unlabelled claim is not considered an error, but errors among its descendants are
-        # counted.
+        # An unlabelled claim does not count as an error, but errors among its descendants count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = true_shares(labels, batch)

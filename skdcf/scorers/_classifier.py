@@ -211,7 +211,7 @@ def _targets(target, labels, batch):
     """Return the training target of each claim, and whether the target is known."""
     positive = labels == 1
     is_known = labels >= 0
-    if target == "coherent":  # A single false ancestor determines the target.
+    if target == "coherent":  # A false ancestor alone determines the target.
         positive = coherent_labels(labels, batch)
         is_known = positive | ~coherent_labels(labels != 0, batch)
     if target == "hazard":

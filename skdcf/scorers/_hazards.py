@@ -28,15 +28,16 @@ from ._tree_tables import as_table, design, join
 # number of folds for the out-of-fold hazards that determine the weights of a public
 # prior
 N_FOLDS = 3
-# Each tree is trained on half of the claims. If one of three folds is left out, a tree is trained
-# on about as many claims from the remaining folds. The forest contains the trees of all folds.
+# Each tree is trained on half of the claims. If one of three folds is left out, the number of
+# claims per tree from the remaining folds is about the same. The forest contains the trees of all
+# folds.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-# Number of false claims below an error to add to the judged claims.
+# Number of false claims that are added below each error to the judged claims.
 DOUBTED = 5
-# Smallest hazard. A forest returns 0 if there are no errors nearby in the training data. This is
-# overconfident.
+# Smallest hazard. The forest returns a probability of 0 if no similar training claim is an error.
+# This is overconfident.
 DOUBT = 0.05
-# maximum number of claims per tree; more claims increase the running time without a benefit
+# Maximum number of claims per tree. More claims take longer without improving the scores.
 MOST_CLAIMS = 15_000
 
 
@@ -378,8 +379,8 @@ class _Evidence(NamedTuple):
 
     X: NDArray
     labels: NDArray
-    at_risk: NDArray  # whether all ancestors are known to be true
-    after_error: NDArray  # whether an ancestor is known to be false
+    at_risk: NDArray  # whether all ancestors of the claim are known to be true
+    after_error: NDArray  # whether any ancestor of the claim is known to be false
 
 
 def _share(flags):

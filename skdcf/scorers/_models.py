@@ -283,7 +283,7 @@ class ConfTrScorer(Scorer):
         return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` used the same copy of the model for all levels. Each scorer gets a separate
+        # `train` updates the same copy of the model for all levels. Each scorer gets a separate
         # copy.
         self.model_ = self._fresh_model()
         self.params_ = result.params

@@ -25,15 +25,15 @@ from ..training.splitting import Standardizer
 from ._scorer import FitTask, Scorer
 from ._tree_tables import HazardTable, design
 
-# The version must also change if the meaning of a column changes.
+# Increase the version if the meaning of a column changes, too.
 FORMAT = "skdcf public prior 3"
 # number of claims per block, so that their positions in all trees fit into the cache
 BLOCK = 128
-# The weight of the user's log odds is shrunk towards the first value, and the sum of all weights
-# is shrunk towards the second value. The sum exceeds 1, because the mean of uncertain classifiers
-# is less certain than it should be.
+# The weight of the user's log odds is shrunk towards the first value, and the sum of the source
+# weights is shrunk towards the second value. Both values together exceed 1, because the mean of
+# uncertain classifiers is less certain than it should be.
 PULL = 0.6, 1.0
-# strength of the shrinkage, with which about 100 user claims change the weights only slightly
+# strength of the shrinkage; 100 claims of the user change the weights only slightly
 STRENGTH = 30.0
 
 
@@ -318,7 +318,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    # index offset of the left child, which is 0 for a leaf
+    # offset of the left child's index, or 0 for a leaf
     to_left = np.array(trees["down"])
     trees["down"] = _array(to_left + np.arange(len(to_left)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
@@ -330,7 +330,9 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "weights_": _array(record["weights"]),
         "questions_": _array(record["questions"]),
         "true_after_error_": float(record["true_after_error"]),
-        "_card": json.dumps(record["card"]),  # Saving a single string is faster.
+        "_card": json.dumps(
+            record["card"]
+        ),  # A single string can be saved faster than an array.
     }
 
 
@@ -354,7 +356,7 @@ def _array(values):
         array = array.astype(np.int32)
     array.setflags(
         write=False
-    )  # All priors loaded from the same file share the arrays.
+    )  # Priors that were loaded from the same file share these arrays.
     return array
 
 

@@ -535,8 +535,8 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # If the scorer also uses other claims, the confidence is not linear in the features of
-        # the claim.
+        # If the scorer also depends on other claims, the confidence is not linear in the features
+        # of a claim.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 

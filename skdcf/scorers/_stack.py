@@ -169,7 +169,7 @@ class StackingScorer(Scorer):
         """Fit the base scorers for all levels together, then fit the last step for each level."""
         self.validate()
         need_features(batch)
-        first = tasks[0]  # The tasks only differ in alpha.
+        first = tasks[0]  # The tasks differ only in alpha.
         training = self._training(first.training)
         fold_of = folds(len(batch), first.groups, self.n_folds, first.rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
@@ -293,7 +293,7 @@ def _fit_base(scorer, folded, labels, tasks):
     if not folded.fold_of.any():
         scorers = scorer.fit_levels(folded.batch, labels, tasks)
         return scorers, confidence_of_each(scorers, folded.batch)
-    # The fitted scorer uses the hazards of all folds.
+    # The fitted scorer uses the hazards from all folds.
     if isinstance(scorer, NeymanPearsonScorer):
         return scorer.fit_folds(folded, labels, tasks)
     return fit_folds(scorer, folded, labels, tasks)

@@ -122,7 +122,8 @@ class HazardTable:
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
         layers = np.arange(self.depth.max(initial=0))
-        # Number of trees that extend below each layer. The deepest trees come first.
+        # Number of trees that are deeper than each layer. Trees are sorted by depth, starting
+        # with the deepest tree.
         deeper = np.searchsorted(-self.depth, -layers).tolist()
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
@@ -298,8 +299,8 @@ def _xgboosted(estimator):
             return None
         names = "left_children", "right_children", "split_indices"
         number = np.array(tree["split_conditions"], dtype=np.float32)
-        # A value that equals the split value goes right in xgboost, but would go left in the
-        # table.
+        # xgboost sends a value that equals the split value to the right, but the table would send
+        # it to the left.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
         value = number.astype(np.float64)  # `value` is only used at leaves.
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))

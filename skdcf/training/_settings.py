@@ -38,7 +38,7 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
-    halves = False  # All problems are used for both calibration and prediction.
+    halves = False  # All problems are used for calibration and for prediction.
 
     max_iter: int = 30
 

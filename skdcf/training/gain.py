@@ -17,7 +17,7 @@ from .._checks import is_real
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
-# offset added to a soft count, because the slope of most gains is infinite at 0
+# offset added to a soft count, because most gains have an infinite slope at 0
 FLOOR = 0.001
 MOST_KEPT = 1000  # maximum number of claims for which a gain is checked
 
@@ -33,8 +33,8 @@ def worth_of(gain: Gain) -> Worth:
     power = _power_of(gain)
     if callable(power):
         return power
-    # If the power were 0, the gain would not increase beyond one claim. The logarithm, which is
-    # also concave, is used instead.
+    # With a power of 0, the gain would not increase beyond one claim. The logarithm is used
+    # instead, which is also concave.
     return np.log1p if power == 0 else lambda kept: kept**power
 
 

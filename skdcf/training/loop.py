@@ -219,8 +219,8 @@ class _Run:
         X = self.X[judged]
         target = target[judged]
         start = x
-        # The penalty can shrink all layers of a network to 0, but training cannot start from zero
-        # weights.
+        # The penalty can shrink all layers of a network to 0, but training cannot start from
+        # weights of 0.
         for weaker in (1, 10, 100, 1000):
             start = fit_logistic(
                 self.model,
@@ -368,7 +368,7 @@ def _hazard_target(batch, labels):
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
-# standard deviation of the log odds below which scores are treated as constant
+# scores are treated as constant if the standard deviation of their log odds is below this value
 LEAST_SPREAD = 1e-3
 
 # Target, claims and C of the logistic regression for the initial parameters.
@@ -434,7 +434,7 @@ def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
     return flatten(params)
 
 
-# The losses are functions of the gain from the kept true claims of each problem. Each step of F
+# The losses depend on the gain from the true claims that are kept in each problem. Each step of F
 # is a single primitive, because tracing a step with autograd would take longer than computing it.
 
 
@@ -474,6 +474,6 @@ def _pull_standardised(risk, scores):
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    # The scale is NaN if all scores are equal, and training then stops.
+    # If all scores are equal, the scale is NaN, and training stops.
     with np.errstate(invalid="ignore"):
         return -centred / np.sqrt(centred @ centred / len(scores))

@@ -88,10 +88,10 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
     return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
 
-# A column is considered pure rounding error if its variation is below this fraction of the
-# largest variation. A PCA with more components than the rank of the data computes such columns,
-# for example. If such a column were standardised, rounding errors would determine the scores,
-# which would then differ between batches.
+# If the variation of a column, relative to the largest variation, is below this value, the column
+# is considered pure rounding error. For example, a PCA with more components than the rank of the
+# data computes such columns. If such a column were standardised, rounding errors would determine
+# the scores, which would then differ between batches.
 NOISE = 1e-12
 
 

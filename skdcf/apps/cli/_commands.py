@@ -63,7 +63,7 @@ _NOT_GUARANTEED = (
 )
 _SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
 _SHOWN = 20  # maximum number of different errors to print
-_EVERY = 10  # Print only every tenth candidate share.
+_EVERY = 10  # Only every tenth candidate for the share is printed.
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -313,7 +313,7 @@ def _levels_to_choose(filter, data):
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        # The printed table already contains this information.
+        # The printed table already shows what the warning says.
         warnings.simplefilter("ignore", CalibrationWarning)
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown, at most  true claims kept per answer"
@@ -349,7 +349,7 @@ def _checks_to_spend(filter, data):
     if not len(labels):
         return
     with warnings.catch_warnings():
-        # The printed table already contains this information.
+        # The printed table already shows what the warning says.
         warnings.simplefilter("ignore", CalibrationWarning)
         curve = labelling.review_curve(filter, graphs, labels)
     unchecked, after_one, after_two, after_three = (f"{kept:.2f}" for kept in curve)
@@ -487,7 +487,8 @@ def _filtered(filter, rows, alpha, options, counts):
 
 def _batch_of(filter, rows):
     """Return the problems as a checked batch with the feature columns that the filter uses."""
-    # Check the problems once, because each method of the filter would check them again.
+    # The problems are checked once here, because each method of the filter would check them
+    # again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
@@ -583,7 +584,7 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # The level does not apply to texts that only contain claims removed by the filter.
+    # The level does not apply to a text that consists only of claims that the filter removed.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
@@ -695,7 +696,8 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    except ValueError as error:  # A text that many answers share may be an instruction.
+    # If many answers have the same question, it may be an instruction.
+    except ValueError as error:
         questions = reworded(error, "program")
     return {
         "problems": len(graphs),
@@ -817,7 +819,7 @@ def _kept(n, data, options):
     scorer = _scorer_with_prior(options.scorer, options.prior)
     filter = make_filter(scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
-        # Small samples are intended here, and the table shows their effect.
+        # The samples are small on purpose, because the table shows the effect of the sample size.
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
         splits = cut.split(groups, groups=groups)

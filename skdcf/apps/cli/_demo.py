@@ -29,7 +29,7 @@ SOURCES = {
 
 def demo(options):
     """Fit filters on one half of the problems, and evaluate them on the other half."""
-    # The printed table already contains the information in the warning.
+    # The printed table already shows what the warning says.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)

@@ -72,9 +72,8 @@ class _MappedKeys:
     def __init__(self, rename):
         self._missing = {*rename}
         self._empty = set()  # Keys whose value is an empty list in some line.
-        self._without = (
-            set()
-        )  # Paths into a list whose entries do not contain such a value.
+        # Paths into a list whose entries do not contain a value at that path.
+        self._without = set()
         self._existing: dict[str, None] = {}
 
     def note(self, record):
@@ -311,7 +310,7 @@ def clock(work):
     """Show the elapsed time of a task if standard error is a terminal."""
 
     def tick():
-        # The progress bar is disabled at the end, or if the output is not a terminal.
+        # The bar is disabled when the work ends, and if the output is not a terminal.
         while not bar.disable:
             bar.refresh()
             time.sleep(0.5)

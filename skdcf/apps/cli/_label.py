@@ -161,7 +161,8 @@ def _review(options):
 
     masks = review.masks()
     if options.output:
-        # Checked claims are true, so only unchecked claims contribute to the error probability.
+        # The kept claims that were checked are true, so only unchecked claims contribute to the
+        # error probability.
         pairs = zip(masks_before, masks, strict=True)
         unchecked = [mask_before & mask_now for mask_before, mask_now in pairs]
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
@@ -492,7 +493,8 @@ def _write(options, store, by, *, meaning, problems):
             problems.masks,
             groups=problems.groups,
         )
-    # If people label the first problems of an exported file, these are a random sample.
+    # The problems are exported in random order. If people only label the first ones, these are a
+    # random sample.
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words, order)
@@ -526,7 +528,7 @@ def _write(options, store, by, *, meaning, problems):
 def _compare(store, first, second):
     """Print the agreement between two annotators, and the claims that they labelled differently."""
     store.check_judged(first, second)
-    # Labels in the file are not judgements by an annotator, so only verdicts are compared.
+    # Labels in the file are not judgements of an annotator, so only verdicts are compared.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [

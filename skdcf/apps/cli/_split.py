@@ -15,7 +15,7 @@ from ...graphs.sources import WITHOUT_CLAIM
 from ..llm import AnswerSplitter, no_claim_list
 from . import _files as files
 
-#: Run keys that are not copied to the problem.
+#: Keys of a run that are not copied to the problem.
 _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 

@@ -350,7 +350,7 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Return the unknown claims whose path risk keeps the score at or below the threshold."""
-    # Lower the risks by the amount that rounding subtracted from the score.
+    # Rounding has lowered the score. Lower the risks by the same amount.
     lowered = risk - (risk[labels != 1].min() - score)
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
@@ -359,7 +359,7 @@ def _to_judge(labels, risk, score, threshold):
 class Order(Protocol):
     """Protocol for classes that select and sort the claims to label."""
 
-    #: Text shown if all claims are labelled.
+    #: Text that the page shows when all claims are labelled.
     done: str
     #: If True, a problem is finished as soon as one of its claims is judged false.
     one_false_ends: bool

@@ -115,8 +115,8 @@ class ReviewOrder:
         self._parents: dict[int, list[int]] = defaultdict(list)
         for parent, child in self._batch.edges.tolist():
             self._parents[child].append(parent)
-        # Heap of the claims that can be checked, sorted by path risk. Claims that can no
-        # longer be checked stay in the heap and are skipped.
+        # Heap of the claims that can be checked, ordered by path risk. Claims that can no longer
+        # be checked stay in the heap and are skipped.
         self._open: list[tuple[float, int]] = []
         self._add_open(range(len(self._kept)))
 

@@ -16,7 +16,7 @@ from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
-#: Question on the page for each meaning of a label.
+#: Question that the page asks for each meaning of a label.
 MEANINGS = {
     "true": "Is the claim true, given the question and the claims that it depends on? A "
     "claim that follows correctly from a false claim is true. It is dropped together with the "
@@ -116,8 +116,8 @@ class LabelServer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Finish the pending requests. Otherwise, an open browser connection could later send a
-        # verdict that the caller would not receive.
+        # Finish the pending requests. An open browser connection could otherwise send another
+        # verdict, which the caller would never receive.
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()

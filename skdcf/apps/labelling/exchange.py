@@ -19,7 +19,8 @@ from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
 
-#: Labelling interface of the tasks. Paste it into the "Labeling interface" tab in Label Studio.
+#: Labelling interface for the exported tasks. Paste it into the "Labeling interface" tab in Label
+#: Studio.
 LABEL_STUDIO_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="context" value="$context"/>

@@ -24,8 +24,11 @@ class ReplyCache:
     def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)  # SQLite gives its auxiliary files the same mode.
-        # Connecting to a folder fails, so the folder's mode is never changed.
+        # SQLite creates its auxiliary files with the same permissions as the database
+        # file.
+        path.touch(0o600)
+        # If the path is a folder, connecting fails first, so the permissions of a folder are
+        # never changed.
         path.open("ab").close()
         path.chmod(0o600)
         # SQLite does not wait while another program changes the journal mode, so this call is

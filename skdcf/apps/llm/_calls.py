@@ -136,7 +136,7 @@ class Call:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-#: Possible beginnings of an invalid JSON object.
+#: Pattern for the beginning of an object in a reply that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 #: Values that models use for a claim without premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
@@ -144,9 +144,9 @@ _LONGEST_REPAIRED = (
     100_000  # maximum number of characters to read from a reply that is not valid JSON
 )
 _LONGEST_WHY = 600  # maximum number of characters in a reason
-_LONGEST = 400_000  # maximum number of characters read from a reply
+_LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
-# Some servers leave the reasoning of the model in the reply, before the tag </think>.
+# Some servers leave the model's reasoning in the reply, before the tag </think>.
 _THOUGHT = "</think>"
 _KINDS = {str: "string", int: "integer", float: "number"}
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
@@ -183,8 +183,8 @@ def read_object(text, kind):
     """Parse a reply as an object of a type, or raise a ValueError that describes the fault."""
     name = list(kind.__dataclass_fields__)[-1]
     try:
-        # A judge may quote a verdict, so all objects must agree. Extracted claims may be
-        # corrected later in the reply.
+        # A judge may quote a verdict, so all objects in the reply must agree. For extracted
+        # claims, a later object in the reply may correct an earlier one.
         fields = parse_object(text, name, corrected=kind in (Claims, Premises))
     except ValueError:
         rows = (
@@ -271,7 +271,7 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    # The reply may contain rows or plain strings. The schema only allows rows.
+    # A reply may list rows or plain strings. The schema only allows rows.
     if kinds := get_args(kind):
         return schema_of(kinds[0], **bounds)
     properties = {
@@ -405,7 +405,7 @@ def _row_of(pairs):
                     "the reply must contain a single verdict, but it contains two"
                 )
         row[name] = value
-    for name in ("why", "span"):  # Values of other types are ignored.
+    for name in ("why", "span"):  # A value that is not a string is ignored.
         if not isinstance(row.get(name, ""), str):
             del row[name]
     if row.get("builds_on", []) in _NO_PREMISES:

@@ -130,7 +130,7 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
-    # `skdcf.load` sets a parameter to None if its value could open a connection or a file.
+    # Parameters whose values could open a connection or a file. `skdcf.load` sets them to None.
     _opens = ("base_url", "complete", "key_variable", "headers", "cache")
     _parameter_constraints = {
         "base_url": [str, None],

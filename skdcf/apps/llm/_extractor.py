@@ -201,7 +201,8 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     empty, because any sentence may state the claim.
     """
     mask = np.asarray(kept, dtype=bool)
-    if graph.wordings is not None:  # The answer contains the most specific wordings.
+    # The text of the answer uses the most specific wording of each claim.
+    if graph.wordings is not None:
         mask = mask[[rows[0] for rows in rows_of_claims(graph)]]
         graph = graph.shown()
     answer, stated = stated_by(graph)
@@ -227,7 +228,7 @@ _FIRST = (
 )
 _FEW = 5  # number of initial answers to process before a run that requires confirmation
 _UNDERRATED = 20  # An estimate is updated if it is too low by more than this factor.
-_TOKENS_OF_ANSWER = 300  # expected length of an answer by the model
+_TOKENS_OF_ANSWER = 300  # expected number of tokens in an answer that the model writes
 
 
 @dataclass(eq=False, repr=False)

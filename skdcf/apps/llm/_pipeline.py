@@ -686,7 +686,8 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # The endpoint may have lacked the same parameters and log odds during calibration.
+            # The endpoint may also have refused these parameters and returned no log odds during
+            # calibration.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []

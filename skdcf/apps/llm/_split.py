@@ -250,7 +250,8 @@ class AnswerSplitter:
         sentences = split_sentences(answer, language=self.language)
         claims, without_claim = self._no_claim.divide(sentences)
         edges = [*map(list, _EDGES[self.edges](claims))]
-        # The group of a problem may depend on its claims, so the line is read again with them.
+        # The line is read again with the claims, because the group of a problem may depend on
+        # them.
         problem = read(record | {"claims": claims, "edges": edges}).problem
         metadata = (problem.metadata or {}) | {"extraction": self.provenance}
         if without_claim:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._reply import Reply
 
-_CERTAIN = 14.0  # Log odds beyond 14 only differ by rounding errors.
+_CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
 _AROUND = " .!*_`'\""  # characters that may surround a verdict word
 #: Pairs of words that mean "true" and "false".
 _PAIRS = (

@@ -117,7 +117,9 @@ class Journal:
         path = ":memory:"
         if folder is not None:
             path = os.path.join(folder, "journal.sqlite")
-            Path(path).touch(0o600)  # SQLite gives its other files the same mode.
+            # SQLite creates its other files with the same permissions as the
+            # database file.
+            Path(path).touch(0o600)
         self._lock = threading.RLock()
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None

@@ -18,7 +18,7 @@ from ._journal import Journal
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-# maximum number of characters in a run, which is the same as in a request
+# maximum number of characters in a run, equal to the limit for a single request
 _LONGEST = 8 * 2**20
 _MOST_TEXT = 2**28  # maximum total number of characters in all open runs
 # maximum number of seconds between two steps, which gives a person time to approve a step

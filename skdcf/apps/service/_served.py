@@ -30,11 +30,11 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-# maximum number of claims in a request, because other requests have to wait
+# maximum number of claims in a request, which other requests have to wait for
 _MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
 _LARGE = 2**14  # Requests with more bytes than this are processed in a separate thread.
-# NOT_PASSING replaces the group if the guarantee does not cover the answer.
+# NOT_PASSING is shown as the group if the guarantee does not cover the answer.
 NOT_PASSING = -1
 _QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
@@ -322,7 +322,7 @@ class Served:
         batch = GraphBatch.from_graphs([graph])
         try:
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
-        except ValueError:  # The filter computes the group as a column.
+        except ValueError:  # The filter computes the group from a column.
             batch = self.filter.transform_features(batch)
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
         group = as_one((risks.groups or [None])[0])
@@ -426,7 +426,7 @@ class Served:
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
-        with suppress(ValueError):  # The error distribution may be unknown.
+        with suppress(ValueError):  # The distribution of the error may be unknown.
             group = None if entry.part is None else self._groups[entry.part]
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
@@ -543,7 +543,7 @@ class Writing:
         check_size(len(self.mask) + 1)
         self._first = self._first or [claim]
         if self.has_stopped:
-            keep = False  # The claim depends on a dropped claim.
+            keep = False  # A claim that depends on a dropped claim is dropped.
         else:
             self._coming.append(claim)
             try:

@@ -127,7 +127,8 @@ class Guard:
         self._admit(request, path)
         scope = request.scope
         kind = self._routes.get(path)
-        if scope["method"] == "HEAD":  # The server omits the response body.
+        # The server omits the response body of a HEAD request.
+        if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}
         if scope["method"] != "POST" or kind is None:
             await self._app(scope, request.receive, send)

@@ -6,7 +6,7 @@ from typing import Any
 
 import uvicorn
 
-_HEAD = 30.0  # maximum number of seconds for the headers of a request
+_HEAD = 30.0  # maximum number of seconds for receiving the headers of a request
 
 
 def server_of(app: Any, **settings: Any) -> uvicorn.Server:

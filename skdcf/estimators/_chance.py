@@ -89,6 +89,6 @@ def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
         above = int(parent[open_[0]] - batch.offsets[batch.problem_of[row]])
         raise ValueError(
             f"{batch.locate(row)} is kept, but its ancestor, claim {above}, is dropped. "
-            "The error probability is undefined unless all ancestors of each kept claim "
+            "The error probability is only defined if all ancestors of each kept claim "
             "are kept. Keep both claims, or drop both"
         )

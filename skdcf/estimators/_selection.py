@@ -193,8 +193,9 @@ def rows_that_count(batch, labels, to_train):
         raise ValueError(
             f"the calibration answers must be drawn at random, but {int(reviewed.sum())} "
             f"problems (the first is {batch.name_of(int(np.argmax(reviewed)))}) were "
-            "labelled in a review or an audit of claims selected by a filter. Leave "
-            "these problems out, or pass them to fit together with randomly drawn answers"
+            "labelled in a review or an audit, which only covers claims selected by a "
+            "filter. Leave these problems out, or pass them to fit together with "
+            "randomly drawn answers"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed

@@ -273,8 +273,8 @@ def _compare_features(estimator, batch):
         gone = sorted(set(names_in_fit) - set(names))
         if new:
             raise ValueError(
-                f"the feature names must match those seen in fit, but {new} are unknown and "
-                f"{gone} are missing. The names seen in fit are {list(names_in_fit)}"
+                f"the feature names must match those seen during fit, but {new} are unknown "
+                f"and {gone} are missing. The names seen during fit are {list(names_in_fit)}"
             )
         raise ValueError(
             f"the feature names must be in the same order as in fit, {list(names_in_fit)}"

@@ -358,8 +358,9 @@ def fit_levels(
     alphas = [check_alpha(alpha) for alpha in alphas]
     if search_in(filter) is not None:
         raise ValueError(
-            "the search must use a single level, because each level requires its own "
-            "search. Set alpha in its filter, and fit one CalibratedSearch for each level"
+            "the filter in the search must have a single alpha, because each level "
+            "requires a separate search. Set alpha in this filter, and fit one "
+            "CalibratedSearch for each level"
         )
     if isinstance(filter, Mapping):
         fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]

@@ -581,9 +581,10 @@ class MetadataIndicators(GraphTransformer):
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
                     f"the values {sorted(unseen, key=str)} of the metadata key {key!r} were not "
-                    f"seen in fit. The values seen in fit are {values}. All columns of this key "
-                    "are 0 for problems with unseen values. The guarantee does not cover these "
-                    "problems unless such problems were used for calibration",
+                    f"seen during fit. The values seen during fit are {values}. All columns of "
+                    "this key are 0 for problems with other values. The guarantee only covers "
+                    "these problems if the calibration problems also included some with other "
+                    "values",
                     GuaranteeWarning,
                 )
 

@@ -279,8 +279,8 @@ def read_column(
     meaning = LABELS if words else tuple(classes.tolist())
     if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values):
         raise ValueError(
-            f"each label must be one of the two values seen in fit, {list(meaning)}, got "
-            f"{values[:5]}"
+            f"each label must be one of the two values seen during fit, {list(meaning)}, "
+            f"got {values[:5]}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
     return np.where(unknown, -1, y == meaning[1]).astype(np.int8), classes

@@ -74,9 +74,9 @@ def warn_of_direction(confidence, labels, problem_of):
     error = max(error_of_answers, error_by_chance)
     if share < 0.5 - _ERRORS * error:
         warn(
-            "the score may have the wrong sign. It is higher for the false claim in "
-            f"{1 - share:.0%} of all pairs of a true and a false calibration claim. A "
-            "higher score must mean more confidence, so pass its negative if it is a "
-            "risk. The guarantee holds, but few claims are kept",
+            f"the score may have the wrong sign. In {1 - share:.0%} of all pairs of one "
+            "true and one false calibration claim, the false claim has the higher score. "
+            "A higher score must mean higher confidence, so pass the negative of a score "
+            "that measures risk. The guarantee holds, but few claims are kept",
             ParameterWarning,
         )

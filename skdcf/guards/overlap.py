@@ -20,10 +20,10 @@ def refuse_trained(batch, hashes, trained):
     proven = same_question | (same_content & hashes.asked)
     if proven.any():
         raise ValueError(
-            f"the guarantee only covers new problems, but {int(proven.sum())} problems "
-            "were used for training or share a question with a training problem (the "
-            f"first is {batch.name_of(int(np.argmax(proven)))}). Use other problems for "
-            "calibration, or fit the filter again"
+            f"the guarantee only covers new problems, but {int(proven.sum())} of the "
+            "passed problems were used for training or share a question with a training "
+            f"problem (the first is {batch.name_of(int(np.argmax(proven)))}). Use other "
+            "problems for calibration, or fit the filter again"
         )
     if doubtful.any():
         warn(

@@ -142,8 +142,9 @@ def warn_of_counts(origin, calibrated):
         if outside.mean() > _FEW:
             warn(
                 f"{int(outside.sum())} of {len(counts_now)} problems have more or fewer "
-                f"{name} than the calibration problems, for example {counts_now[outside][0]} "
-                f"instead of {min(counts_before)} to {max(counts_before)}, so the guarantee "
-                f"does not hold. Generate as many {name} as in calibration",
+                f"{name} than the calibration problems ({counts_now[outside][0]}, for "
+                f"example, but the calibration problems have {min(counts_before)} to "
+                f"{max(counts_before)}), so the guarantee does not hold. Generate as many "
+                f"{name} as for the calibration problems",
                 GuaranteeWarning,
             )

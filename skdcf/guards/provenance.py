@@ -245,8 +245,8 @@ def _compare_values(name, text, values, *, before, reason):
         now, then = ("unknown", "known") if unknown_now else ("known", "unknown")
         warn(
             f"{name} ({text}) is {now} for some of these problems, but {then} for the "
-            "calibration problems, so it is unclear whether all problems were made in "
-            f"the same way. The known value is {_shown(first)}",
+            "calibration problems, so these problems may have been generated "
+            f"differently. The known value is {_shown(first)}",
             GuaranteeWarning,
         )
     return [

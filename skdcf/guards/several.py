@@ -44,8 +44,8 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
             f"got {sum(repeated)} answers to {len(repeated)} {questions}, but the "
-            "guarantee holds only if one answer per question is selected beforehand. It "
-            "does not hold for all answers together, or for an answer selected by its "
-            "kept claims",
+            "guarantee holds only if one answer to each question is selected before "
+            "filtering. It does not hold for all answers together, or for an answer that "
+            "is selected because of its kept claims",
             GuaranteeWarning,
         )

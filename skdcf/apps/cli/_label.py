@@ -88,7 +88,7 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"{options.results} contains labels by annotators other than {by}. Pass "
+                    f"{options.results} contains labels of annotators other than {by}. Pass "
                     f"--annotator with one of {names}"
                 )
             by = names[0]
@@ -322,7 +322,7 @@ def _refuse_seen(filter, graphs):
             f"an audit requires new questions, but the questions of {int(used.sum())} "
             "answers were used for training or calibration (the first is "
             f"{graphs.name_of(int(np.argmax(used)))}). The filter makes fewer errors on "
-            "these questions. Remove these answers from the audit"
+            "questions that it has seen. Remove these answers from the audit"
         )
 
 

@@ -242,8 +242,8 @@ class AnswerSplitter:
         """
         if "claims" in record:
             raise ValueError(
-                'each line must have either "claims" or an answer, but one line has both. An '
-                "answer with claims is not split. Remove one of the two keys"
+                'each line must contain either "claims" or an answer, but one line contains '
+                'both. Remove "claims" to split the answer, or remove the answer'
             )
         line = read(record)
         answer = line.answer or ""

@@ -460,7 +460,7 @@ def _said(reply, flag=None):
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
     if not text or refused or end == "content_filter" or (end == "length" and not flag):
-        raise ValueError("the answer must not be empty, refused or incomplete")
+        raise ValueError("the answer must not be empty, incomplete or a refusal")
     if end == "length":
         flag(CUT_OFF)
     return text

@@ -1,8 +1,8 @@
-"""Convert the output of other tools to graphs and labels, without importing the tools.
+"""Convert the output of other tools to graphs and labels without importing these tools.
 
-Every adapter returns a Bunch with ``graphs`` and ``labels``. If a feature is used on its own,
-higher values must mean more confidence. Every adapter therefore documents the direction of its
-scores.
+Every adapter returns a Bunch with ``graphs`` and ``labels``. If a feature is used directly as the
+confidence, higher values must mean more confidence. The documentation of each adapter therefore
+states whether higher scores mean more confidence.
 """
 
 from ._frame import from_frame, to_frame

@@ -39,30 +39,30 @@ def is_argilla(frame: Any) -> bool:
 
 
 def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
-    """Return the columns to read, and the submitted labels.
+    """Return the names of the columns to read, and the labels from submitted responses.
 
     Parameters
     ----------
     frame : narwhals.DataFrame
         The table.
     columns : dict of str to (str or None)
-        The columns passed to `skdcf.adapters.from_frame`. If the table has several questions,
-        ``label`` is the name of one of them.
+        Column names passed to `skdcf.adapters.from_frame`. If the table contains several
+        questions, ``label`` must be the name of one of these questions.
 
     Returns
     -------
     columns : dict of str to (str or None)
-        The columns without the label column. A column "claim" that contains texts is renamed to
-        "text".
+        The column names, with None for ``label``. If the column "claim" contains texts instead of
+        positions, it becomes the column ``text``.
     labels : ndarray of object, shape (n_claims,)
-        The common value (1 or 0) of the submitted responses to a claim, 0 if the responses
-        disagree, or None if there are no responses.
+        The label of each claim, which is 1 or 0 if all submitted responses agree, 0 if they
+        disagree, and None if no response was submitted.
 
     Raises
     ------
     ValueError
-        If the responses have no status, if several questions could contain the labels, or if
-        the meaning of a response is unknown.
+        If the records are nested, if ``label`` is not one of the questions, or if a response has
+        an unknown meaning.
     """
     names = [str(name) for name in frame.columns]
     if names and set(names) >= _NESTED:
@@ -127,7 +127,7 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """Convert a cell to a list. A file may store the list as a string."""
+    """Convert a cell, which may be the string form of a list, to a list."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)
@@ -142,7 +142,7 @@ def _as_list(cell):
 
 
 def _read_list(text):
-    """Parse a list in JSON, or the string representation of a Python list of strings."""
+    """Parse a JSON list, or the string representation of a Python list of strings."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Convert data frames with one row per claim, of any library that narwhals supports."""
+"""Convert problems to data frames with one row per claim, and vice versa."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ _MOST = 0.5
 
 
 def may_be_feature(name):
-    """Return whether a numeric column of this name is used as a feature by default."""
+    """Return whether a numeric column with this name is used as a feature by default."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip()).lower()
     of_others = _OF_PEOPLE.search(words) or _OF_TOOLS.fullmatch(words)
     return not (is_taken(name) or of_others)
 
 
 def is_taken(name):
-    """Return whether a column of this name is known not to be a feature."""
+    """Return whether a name is reserved for columns that are not features."""
     return str(name).strip().lower() in _NOT_FEATURES
 
 
@@ -102,27 +102,31 @@ def to_frame(
     Parameters
     ----------
     graphs : GraphBatch or sequence of ReasoningGraph
-        The problems. A problem without claims has no row.
+        The problems. Problems without claims have no rows in the table.
     labels : sequence of arrays, one per problem, optional
-        Claim labels: 1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is also accepted.
+        Claim labels: 1 true, 0 false, -1 unknown. If ``graphs`` is a GraphBatch, ``labels`` may
+        also be a flat array.
     backend : str
-        "pandas", "polars", or another library whose data frames narwhals can create.
+        Data frame library, such as "pandas", "polars" or any other library that narwhals
+        supports.
 
     Returns
     -------
     data frame
-        The table has the columns ``problem`` (problem id or index), ``claim`` (position of the
-        claim), ``wording`` (position among the wordings of the claim, which have one row each),
-        ``label`` if labels are passed, and one column per feature. If the values are known, the
-        table also has the columns ``text``, ``question``, ``alternatives`` and ``context`` (lists
-        in JSON), ``group``, ``metadata`` (an object in JSON) and ``parents`` (positions as in "0
-        2", or "?" if only the edges of other problems are known). The table can be stored as CSV.
+        The table has one column per feature. The column ``problem`` contains the id or the index
+        of the problem, and ``claim`` contains the position of the claim. If claims have several
+        wordings, each wording has its own row, and the column ``wording`` contains its position.
+        The column ``label`` exists if labels are passed. The columns ``text``, ``question`` and
+        ``group`` exist if their values are known, and so do the columns ``alternatives``,
+        ``context`` and ``metadata``, whose values are in JSON. The column ``parents`` contains
+        positions such as "0 2", or "?" if the parents are unknown. The table can be stored as
+        CSV.
 
     Raises
     ------
     ValueError
-        If two problems have the same id, for example after a bootstrap, or if a feature has the
-        name of another column or of a label.
+        If two problems have the same id, for example in a bootstrap sample, or if the name of a
+        feature is reserved for another column.
 
     Examples
     --------
@@ -169,46 +173,49 @@ def from_frame(
 ) -> Bunch:
     """Convert a table with one row per claim to problems.
 
-    If a feature is used on its own, **higher values must mean more confidence**.
+    If a feature is used directly as the confidence, **higher values must mean more confidence**.
 
     Parameters
     ----------
     frame : pandas or polars DataFrame, or another one that narwhals reads
         The table, with one row per claim.
     features : list of str, optional
-        Columns to use as features. The default is all numeric and boolean columns except the
-        columns named below and, ignoring case, columns with a reserved name: label, labels,
-        gold, gold_label, annotation, manual_annotation, correct, is_correct, truth,
-        ground_truth, verdict, optimal-score, removed, original_response, id, problem,
-        problem_id, claim, claim_id, claim_idx, parents, deps, verdicts, is_true, index,
-        level_0, group, unnamed: 0. Three kinds of columns are ignored with a warning: columns of
-        human judgements (with human, annotator, gold, reviewer, rater or suggestion in the
-        name), ids and times of labelling tools (names that begin with an underscore or end with
-        _id), and text columns whose cells are mostly numbers.
+        Columns to use as features. By default, all numeric and boolean columns are used, except
+        columns with a reserved name and the columns that are selected by the parameters below.
+        The reserved names, in which upper and lower case are equivalent, are annotation, claim,
+        claim_id, claim_idx, correct, deps, gold, gold_label, ground_truth, group, id, index,
+        is_correct, is_true, label, labels, level_0, manual_annotation, optimal-score,
+        original_response, parents, problem, problem_id, removed, truth, "unnamed: 0", verdict
+        and verdicts. Columns are ignored with a warning if they seem to contain human judgements
+        (with human, annotator, gold, reviewer, rater or suggestion in the name), or ids and times
+        of labelling tools (with names that begin with an underscore or end with _id). Text
+        columns are ignored with a warning if they mostly contain numbers.
     edges : callable, optional
-        A rule ``edges(claims, question)`` as in `skdcf.edges`, which replaces the column
-        ``parents``.
+        Function ``edges(claims, question)`` that returns the edges of an answer, such as the
+        functions in `skdcf.edges`. If a function is passed, the column ``parents`` is ignored.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are missing or infinite. "mean" and "median" are computed
         from the finite values of the feature.
     problem : str
         Column that identifies the problem of each row. Problems are returned in the order of
         their first rows. The rows of a problem need not be adjacent. Each answer is a separate
-        problem, so if a question was answered twice, the column must distinguish the answers.
+        problem, so the column must distinguish between several answers to the same question.
     claim : str or None
-        Column with the position of the claim in its problem, 0 to n - 1. If there is no such
-        column, the order of the rows is used.
+        Column with the position of each claim in its problem, starting at 0. If the table has no
+        such column, the claims of a problem are in row order.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
         Names of optional columns, which are used if they exist. Values that apply to a whole
         problem are read from its first row. ``alternatives`` contains the texts of alternative
-        answers, and ``context`` contains the passages that must support the answer, each as a
-        list or in JSON. A context may also be a single text. ``group`` has the same value for all
-        answers to a question. ``metadata`` is a dict or a JSON object. ``parents`` contains claim
-        positions, as in "0 2" or [0, 2]. An empty cell means that the claim has no parents, and
-        "?" means that its parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not
-        judged), or a word such as "true" or "refuted". ``wording`` is the position of a wording
-        among the wordings of its claim, which have one row each. Wording 0 is the most specific.
-        In all other columns, an empty cell (None, NaN, NA, null) means that the value is unknown.
+        answers, as a list or in JSON. ``context`` contains the passages that must support the
+        answer, as a list, in JSON, or as a single text. ``group`` has the same value for all
+        answers to the same question. ``metadata`` is a dict or a JSON object. ``parents``
+        contains the positions of the parent claims, such as "0 2" or [0, 2]. In ``parents``, an
+        empty cell means that the claim has no parents, and "?" means that its parents are
+        unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
+        "true" or "refuted". If claims have several wordings, each wording has its own row, and
+        ``wording`` is its position among the wordings of the claim. Wording 0 is the most
+        specific wording of a claim. In all other columns, an empty cell (None, NaN, NA, null)
+        means that the value is unknown.
 
     Returns
     -------
@@ -220,9 +227,10 @@ def from_frame(
     Raises
     ------
     ValueError
-        If a column is missing, if a row has no problem, if only some claims of a problem have a
-        text, or if positions, parents or labels are invalid. The message identifies a row by
-        its position in the table, or by problem and position, counted from 0.
+        If a column is missing, if a row does not name its problem, if only some claims of a
+        problem have a text, or if positions, parents or labels are invalid. The message contains
+        the position of the row in the table, or the problem and the position of the claim. All
+        positions start at 0.
 
     Notes
     -----
@@ -232,9 +240,9 @@ def from_frame(
     independent, pass ``edges=no_edges`` (from `skdcf.edges`).
 
     A table exported from Argilla (``dataset.records.to_list(flatten=True)``) is recognised by
-    its columns ``<question>.responses`` and ``<question>.responses.status``. The label of a
-    claim is the common value of its submitted responses (1 or 0), 0 if the responses disagree,
-    and -1 if there are none.
+    its columns ``<question>.responses`` and ``<question>.responses.status``. If all submitted
+    responses to a claim agree, they determine its label. The label is 0 if the responses
+    disagree, and -1 if no response was submitted.
 
     Examples
     --------
@@ -329,7 +337,7 @@ def _record(cells, rows):
 
 
 def add_edges(edges, record):
-    """Add the edges that a rule returns to a record."""
+    """Return a record, with the edges that an edge rule computes from its claims."""
     if not callable(edges):
         return record
     claims = record.get("claims")
@@ -348,7 +356,7 @@ def _narwhals():
 
 
 def _eager(frame):
-    """Convert a data frame of any library to narwhals, or raise an error if it has no rows."""
+    """Convert a data frame to a narwhals data frame, or raise ValueError if it is empty."""
     nw = _narwhals()
     try:
         frame = nw.from_native(frame, eager_only=True)
@@ -436,7 +444,7 @@ def _warn_of_labels(frame, named):
 
 
 def _warn_of_numbers(name, values):
-    """Warn that a text column is not used as a feature if most of its cells are numbers."""
+    """Warn if a text column, which is not used as a feature, mostly contains numbers."""
     cells = [(row, value) for row, value in enumerate(values) if value is not None]
     texts = [(row, value) for row, value in cells if not _is_written_number(value)]
     n_numbers = len(cells) - len(texts)
@@ -451,14 +459,14 @@ def _warn_of_numbers(name, values):
 
 
 def _is_written_number(cell):
-    """Return whether a cell is a number or a numeric string, with a decimal point or comma."""
+    """Return whether a cell is a number, or a string that represents a number."""
     if not isinstance(cell, str):
         return isinstance(cell, Real)
     return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
 
 
 def _of_problems(batch):
-    """Return the columns with one value per problem, with groups separated from metadata."""
+    """Return the columns of values that belong to whole problems, such as the questions."""
     metadata = [plain(row) for row in batch.metadata_rows]
     groups = [row.pop("group", None) for row in metadata]
     # All values of a column have the same type.
@@ -476,7 +484,7 @@ def _of_problems(batch):
 
 
 def _positions_of_wordings(batch):
-    """Return columns with the claim position and the claim parents of each wording."""
+    """Return the columns with the positions of wordings, of their claims and of the parents."""
     plain, _ = claims_as_worded(batch, 0)
     counts = batch.counts
     claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
@@ -532,7 +540,7 @@ def _values(series):
 
 
 def _rows_of_problems(frame, problem, claim, wording):
-    """Return the rows of each problem, keyed by name, in the order of claims and wordings."""
+    """Return the row numbers of each problem, sorted by claim and wording."""
     names = _values(frame[problem])
     rows_of = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
@@ -590,7 +598,7 @@ def _sort_wordings(rows_of, wording, claims, places):
 
 
 def _read_json(entry):
-    """Parse a string as JSON, because files store lists as strings."""
+    """Parse strings that contain a JSON list or object, and return other values unchanged."""
     if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return json.loads(entry)
@@ -606,7 +614,7 @@ def _listed(entry):
 
 
 def _whole(value, what, row):
-    """Convert a position to int. A file may store the position as a float or a string."""
+    """Convert a position, which may be a float or a string, to int, or raise ValueError."""
     number = 0.5
     with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
@@ -618,7 +626,7 @@ def _whole(value, what, row):
 
 
 def fill_missing(table, names, missing, place):
-    """Replace the values of a table that are not finite, or raise an error.
+    """Replace the missing and infinite values of a feature table, or raise ValueError.
 
     Parameters
     ----------
@@ -629,12 +637,12 @@ def fill_missing(table, names, missing, place):
     missing : "raise", "mean", "median" or number
         The replacement. "mean" and "median" are computed from the finite values of the column.
     place : callable
-        A function ``place(row)`` that returns the name of the claim in a row of the table.
+        Function ``place(row)`` that returns the name of the claim in a row, for error messages.
 
     Returns
     -------
     ndarray of shape (n_claims, n_features)
-        The table without missing values.
+        The table, with missing and infinite values replaced.
     """
     if is_real(missing):
         check_number("missing", missing, -np.inf)

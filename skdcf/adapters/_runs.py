@@ -1,4 +1,4 @@
-"""Convert recorded agent runs to problems whose claims are steps."""
+"""Convert recorded agent runs to problems with one claim per step."""
 
 from __future__ import annotations
 
@@ -18,63 +18,65 @@ def from_runs(
     edges: str = "chain",
     alternatives: bool = False,
 ) -> Bunch:
-    """Convert recorded agent runs to problems whose claims are steps.
+    """Convert recorded agent runs to problems with one claim per step.
 
-    Every assistant message, with its content and all its calls, is one step, because the agent
-    decided on these calls together. Thoughts are ignored, and a message that contains only
-    thoughts is not a step. A call without an answer is valid, because a run may end with a call.
-    An answer without an earlier call raises an error. Arguments that are not a JSON object are
-    kept as text and are not used for ``edges="data"``.
+    Each assistant message is one step, which includes the text and all calls, because the agent
+    decided on these calls together. Thoughts (reasoning content) are ignored, and a message that
+    contains only thoughts is not a step. A run may end with a call, so a call without a tool
+    result is valid. A tool result without an earlier call raises an error. Call arguments that
+    are not a JSON object are kept as text and are not used for ``edges="data"``.
 
-    A message that cannot be read completely raises an error that lists the keys. Examples are
-    an assistant message without text and calls, a part without text, and a list or an object
-    under an unknown key. An image or a file in the question is replaced by its type in
-    brackets.
+    If a message cannot be read completely, an error that lists the keys of the message is raised.
+    Examples of such messages are an assistant message without text or calls, a message part
+    without text, and a message with a list or an object under an unknown key. An image or a file
+    in the question is replaced by its type in brackets, such as "[image]".
 
     Parameters
     ----------
     runs : list of dict
-        Each run has ``messages``, a list of dictionaries in the format of one of these tools: the
-        OpenAI Chat Completions and Responses APIs and the OpenAI Agents SDK (including hosted calls
-        such as ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also as written by
-        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, the Vercel AI SDK, or A2A. A
-        message may also be the whole response of an API. The calls of one response and the text
-        before them are one step. Instead of messages, a run may have
-        OpenTelemetry ``spans`` with messages in ``gen_ai.*`` attributes, as a list or as a whole
-        OTLP file (``resourceSpans``). In this case, the messages of the top-level agent, which
-        calls all other agents, are used. Each run also has a ``task``, a string or an integer that
-        identifies its task. Runs of one task are kept together in every split. The keys ``id``
-        and ``labels`` are optional. ``labels`` is a dict that maps the position of the (first)
-        message of a step to 1 (not wrong), 0 (wrong) or -1 (unknown). Steps that are missing in
-        ``labels`` have unknown labels.
+        Each run has ``messages``, a list of dictionaries in one of the supported formats. The
+        supported formats are those of the OpenAI Chat Completions and Responses APIs, the OpenAI
+        Agents SDK (including hosted calls such as ``web_search_call``), Anthropic, Gemini,
+        Bedrock, LangChain (including the output of ``messages_to_dict`` and ``dumpd``),
+        pydantic-ai, Inspect, the Vercel AI SDK, and A2A. A message may also be a complete API
+        response. The calls in one response and the text that precedes them form one step. Instead
+        of ``messages``, a run may contain OpenTelemetry ``spans``, as a list or as the content of
+        an OTLP file (``resourceSpans``). The messages of a span are read from its ``gen_ai.*``
+        attributes. If a run contains spans, only the messages of the top-level agent, which calls
+        all other agents, are used. Each run also has a ``task``, which is a string or an integer
+        that identifies the task of the run. All runs of a task are kept together in every split.
+        The keys ``id`` and ``labels`` are optional. ``labels`` is a dict that maps the position
+        of the (first) message of each step to 1 (not wrong), 0 (wrong) or -1 (unknown). Steps
+        that are missing from ``labels`` have unknown labels.
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
         stopped at its first doubtful step. Use "data" for completed runs. With "data", a step
-        depends on the steps whose observations contain an argument of its calls, and a step
-        without calls depends on all earlier steps.
+        with calls depends on each earlier step whose tool results contain one of the call
+        arguments. A step without calls depends on all earlier steps.
     alternatives : bool
         Whether to compare each run with the other runs of its task. The other runs must be
-        complete, and calibration must use the same number of runs per task as prediction. The
-        last steps of the other runs become the ``alternatives``, and an additional column
-        measures the agreement of a step without calls with these alternatives.
+        complete, and the number of runs per task must be the same for calibration and prediction.
+        The last steps of the other runs become the ``alternatives``. An additional feature
+        measures the agreement between a step without calls and these alternatives.
 
     Returns
     -------
     Bunch
-        The data set, as returned by `skdcf.datasets.build_dataset`. The feature columns
-        ``position``, ``log_length`` (log of 1 + number of characters) and ``n_calls`` depend only
-        on a step and the steps before it. If ``alternatives=True``, there is an additional column
-        ``answer_agreement``, the proportion of words in the shorter of two answers that are also in
-        the longer answer, averaged over the other runs. The value is 1 for a step with calls. The
-        metadata contain the positions of the steps among the messages.
+        The data set, as returned by `skdcf.datasets.build_dataset`. The features ``position``,
+        ``log_length`` (log of 1 + number of characters) and ``n_calls`` of a step depend only on
+        this step and the steps before it. With ``alternatives=True``, the feature
+        ``answer_agreement`` is the proportion of words in the shorter of two answers that also
+        occur in the longer answer, averaged over the other runs. For a step with calls,
+        ``answer_agreement`` is 1. The metadata contain the message positions of the steps.
 
     Raises
     ------
     ValueError
         If a run has no task or no step, if a message has an unknown role or cannot be read
-        completely, if an answer precedes its call, if spans are from several agents or lack a
-        call, or if a label does not belong to a step. If ``edges="data"`` and a run has more
-        than 2,000 steps. If ``alternatives=True`` and a task has only one run.
+        completely, if a tool result precedes its call, if the spans are from several agents or do
+        not contain all calls, or if a label does not belong to a step. The same error is raised
+        if ``edges="data"`` and a run has more than 2,000 steps, or if ``alternatives=True`` and a
+        task has only one run.
 
     Examples
     --------

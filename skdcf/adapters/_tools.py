@@ -39,7 +39,7 @@ def check_given(given, n_problems):
 
 
 class Given(TypedDict, total=False):
-    """Optional lists with one entry per problem that every adapter accepts."""
+    """Optional arguments of every adapter, most of which are lists with one entry per problem."""
 
     edges: EdgeRule | Sequence[Any] | None
     problems: Sequence[str | None] | None
@@ -50,10 +50,10 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
-    """Return the result of an adapter, given the texts of each problem and flat score columns.
+    """Return the data set of an adapter, given the claim texts and one flat list per score.
 
-    ``given`` contains the lists of `Given` and ``labels``. The ids of the problems are
-    ``name/0``, ``name/1``, ..., or ``name/`` followed by their ``numbers``.
+    ``given`` is a dict that contains ``labels`` and the arguments listed in `Given`. Each problem
+    id consists of ``name`` and an entry of ``numbers``, which default to the problem indices.
     """
     names = list(columns or ())
     places = _places(texts)
@@ -79,7 +79,7 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
 
 
 def _places(texts):
-    """Return the name of the claim in each row, for error messages."""
+    """Return a description of each claim, such as "problem 0, claim 2", for error messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
@@ -87,7 +87,7 @@ def _places(texts):
 def read_score(value, name, place):
     """Convert a score to a float, or NaN if the score is missing.
 
-    ``place`` is the name of the claim in error messages.
+    ``place`` describes the claim in error messages.
     """
     if is_missing(value):
         return math.nan
@@ -120,32 +120,33 @@ def from_lm_polygraph(
     """Convert the claim-level estimates of LM-Polygraph.
 
     In LM-Polygraph, **higher estimates mean more uncertainty**, and label **1 means false**.
-    The adapter reverses estimates and labels. The features are the negated estimates, named
-    ``neg_<estimator>``, and label 1 of the result means true, as everywhere in this package.
+    The adapter negates the estimates and inverts the labels. The features are the negated
+    estimates and are named ``neg_<estimator>``. In the result, label 1 means true, as everywhere
+    in this package.
 
     Parameters
     ----------
     claims : list of lists
-        The Claim objects of each generation, ``manager.stats["claims"]``. The adapter only uses
-        the attribute ``claim_text`` of a claim. The manager stores the claims only if it was
-        created by ``UEManager(..., save_stats=["claims"])``.
+        The list ``manager.stats["claims"]``, which contains the Claim objects of each generation.
+        Only the attribute ``claim_text`` of each claim is used. The manager stores the claims
+        only if it was created with ``save_stats=["claims"]``.
     estimates : dict
         The estimates, ``manager.estimations``. The keys are names of estimators or pairs
-        (level, name). The values are flat over all claims, or one list per generation. Entries
-        whose level is not "claim" are ignored.
+        (level, name). Each value is a flat list over all claims, or a list that contains one list
+        per generation. Entries whose level is not "claim" are ignored.
     labels : dict or list, optional
-        The results of a fact check, as a flat list or as one list per generation. Alternatively,
-        ``manager.gen_metrics``, if it contains exactly one fact check of claims. The values are 1
-        (false), 0 (true) or NaN (undecided). NaN is replaced with the label -1 (unknown), which
-        calibration treats as false.
+        The results of a fact check, as a flat list or as one list per generation. The dict
+        ``manager.gen_metrics`` is also accepted if it contains exactly one claim-level fact
+        check. Each result is 1 (false), 0 (true) or NaN (undecided). NaN is replaced with the
+        label -1 (unknown), which calibration treats as false.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are NaN or infinite. "mean" and "median" are computed from
-        the finite values. If ``missing`` is a number, it replaces the feature, which is the
-        negated estimate.
+        the finite values of the feature. A number must be in the units of the feature, which is
+        the negated estimate.
     edges : callable or list, optional
-        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        generation. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent
-        claims.
+        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
+        of pairs (parent, child) per generation. If None, the edges are unknown. Use
+        `skdcf.edges.no_edges` for independent claims.
     problems : list of str, optional
         The prompts, which LM-Polygraph stores in ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
@@ -153,7 +154,7 @@ def from_lm_polygraph(
     context : list of str or list of str, optional
         The passages that must support each generation, or None if the passages are unknown.
     groups : list of str or int, optional
-        Identifier of the question of each generation. Pass this argument if a question was
+        Identifier of the question that each generation answers. Pass ``groups`` if a question was
         answered repeatedly.
     metadata : list of dict, optional
         Additional information about each generation.
@@ -253,7 +254,7 @@ def _labels(labels, texts):
 
 
 def _scores(values, texts, name):
-    """Return one float per claim, given values that are flat or one list per problem."""
+    """Return one float per claim, given a flat list of values or one list per problem."""
     values = list(check_list(name, values))
     places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
@@ -290,36 +291,36 @@ def from_uqlm(
     Parameters
     ----------
     result : UQResult, data frame, dict or list of lists of dict
-        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``, its ``to_df()`` (also
-        as a dict or as records), its ``data``, or ``data["claims_data"]``, which lists the
-        claims of each response. Each claim has a text, under the key ``claim`` or ``sentence``,
-        and scores. Graph scorers also list claims of the resampled responses, with
-        ``original_response`` false. Claims of resampled responses are ignored, because they are
-        not part of the answer. If ``original_response`` is None, NaN or absent, the claim is
-        part of the answer.
+        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``. The output of its
+        method ``to_df()`` (also converted to a dict or to records), its attribute ``data``, and
+        ``data["claims_data"]`` are also accepted. Each claim must have scores, and a text under
+        the key ``claim`` or ``sentence``. Graph scorers also return claims of the resampled
+        responses, in which ``original_response`` is False. Claims of resampled responses are
+        ignored, because they are not part of the answer. If ``original_response`` is None, NaN or
+        absent, the claim is considered part of the answer.
     scorers : list of str, optional
-        Keys of the scores to use. The default is every key with a number in at least one claim,
-        except the names that `from_frame` reserves, such as ``label``, ``annotation``, ``gold``
-        or ``claim_idx``.
+        Keys of the scores to use. By default, all keys with a numeric value in at least one claim
+        are used, except the names that `from_frame` reserves, such as ``label``, ``annotation``,
+        ``gold`` or ``claim_idx``.
     labels : list of arrays, optional
-        Labels of the claims of each response *that are part of the answer*: 1 true, 0 false, -1
-        unknown.
+        Labels of the claims *that are part of the answer*, with one array per response: 1 true, 0
+        false, -1 unknown.
     missing : {"raise", "mean", "median"} or float
         Replacement for scores that are NaN, None, absent or infinite, as in `from_frame`.
     edges : callable or list, optional
-        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        response, with positions among the claims of the answer. If None, the edges are unknown.
-        Use `skdcf.edges.no_edges` for independent claims.
+        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
+        of pairs (parent, child) per response. The pairs are positions among the claims of the
+        answer. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent claims.
     problems : list of str, optional
-        The questions. The default is the prompts in the result, if the result contains prompts.
+        The questions. By default, the prompts in the result are used, if there are any.
     alternatives : list of lists of str, optional
-        Texts of alternative answers to each question. The default is the sampled responses in the
-        result, if the result contains any.
+        Texts of alternative answers to each question. By default, the sampled responses in the
+        result are used, if there are any.
     context : list of str or list of str, optional
         The passages that must support each response, or None if the passages are unknown.
     groups : list of str or int, optional
-        Identifier of the question of each response. Pass this argument if a question was answered
-        repeatedly.
+        Identifier of the question that each response answers. Pass ``groups`` if a question was
+        answered repeatedly.
     metadata : list of dict, optional
         Additional information about each response.
 
@@ -377,7 +378,7 @@ def from_uqlm(
 
 
 def _lists(result):
-    """Return the claims, prompts and samples in the output of UQLM, or in a part of it."""
+    """Return the claims, the prompts and the sampled responses in the output of UQLM."""
     table = getattr(result, "data", result)
     if hasattr(table, "columns"):  # `UQResult.to_df()` returns a data frame.
         table = {name: table[name].to_list() for name in table.columns}
@@ -403,7 +404,7 @@ def _lists(result):
 
 
 def _is_rows(table):
-    """Return whether a list contains one dict with claims per response."""
+    """Return whether a list consists of dicts that each contain the claims of one response."""
     is_list = isinstance(table, list | tuple) and len(table) > 0
     return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
 
@@ -428,13 +429,13 @@ def _in_answer(claim):
 
 
 def _number_keys(claims):
-    """Return the keys with a score in at least one claim, in order of appearance."""
+    """Return the keys with a numeric value in at least one claim, in order of appearance."""
     keys = dict.fromkeys(k for c in claims for k, v in c.items() if is_real(v))
     return list(filter(_frame.may_be_feature, keys))
 
 
 def value_of(row, keys, where=None):
-    """Return the value of the first existing key, or None if none exists and ``where`` is None."""
+    """Return the value of the first key that exists, or else return None or raise ValueError."""
     for key in keys:
         if key in row:
             return row[key]

@@ -1,4 +1,4 @@
-"""Convert claims that a fact checker or a person judged, with the reasons."""
+"""Convert claims and the verdicts of a fact checker or a person to problems with labels."""
 
 from __future__ import annotations
 
@@ -60,49 +60,51 @@ def from_verdicts(
     on_invalid: Literal["raise", "drop"] = "raise",
     **given: Unpack[Given],
 ) -> Bunch:
-    """Convert claims that a fact checker judged, with the reasons.
+    """Convert the claims and verdicts of a fact checker to problems with labels.
 
-    A **verdict becomes a label**, which is as reliable as the checker. A verdict cannot be a
-    feature, because it is unknown for new answers. Reasons are stored in ``metadata``.
+    Each **verdict becomes a label**, so the labels are only as reliable as the fact checker.
+    Verdicts cannot be used as features, because they are unknown for new answers. The reasons for
+    the verdicts are stored in ``metadata``.
 
     Parameters
     ----------
     results : list, dict or object
-        One entry per answer, which is the list of its judged claims or an object that contains this
-        list. The supported formats are the outputs of RAGAS (faithfulness: ``statements`` with
-        ``statement``, ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries,
-        with ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log, a data
-        frame), FActScore (``decisions``, or its entries, with ``atom`` and ``is_supported``),
-        RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with ``verdicts``), and lists of
-        dicts with ``claim`` and ``verdict`` from any source. If several keys contain a verdict,
-        such as a model's verdict and a person's verdict, these verdicts must agree. A claim that is
-        listed twice with different verdicts is labelled 0.
+        A list with one entry per answer. Each entry is the list of judged claims, or an object
+        that contains this list. The supported formats are the outputs of RAGAS, FacTool,
+        OpenFactCheck, Factcheck-GPT (its log as a data frame), FActScore, RefChecker and
+        DeepEval, and lists of dicts with ``claim`` and ``verdict`` from any source.
+        The judged claims are read from ``statements`` (the faithfulness metric of RAGAS),
+        ``detailed_information`` or its entries (FacTool), ``detail`` (OpenFactCheck),
+        ``decisions`` or its entries (FActScore), ``claims`` with ``ys`` (RefChecker), or
+        ``claims`` with ``verdicts`` (DeepEval). If a claim has several verdicts, for example by a
+        model and by a person, they must agree. A claim that is listed twice with different
+        verdicts is labelled 0.
     values : dict, optional
-        Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers true
-        and 1, false and 0, missing values, and words such as "supported", "refuted" and "not enough
-        evidence". **The default does not cover the number -1**, because OpenFactCheck uses -1 for
-        "refuted" and 0 for "irrelevant" if claims are judged by stance. In this case, pass
-        ``{-1: 0, 0: -1}``. Words for claims that were examined but could not be confirmed, such as
-        DeepEval's "borderline" and "idk", are labelled 0.
+        Mapping from additional verdicts to labels: 1 true, 0 false, -1 unknown. The default
+        mapping covers true and 1, false and 0, missing values, and words such as "supported",
+        "refuted" and "not enough evidence". **The default does not cover the number -1**, because
+        OpenFactCheck uses -1 for "refuted" and 0 for "irrelevant" if claims are judged by stance.
+        For such verdicts, pass ``{-1: 0, 0: -1}``. Claims that were examined but could not be
+        confirmed, for example with DeepEval's verdicts "borderline" and "idk", are labelled 0.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if an answer cannot be read, or to drop the answer and list it
-        in ``dropped``. The entry of an answer is None if the checker failed.
+        in ``dropped``. An answer is invalid if its entry is None because the checker failed.
     edges : callable or list, optional
-        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        If None, the edges are unknown.
+        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
+        of pairs (parent, child) per answer. If None, the edges are unknown.
     problems : list of str, optional
-        The questions. The default is the questions in the results.
+        The questions. By default, the questions in the results are used.
     alternatives : list of lists of str, optional
         Texts of alternative answers to each question.
     context : list of str or list of str, optional
-        The passages that must support each answer. The default is the passages in the results
-        (``retrieved_contexts``, ``contexts``).
+        The passages that must support each answer. By default, the passages in the results
+        (``retrieved_contexts``, ``contexts``) are used.
     groups : list of str or int, optional
-        Identifier of the question of each answer. Pass this argument if a question was answered
-        repeatedly.
+        Identifier of the question that each answer belongs to. Pass this argument if a question
+        was answered repeatedly.
     metadata : list of dict, optional
-        Additional information about each answer, such as ``{"label_meaning": "supported"}`` if
-        the verdicts mean that passages support a claim.
+        Additional information about each answer. If the verdicts state whether passages support
+        a claim, set the key ``label_meaning`` to "supported".
 
     Returns
     -------
@@ -239,7 +241,7 @@ def _rows(result, i):
 
 
 def _joined(claims, result, i):
-    """Combine the claims with the parallel list of verdicts."""
+    """Add the verdicts, which are stored in a separate list, to the claims."""
     key = next(key for key in _PARALLEL if key in result)
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
@@ -258,7 +260,7 @@ def _joined(claims, result, i):
 
 
 def _agreed(verdict):
-    """Combine RefChecker's verdicts on a claim and several passages into one word."""
+    """Combine RefChecker's verdicts on a claim, one per passage, into a single verdict."""
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
@@ -268,7 +270,7 @@ def _agreed(verdict):
 
 
 def _unjudged(texts, v):
-    """Return the claim that FacTool did not judge."""
+    """Return the entry of a claim that FacTool did not judge, with None as the verdict."""
     has_verdict = v < len(texts) and isinstance(texts[v], dict)
     return texts[v] | {"verdict": None} if has_verdict else None
 
@@ -333,13 +335,13 @@ def _beside(key, value, meaning):
 
 
 def _same(text):
-    """Normalise the case and spaces of a claim, so equal claims compare as equal."""
+    """Return a claim with normalised case and whitespace, for comparisons with other claims."""
     normal = unicodedata.normalize("NFKC", str(text))
     return " ".join(normal.split()).casefold().rstrip(".")
 
 
 def _key(verdict):
-    """Normalise a verdict, so 1, 1.0 and "1" compare as equal."""
+    """Return a string that represents a verdict and is the same for 1, 1.0 and "1"."""
     if is_missing(verdict):
         return ""
     return f"{verdict:g}" if is_real(verdict) else word_key(verdict)

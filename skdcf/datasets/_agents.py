@@ -1,4 +1,4 @@
-"""Agent runs in which people and language models judged every step."""
+"""Data set of agent runs in which people and language models judged every step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fetch_agent_process_bench(
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
         Part of the data set. Each subset contains five runs for each of 50 tasks. Only "hotpotqa"
-        includes the step texts. The other subsets contain only positions and verdicts.
+        includes the step texts. The other subsets contain only step positions and verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
@@ -51,10 +51,11 @@ def fetch_agent_process_bench(
         Source of the labels, either "people" or the name of a judge.
     graph : {"chain", "data", "none"}
         Rule that creates the edges, as in `skdcf.adapters.from_runs`. With "none", the steps are
-        independent. "data" requires a subset with texts.
+        independent. With "data", the subset must contain the step texts.
     alternatives : bool
         Whether to compare each run with the four other runs of the same task, as in
-        `skdcf.adapters.from_runs`. This option requires a subset with texts.
+        `skdcf.adapters.from_runs`. With ``alternatives=True``, the subset must contain the step
+        texts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

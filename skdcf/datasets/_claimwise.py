@@ -48,11 +48,11 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Version of the file, whose name begins with the model that wrote the answers. ``DESCR``
+        Version of the data file, named after the language model that wrote the answers. ``DESCR``
         describes the versions.
     graph : {"dep_graph", "gold_graph"}
-        Graph source. "dep_graph" selects the graphs that a language model created. "gold_graph"
-        selects graphs created by hand. These graphs exist for the first ten problems only, so use
+        Graph source. "dep_graph" selects graphs created by a language model. "gold_graph" selects
+        graphs created by hand. Manual graphs exist only for the first ten problems, so use
         ``on_invalid="drop"``.
     label : {"manual_annotation", "annotation"}
         Label meaning. "manual_annotation" states whether a claim is correct as a step in the
@@ -109,7 +109,7 @@ def fetch_coherent_math(
 def fetch_conformal_factuality(
     subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load the data of Conformal Factuality, 50 answers with scored and labelled claims.
+    """Load the Conformal Factuality data set, 50 answers with scored and labelled claims.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def fetch_conformal_factuality(
 
 
 def _parse_scored(record, scores, label, graph=None):
-    """Convert a record of a data set with scores to the format of `build_dataset`."""
+    """Convert a record with scored claims to the format of `build_dataset`."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
     # In one of the files, a "Y" is followed by hundreds of spaces.
@@ -192,7 +192,8 @@ def fetch_felm(
     Parameters
     ----------
     domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
-        Question domains. The default excludes "writing_rec", as in studies of reasoning.
+        Question domains. The default excludes "writing_rec", which is not used in studies of
+        reasoning.
     graph : {"chain", "none"} or callable
         Rule that creates the edges, because no graphs are published. "chain" assumes that each
         segment depends on the previous segment. "none" assumes that segments are independent. A
@@ -257,7 +258,7 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker, a data set of answers by seven models, as triplets that people judged.
+    """Load RefChecker, a data set of answers by seven models, as triplets judged by people.
 
     Parameters
     ----------
@@ -268,8 +269,9 @@ def fetch_refchecker(
         Whether to include the answers of the other six models.
     neutral : {"false", "unknown"}
         Label of neutral claims, which the reference neither supports nor contradicts. "false"
-        assigns 0, because a person judged the claim and did not find it supported. "unknown"
-        assigns -1, which is the label of unjudged claims. The metadata contain the verdicts.
+        assigns 0, because an annotator judged the claim and did not find it supported. "unknown"
+        assigns -1, which is the label of unjudged claims. The metadata contain the original
+        verdicts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -338,7 +340,7 @@ def fetch_qags(
     Parameters
     ----------
     subset : {"cnndm", "xsum", "all"} or list of them
-        Source of the articles. Summaries have three sentences for CNN/DailyMail ("cnndm") and
+        Source of the articles. Each summary has three sentences for CNN/DailyMail ("cnndm") and
         one sentence for XSum ("xsum").
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
@@ -415,7 +417,7 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL, a data set of solutions to word problems, with step premises and errors.
+    """Load PERL, a data set of solutions to word problems with annotated premises and errors.
 
     Parameters
     ----------
@@ -425,8 +427,8 @@ def fetch_perl(
         Kinds of solutions. "negatives" have a wrong final answer, "positives" have a correct final
         answer, and "positives_perturbed" have an inserted error.
     label : {"native", "any"}
-        Whether to label a step that is valid but depends on an error as true ("native") or
-        false ("any"). Use "native" together with the graph for a filter.
+        Whether to label a valid step that depends on an error as true ("native") or as false
+        ("any"). Use "native" for a filter that uses the graph.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``. Files are stored at paths such as
@@ -486,7 +488,7 @@ def _parse_perl(record, label):
 
 
 def _premise_edges(entries, n_steps):
-    """Return the premises as pairs of positions, because the printed step numbers may have gaps."""
+    """Return the edges from premises to steps, as pairs of positions instead of step numbers."""
     entries = [entry for entry in entries if entry["step_number"] != 0]
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:

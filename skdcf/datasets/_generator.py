@@ -1,9 +1,10 @@
-"""Simulate reasoning graphs, and word problems with answers in sentences.
+"""Simulate reasoning graphs and word problems.
 
 The simulated graphs match the statistics of the paper's two data sets. The word problems are
-intended for demonstrations and tests. A word problem is drawn from a template with a question and
-the steps of its solution. The operands of a step are numbers in the question, denoted by letters,
-and results of earlier steps, denoted by their positions.
+intended for demonstrations and tests. Each word problem is generated from a template that
+contains a question and the solution steps. The operands of a step are either numbers in the
+question, which the template denotes by letters, or results of earlier steps, which the template
+denotes by their positions.
 """
 
 import json
@@ -75,10 +76,10 @@ def make_reasoning_graphs(
     n_problems : int
         Number of problems, at least 1.
     kind : {"math", "felm"}
-        Data set to imitate. "math" has 7.4 claims and 7.2 edges per problem, 81 % clean
-        problems and a weakly informative frequency (AUC 0.61 for true claims). "felm" has 4.1
-        claims and 2.8 edges per problem, 62 % clean problems and an informative frequency (AUC
-        0.85).
+        Data set to imitate. With "math", problems have 7.4 claims and 7.2 edges on average, 81 %
+        of the problems are clean, and the frequency score is weakly informative (AUC 0.61 for
+        true claims). With "felm", problems have 4.1 claims and 2.8 edges on average, 62 % of the
+        problems are clean, and the frequency score is informative (AUC 0.85).
     random_state : int, RandomState instance or None
         Seed. The same seed always generates the same problems.
     return_X_y : bool
@@ -148,7 +149,7 @@ def _made(batch, labels, names, descr, return_X_y):
 
 
 def _draw_edges(rng, setting, type_of, sizes):
-    """Draw up to three distinct earlier parents per claim, favouring recent ones."""
+    """Draw up to three earlier claims as the parents of each claim, favouring recent claims."""
     first = np.repeat(offsets_of(sizes)[:-1], sizes)
     number = np.arange(len(first))
     n_before = number - first
@@ -167,10 +168,10 @@ def _draw_edges(rng, setting, type_of, sizes):
 
 
 def _draw_lag(rng, weight, longest, taken):
-    """Draw a lag from 1 to ``longest`` that is not ``taken``, proportionally to weight ** lag.
+    """Draw a lag that is not in ``taken``, with probabilities proportional to weight ** lag.
 
-    The distribution function is inverted without the taken lags, which are then skipped in
-    increasing order.
+    The distribution function over the remaining lags is inverted, and the lags in ``taken`` are
+    then skipped in increasing order.
     """
     at = rng.random_sample(len(longest))
     mass = weight ** (taken - 1.0) * (1 - weight)
@@ -217,7 +218,7 @@ def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
 
 
 def _draw_semantic(rng, batch, hallucinated, true):
-    """Draw verdicts that are slightly more often right than wrong."""
+    """Draw the semantic features, which depend weakly on the labels."""
 
     def flag(if_true, if_false, if_hallucinated=None):
         chance = np.where(true, if_true, if_false)
@@ -239,7 +240,7 @@ def _draw_semantic(rng, batch, hallucinated, true):
 
 
 def _draw_topics(rng, batch):
-    """Draw one main topic and sometimes a second topic per problem."""
+    """Draw a main topic, and sometimes a second topic, for each problem."""
     topics = DomainIndicators.topics
     main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
     side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
@@ -250,7 +251,7 @@ def _draw_topics(rng, batch):
 
 
 def _draw_domains(rng, batch):
-    """Draw the domains of FELM, including world knowledge and mathematics."""
+    """Draw one of the four FELM domains for each problem, and return the domain features."""
     shares = np.array([125, 207, 184, 194]) / 710
     domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
     return {name: domain == k for k, name in enumerate(DRAWN_DOMAINS)}
@@ -264,7 +265,7 @@ _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 @cache
 def _plots():
-    """Load the questions, their number ranges, and the solution steps."""
+    """Load the templates of the word problems."""
     path = files(__package__) / "word_problems.json"
     return json.loads(path.read_text("utf-8"))
 
@@ -276,7 +277,7 @@ def make_word_problems(
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
-    """Generate word problems with answers in sentences, including false sentences.
+    """Generate word problems with answers that consist of true and false sentences.
 
     Parameters
     ----------
@@ -338,7 +339,7 @@ def make_word_problems(
 
 
 def _draw_problem(i, n_alternatives, rng):
-    """Draw a question with one answer as a graph, and the labels of its claims."""
+    """Draw a question and an answer, and return their graph and the claim labels."""
     plots = _plots()
     plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
@@ -365,10 +366,10 @@ def _draw_problem(i, n_alternatives, rng):
 
 
 def _draw_answer(steps, numbers, words, trap, rng):
-    """Draw the sentences of one answer, and whether each sentence is true.
+    """Draw the sentences of one answer, and return the sentences and their labels.
 
-    A trap is a mistake that is likely for a question. A trap has a step, a kind and a
-    probability.
+    ``trap`` is a mistake that several answers to the question may contain, given by its step, its
+    kind and its probability.
     """
     right = []
     results = []
@@ -399,7 +400,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 
 def _calculate(terms, numbers, results):
-    """Return the result of a step, given the question's numbers and the earlier results."""
+    """Return the left operand, the sign, the right operand and the result of a step."""
     value_of = {**numbers, **dict(enumerate(results))}
     left_name, sign, right_name = terms
     left = value_of[left_name]
@@ -408,7 +409,7 @@ def _calculate(terms, numbers, results):
 
 
 def _mistake(kind, choice, terms, made, numbers):
-    """Return the step, changed by one of three kinds of mistake."""
+    """Return a calculation with one of three kinds of mistake."""
     left, sign, right, value = made
     if kind == 0:  # The result is miscalculated.
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]

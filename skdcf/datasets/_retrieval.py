@@ -1,4 +1,4 @@
-"""Data set of answers with retrieved passages. A model judged every claim."""
+"""Data set of answers with retrieved passages, in which a language model judged every claim."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def fetch_conformal_rag(
     graph: Rule = "none",
     **options: Unpack[Options],
 ) -> Any:
-    """Load the data of Conformal-RAG, long answers to medical questions with passages.
+    """Load the Conformal-RAG data set, long answers to medical questions with retrieved passages.
 
     Parameters
     ----------
     subset : {"medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden", "all"} or list
         Parts of MedLFQA. The default excludes "kqa_golden", which has 202 answers.
     irrelevant : bool
-        Whether to label a claim as true if it is true but does not answer the question.
+        Whether to label a claim as true if it is correct but irrelevant to the question.
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in

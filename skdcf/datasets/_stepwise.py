@@ -1,4 +1,4 @@
-"""Data sets of stepwise solutions, with labels from inserted, derived or first errors."""
+"""Data sets of stepwise solutions with labelled steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Return the labels of an answer in which only the first false claim is known.
+    """Return the labels of an answer in which only the position of the first error is known.
 
     If the claims form a chain, these labels are sufficient for calibration. In a chain, every
     later claim is a descendant of the first error, so the nonconformity score does not depend on
@@ -56,7 +56,7 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     Raises
     ------
     ValueError
-        If there is no claim with the index ``first_error``.
+        If ``first_error`` is not the position of a claim.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def fetch_prmbench(
     graph: Rule = "chain",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PRMBench, a data set of stepwise solutions of math problems with inserted errors.
+    """Load PRMBench, a data set of stepwise solutions to math problems with inserted errors.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def fetch_prmbench(
         "domain_inconsistency", "missing_condition" and "deception". "multi_solutions" contains no
         errors. The default excludes "redundency" and "confidence", which are matters of style.
     originals : bool
-        Whether to include the original solutions, once per wording.
+        Whether to include the original solutions. Each distinct solution is included once.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, because no graphs are published. The options are those of
-        `fetch_felm`.
+        Rule that creates the edges, because no graphs are published. The options are the same as
+        in `fetch_felm`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -154,7 +154,7 @@ def fetch_prmbench(
 
 
 def _originals(records):
-    """Return the original solutions as separate records, once per wording."""
+    """Return one record for each distinct original solution."""
     first = {}
     for name, record in records.items():
         question = record["original_question"]
@@ -188,7 +188,7 @@ def _parse_prm(record):
 
 @fetcher()
 def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
-    """Load the second-phase test part of PRM800K, solutions judged up to the first error.
+    """Load the phase 2 test set of PRM800K, with solutions judged up to the first error.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _parse_prm800k(record):
 def fetch_process_bench(
     subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load ProcessBench, a data set of answers to math problems with the first wrong step marked.
+    """Load ProcessBench, a data set of solutions to math problems with labelled first errors.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def fetch_process_bench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not at the position of a
-        step, or to drop it.
+        Whether to raise an error if the position of the first error is not that of a step, or to
+        drop the answer.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -323,16 +323,17 @@ def _parse_process(record):
 def fetch_mr_ben(
     subjects: Names = _SUBJECTS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load Mr-Ben, a data set of answers to exam questions with the first wrong step marked.
+    """Load Mr-Ben, a data set of answers to exam questions with labelled first errors.
 
     Parameters
     ----------
     subjects : "all", str or list of str
-        Question subjects, from "math", "biology", "chemistry", "medicine", "physics" and "logic".
+        Question subjects, selected from "math", "biology", "chemistry", "medicine", "physics" and
+        "logic".
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, because no graphs are published. The options are those of
-        `fetch_felm`. If the steps are not a chain, the unknown labels after the first error are
-        treated as false.
+        Rule that creates the edges, because no graphs are published. The options are the same as
+        in `fetch_felm`. If the steps are not a chain, the unknown labels after the first error
+        are treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -343,8 +344,8 @@ def fetch_mr_ben(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not at the position of a
-        step, or to drop it.
+        Whether to raise an error if the position of the first error is not that of a step, or to
+        drop the answer.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -413,8 +414,8 @@ def _parse_mr_ben(record):
 def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     """Load four models' solutions to grade-school math problems, with exact graphs.
 
-    **The labels are derived** from final answers and reference solutions. No person judged the
-    steps. ``DESCR`` describes the derivation.
+    **The labels are derived** from final answers and reference solutions. The steps were not
+    judged by people. ``DESCR`` describes the derivation.
 
     Parameters
     ----------
@@ -429,7 +430,7 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
         Seconds between retries.
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a solution without a calculation, or to drop it. The file
-        contains 48 such solutions.
+        contains 48 solutions without a calculation.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

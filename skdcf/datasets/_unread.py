@@ -1,8 +1,7 @@
-"""Reject messages with keys that would be ignored.
+"""Reject agent messages that contain unknown keys.
 
-Each key of an agent message, including the keys of the parts and calls, must be used or be known
-to describe the message. All other keys raise an error, because an unknown key may contain a part
-of the step.
+Each key of an agent message, its parts and its calls must either be read or be known to contain
+only metadata. All other keys raise an error, because an unknown key may contain part of the step.
 """
 
 import re
@@ -38,18 +37,18 @@ CALLS = (
 
 
 class UnreadError(Exception):
-    """Raised if a message, or a part of it, cannot be read completely."""
+    """Raised if a message or one of its parts cannot be read completely."""
 
 
 def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -> None:
-    """Raise UnreadError if an object has a key that is neither read nor known to describe it.
+    """Raise UnreadError if an object has a key that is neither read nor known to be metadata.
 
     Parameters
     ----------
     holder : dict
         The object.
     what : str
-        Object name for error messages.
+        Name of the object, for error messages.
     read : collection of str
         Keys that the caller uses.
     """
@@ -119,7 +118,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
 
 def _describes(key, value):
-    """Return whether a key is known to describe a message and the value contains no call."""
+    """Return whether a key is known to be metadata and its value contains no call."""
     name = snake(key).strip("_")
     if isinstance(value, Mapping | list | tuple) and _has_call(value):
         return False

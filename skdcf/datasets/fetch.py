@@ -2,9 +2,10 @@
 
 The package does not contain the files, because most sources do not state a licence. The files are
 downloaded on request from the authors' repositories. ``sources.json`` lists the sources. Each
-folder of the data directory mirrors an address that is pinned to a commit. For each file, the
-SHA-256 is listed, or the SHA-1 of the git blob (40 digits) if the SHA-256 is unknown. The folder
-``descr`` contains the descriptions for users.
+folder of the data directory mirrors an address that is pinned to a commit. For each file,
+``sources.json`` contains the SHA-256 checksum, or the SHA-1 checksum of the git blob (40 digits)
+if the SHA-256 checksum is unknown. The folder ``descr`` contains the user-facing descriptions of
+the data sets.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _read_sources():
 
 
 def _address(url, name):
-    """Return the address of a file, which ends with the file name or contains its stem."""
+    """Return the URL of a file, given the URL of its folder or a pattern with the file stem."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"
@@ -112,7 +113,7 @@ def local_file(
     delay: Any = 1.0,
     **_: Any,
 ) -> Any:
-    """Return the path of a file in `SOURCES`, after verifying its checksum.
+    """Return the path of a file in `SOURCES`, after verifying or downloading the file.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def local_file(
 
 
 def checksum_of(path: Any, source: Any) -> str:
-    """Return the hexadecimal checksum of a file, with the hash function of its source."""
+    """Return the checksum of a file, with the hash function of the published checksum."""
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
@@ -144,7 +145,7 @@ def checksum_of(path: Any, source: Any) -> str:
 
 
 def _download(source, path, n_retries, delay):
-    """Download a file to a temporary file next to its path, verify it, and rename it."""
+    """Download a file, verify its checksum, and move it to its final path."""
     from sklearn.datasets import fetch_file
 
     sha256 = source.checksum if len(source.checksum) == 64 else None
@@ -181,7 +182,7 @@ def _download(source, path, n_retries, delay):
 
 
 def read(name: str, options: Any) -> Any:
-    """Return the content of a published file. For JSON Lines, return a list of objects."""
+    """Return the content of a published JSON file, or the list of objects in a JSON Lines file."""
     path = local_file(name, **options)
     if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
         return json.loads(path.read_text("utf-8"))
@@ -194,11 +195,12 @@ def read(name: str, options: Any) -> Any:
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
     """Yield the id and the content of each record in several files.
 
-    ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are also
-    added to each record. ``id`` is also formatted with the number of the record, ``i``, and with
-    the fields of the record. ``pattern`` may be a function of the choices. A file contains a list
-    of records, a list under the key ``data``, or several named lists. The name of a list is added
-    to its records as ``key``.
+    The strings ``pattern`` and ``id`` are formatted with every combination of the ``choices``,
+    and each combination is also added to its records. ``id`` is also formatted with the number of
+    the record, ``i``, and with the fields of the record. ``pattern`` may also be a function that
+    returns the file name for a combination of the choices. A file contains a list of records, a
+    list under the key ``data``, or several named lists. If a file contains several named lists,
+    the name of the list is added to each record as ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
@@ -236,7 +238,7 @@ def chosen(**asked: Any) -> Any:
 
 
 def edge_rule(graph: str | Callable[..., Any]) -> Any:
-    """Return the edge rule, and the name of the rule, for "none", "chain" or a callable."""
+    """Return the edge rule and its name, given "none", "chain" or a callable."""
     if callable(graph):
         return graph, getattr(graph, "__name__", type(graph).__name__)
     check_choice("graph", graph, ("none", "chain"))
@@ -258,8 +260,8 @@ def load(
     Parameters
     ----------
     name : str
-        Name of the data set and its description. The description is formatted with ``words``. Lists
-        in ``words`` are joined by commas.
+        Name of the data set and of its description file. The description is formatted with
+        ``words``. Lists in ``words`` are joined by commas.
     records : dict from id to record, or pairs of them
         The records, keyed by id.
     parse : callable
@@ -271,9 +273,9 @@ def load(
         Rule that creates the edges, as in the ``fetch_*`` functions. The rule is used if
         ``parse`` returns no edges.
     answer : sequence of str, optional
-        Names of the fields with the question, the model and the answer (a string or a list of
-        steps), for data sets with several answers per question. Answers of invalid records are
-        included in the alternatives.
+        For data sets with several answers per question, the names of the fields that contain the
+        question, the model and the answer (a string or a list of steps). Answers of invalid
+        records are included in the alternatives.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
@@ -325,8 +327,8 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
     groups : iterable of hashable
         The question of each problem.
     keys : iterable of str
-        The model of each answer. The alternative answers are sorted by model. Answers by the same
-        model are in problem order.
+        The model that wrote each answer. The alternative answers are sorted by model. Answers by
+        the same model are in the order of the problems.
     texts : iterable of str
         The answer to each problem, as one string.
 

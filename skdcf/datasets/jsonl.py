@@ -46,28 +46,28 @@ def write_jsonl(
 ) -> Path:
     """Write problems to a JSON Lines file, one problem per line.
 
-    An existing file is replaced only after the new file is complete, so an interruption cannot
+    An existing file is replaced only when the new file is complete, so an interruption cannot
     damage it.
 
     Parameters
     ----------
     path : path-like
-        File path. If the name ends with ``.gz``, the file is compressed. An existing file is
-        replaced.
+        File path. If the name ends with ``.gz``, the file is compressed.
     graphs : iterable of ReasoningGraph
-        The problems, which may be a generator because they are written one at a time. Numpy scalars
-        among texts and ids are written as plain values.
+        The problems. A generator is also accepted, because the problems are written one at a
+        time. Texts and ids that are NumPy scalars are written as plain values.
     labels : iterable of arrays, one per problem, optional
-        Claim labels: 1 true, 0 false, -1 not judged. An entry may be None. For a GraphBatch, a flat
-        array is also accepted.
+        Claim labels: 1 true, 0 false, -1 not judged. Use None for a problem without labels. If
+        ``graphs`` is a GraphBatch, ``labels`` may also be a flat array.
     masks : iterable of boolean arrays, one per problem, optional
-        Masks of kept claims, as returned by ``predict``. An entry may be None.
+        Masks of kept claims, as returned by ``predict``. Use None for a problem without a
+        mask.
     groups : iterable of str or int, one per problem, optional
-        Groups of problems that must not be split between training and calibration. An entry may
-        be None.
+        Groups of problems that must not be split between training and calibration. Use None for
+        a problem without a group.
     metadata : iterable of dict, one per problem, optional
-        Additional information about each problem, as values that JSON supports. An entry may be
-        None.
+        Additional information about each problem, as JSON-compatible values. Use None for a
+        problem without metadata.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def write_jsonl(
     ------
     ValueError
         If the numbers of problems, claims and other values do not match, or if a value cannot
-        be represented in this format. The file is unchanged after an error.
+        be represented in this format. If an error is raised, an existing file remains unchanged.
 
     Examples
     --------
@@ -106,19 +106,19 @@ def format_jsonl(
 
     Parameters
     ----------
-    graphs, labels, masks, groups, metadata
+    graphs, labels, masks, groups, metadata : iterable
         The problems and their values, as in `write_jsonl`.
 
     Returns
     -------
     iterator of str
-        One line of ASCII per problem, without a line break at its end.
+        One line of ASCII text per problem, without a trailing newline.
 
     Raises
     ------
     ValueError
-        Raised immediately if an argument is not iterable, or when the iterator reaches an invalid
-        problem.
+        If an argument is not iterable. The iterator raises the same error when it reaches an
+        invalid problem.
     """
     labels = _per_problem(labels, graphs)
     masks = _per_problem(masks, graphs)
@@ -185,15 +185,15 @@ def read_jsonl(
         The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with
         a byte order mark.
     rename : dict, optional
-        Mapping from keys in the file to keys of the format, such as ``{"steps": "claims",
-        "verdicts": "labels"}``. Common key names of other tools are renamed automatically. The
+        Mapping from keys in the file to keys of the format, such as ``dict(steps="claims",
+        verdicts="labels")``. Common key names of other tools are renamed automatically. The
         keys ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
         ``context``, and ``user_input`` is renamed to ``problem``.
     own : collection of str
-        Additional keys in your file whose lists of strings are not the context. If a line has no
-        context, any other unknown key with a list of strings raises an error.
+        Additional keys in your file that contain lists of strings but not the context. If a line
+        has no context, any other unknown key with a list of strings raises an error.
     on_invalid : {"raise", "drop"}
-        If "raise", an invalid line is an error. If "drop", invalid lines are dropped.
+        Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
         Maximum uncompressed line size in bytes. A longer line always raises an error.
 
@@ -213,7 +213,7 @@ def read_jsonl(
     ValueError
         If lines are invalid, if the file contains no problem, or if its problems have different
         features. The message lists the line numbers, counted from 1, and the reasons. If all
-        lines are dropped, the attribute ``dropped`` of the error lists them.
+        lines are dropped, the exception lists them in its attribute ``dropped``.
 
     Warns
     -----
@@ -256,9 +256,9 @@ def iter_jsonl(
     Returns
     -------
     iterator of (graph, labels, mask, group, metadata)
-        Named tuples of a ReasoningGraph, an ndarray of 1 (true), 0 (false) and -1 (unknown), an
-        ndarray of bool, a str or int, and a dict. Missing values are None. Different problems
-        may have different features.
+        Each item is a named tuple that contains a ReasoningGraph, an int array of labels (1 true,
+        0 false, -1 unknown), a boolean array, a str or int, and a dict. Missing values are None.
+        Different problems may have different features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
@@ -278,24 +278,26 @@ def read_lines(
 ) -> Any:
     """Yield the result of ``read`` for each line in a file or part of a file.
 
-    If a file has invalid lines, the error describes all of them, so they can be fixed together.
-    For a stream, the error describes only the first invalid line.
+    If a file contains invalid lines, the error message describes several of them, so they can be
+    corrected together. If a stream contains invalid lines, the error message describes only the
+    first one.
 
     Parameters
     ----------
     path : path-like or binary file
         The file to read.
     read : callable
-        A function ``read(record)``, which is called with each line's object. The lines of a file
-        are checked in blocks if the function is a `records.LineReader`.
+        Function ``read(record)`` that converts the object of a line. The lines of a file are
+        checked in blocks if the function is a `records.LineReader`.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     dropped : list of (line number, reason)
         List to which invalid lines are appended.
     part : tuple
-        Start position, stop position and first line number of the part, as in `iter_objects`.
+        Start position, stop position and first line number of the part, as in `iter_blocks`.
     note : callable, optional
-        A function ``note(record)``, which is called with each line's object before it is read.
+        Function ``note(record)`` that is called with the object of each line before the object is
+        read.
     max_line_bytes : int
         Maximum line size in bytes.
 
@@ -356,7 +358,7 @@ def _rows_of(block, read, note):
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
-    """Describe invalid lines, combining reasons that differ only in numbers.
+    """Return descriptions of invalid lines, combining reasons that differ only in numbers.
 
     Parameters
     ----------
@@ -414,15 +416,16 @@ def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
 class JsonlPartition:
     """A range of consecutive lines in a JSON Lines file.
 
-    A partition stores only the line positions, so sending it to another process is cheap. The other
-    process then reads the lines.
+    A partition stores only the positions of its lines, so it is cheap to send to another process,
+    which then reads the lines.
 
     Parameters
     ----------
     path : str
         File path.
     start, stop : int
-        Positions of the first byte of the range and of the first byte after the range.
+        Byte offsets of the beginning and the end of the range. The byte at ``stop`` is not
+        included.
     first_line : int, default=1
         Number of the first line, for error messages.
 
@@ -478,14 +481,14 @@ def jsonl_partitions(
     path : path-like
         An uncompressed JSON Lines file.
     n_problems : int, default=10_000
-        Number of problems in each partition except the last. Each partition occupies a few
-        thousand bytes of memory.
+        Number of problems in each partition except the last. In memory, each partition occupies a
+        few thousand bytes.
 
     Returns
     -------
     list of JsonlPartition
-        The partitions, in file order. The method ``read`` of a partition returns the result of
-        `read_jsonl` for the lines of the partition.
+        The partitions, in file order. The method ``read`` of a partition reads its problems, like
+        `read_jsonl`.
 
     Raises
     ------

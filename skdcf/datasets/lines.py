@@ -28,7 +28,7 @@ _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def iter_objects(path, **options):
-    """Yield the line numbers and objects of a file one at a time, as read by `iter_blocks`."""
+    """Yield the number and the object of each line in a file, as read by `iter_blocks`."""
     return chain.from_iterable(iter_blocks(path, block_bytes=0, **options))
 
 
@@ -50,8 +50,8 @@ def iter_blocks(
         The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with a
         byte order mark.
     start, stop : int
-        Positions of the first byte to read and of the byte after the range. Ranges require an
-        uncompressed UTF-8 file.
+        Byte offsets of the beginning and the end of the range to read. The byte at ``stop`` is
+        not included. If a range is passed, the file must be uncompressed and encoded in UTF-8.
     first_line : int
         First line number.
     block_bytes : int
@@ -66,8 +66,8 @@ def iter_blocks(
     Yields
     ------
     list of (int, dict or ValueError)
-        Each line number in the block, with the line's object or an error that describes why the
-        line is invalid. Empty lines are skipped.
+        The number and the object of each line in the block. If a line is invalid, an error takes
+        the place of its object. Empty lines are skipped.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def _decoded(line, decoder):
 
 
 def _whole(record, place, number, repaired):
-    """Replace lone surrogates in a record, and warn about the first line with a surrogate."""
+    """Replace unpaired surrogates in a record, and warn about the first line that contains one."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
     # Some programs write the two surrogates of a character separately.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
@@ -244,7 +244,7 @@ def _whole(record, place, number, repaired):
 
 
 def _without_copies(pairs):
-    """Return an object with these keys and values, or raise ValueError for duplicate keys."""
+    """Convert (key, value) pairs to a dict, or raise ValueError if a key is repeated."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,14 +1,14 @@
 """Convert the messages of an agent run from the formats of various tools to `Message`.
 
-Tools wrap messages differently, store text and calls in different places, and use different
-names. A part of a message is recognised by its type: a text, a call, the answer to a call, or a
-thought, which is ignored. Any other part, and any unknown key, raises an error that lists the
-keys, because a step must not be judged by only a part of its content.
+Tools wrap messages differently, store text and calls in different places, and use different key
+names. The type of a message part determines whether the part is a text, a call, the answer to a
+call, or a thought, which is ignored. Any other part and any unknown key raise an error that lists
+the keys, because a step must not be judged by only part of its content.
 
 The supported formats are the OpenAI Chat Completions and Responses APIs, the OpenAI Agents SDK,
 Anthropic, Gemini, Bedrock, LangChain (also as written by ``messages_to_dict`` and ``dumpd``),
-pydantic-ai, Inspect, the Vercel AI SDK, A2A, and OpenTelemetry spans. A message may also be the
-whole response of an API.
+pydantic-ai, Inspect, the Vercel AI SDK, A2A, and OpenTelemetry spans. A message may also be a
+complete API response.
 """
 
 from __future__ import annotations
@@ -145,11 +145,11 @@ class Call(NamedTuple):
     Parameters
     ----------
     id : str or int
-        Id of the call, or the tool name if there is no id.
+        Id of the call, or the tool name if the call has no id.
     name : str
         Tool name.
     arguments : str, dict or list
-        Call arguments, as a string or as parsed by a tool.
+        Call arguments, either as a string or already parsed.
     """
 
     id: str | int
@@ -184,14 +184,14 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     Parameters
     ----------
     run : dict
-        An agent run with ``messages`` or ``spans``, or a whole OpenTelemetry file
+        An agent run with ``messages`` or ``spans``, or the content of an OTLP file
         (``resourceSpans``).
 
     Yields
     ------
     position : int
-        Position of the message in the run. If a message has several items, this is the position
-        of the first item.
+        Position of the message in the run. If a message consists of several items, the position
+        of its first item is yielded.
     message : Message
         The converted message.
 
@@ -233,7 +233,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
 
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Add the position of a message to the error if its format is not supported.
+    """Add the position of a message to errors about its format.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def naming(position: int) -> Iterator[None]:
 
 
 def _items_of(run):
-    """Return the unchanged list of messages or items of a run."""
+    """Return the original list of messages or items of a run."""
     if "spans" in run and "messages" in run:
         raise ValueError(
             'a run must have either "messages" or "spans", but this run has both'
@@ -311,7 +311,7 @@ def _unwrapped(item):
 
 
 def _answered_in(response):
-    """Return the message in a whole response of an API, or None if there is no response."""
+    """Return the message in an API response, or None if the object is not an API response."""
     for key in _LISTED:
         listed = response.get(key)
         if isinstance(listed, list) and all(isinstance(x, Mapping) for x in listed):
@@ -338,7 +338,7 @@ def _answered_in(response):
 
 
 def _role_of(position, message):
-    """Return the role of a message, which some tools store under the key type or kind."""
+    """Return the role of a message, which some tools store under the key "type" or "kind"."""
     given = message.get("role") or message.get("type") or message.get("kind")
     role = re.sub(r"^role_|message(chunk)?$", "", str(given).lower())
     role = _ROLES.get(role, role)
@@ -433,7 +433,7 @@ class _Found:
             self.texts.append(data or _text_of(part, body, kind, role))
 
     def _add_content(self, content, role):
-        """Read the value of one of the content keys."""
+        """Read the value of a content key, such as "content" or "parts"."""
         if not isinstance(content, str | Mapping | list | tuple):
             raise UnreadError(
                 "the content of a message must be a string or a list of parts, got "
@@ -468,7 +468,7 @@ class _Found:
 
 
 def _calls_under(key, message):
-    """Return the calls under one of the call keys of a message."""
+    """Return the tool calls that are stored under a given key of a message."""
     calls = message.get(key) or ()
     if isinstance(calls, str):
         raise UnreadError(f'"{key}" must be a list of calls, got a string')
@@ -478,7 +478,7 @@ def _calls_under(key, message):
 
 
 def _holds_answers(message):
-    """Return whether the parts of a tool's message contain the ids of the answered calls."""
+    """Return whether a tool message contains parts that answer calls."""
     parts = message.get("parts") or message.get("content")
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and _ANSWER.search(_kind_of(part)) for part in parts
@@ -486,7 +486,7 @@ def _holds_answers(message):
 
 
 def _finished(response):
-    """Yield the message of the collected items, if there are any."""
+    """Yield the message that consists of the collected items, if there are any."""
     for position, collected in response:
         yield from collected.messages(position, "assistant")
 
@@ -495,7 +495,7 @@ def _finished(response):
 
 
 def _kind_of(part):
-    """Return the type of a part. Some tools store the type as the only key of the part."""
+    """Return the type of a message part, which may be stored as the only key of the part."""
     for name in _TYPES:
         if part.get(name) and isinstance(part[name], str):
             return snake(part[name])
@@ -505,14 +505,14 @@ def _kind_of(part):
 
 
 def _body_of(part, kind):
-    """Return a part with keys in snake case, merged with the object under the key of its type."""
+    """Return a message part with keys in snake case, merged with the nested object of its type."""
     body = {snake(key): value for key, value in part.items()}
     inner = body.get(kind)
     return _merged(body, inner) if isinstance(inner, Mapping) else body
 
 
 def _merged(body, inner):
-    """Add the values of an inner object, or raise UnreadError if two arguments differ."""
+    """Merge a nested object into a part, or raise UnreadError if two arguments differ."""
     inner = {snake(key): value for key, value in inner.items() if value is not None}
     for key in body.keys() & inner.keys() & {*_ARGUMENTS}:
         if body[key] is not None and _parsed(body[key]) != _parsed(inner[key]):
@@ -537,7 +537,7 @@ def _call_of_page(part):
 
 
 def _data_of(part, body, kind):
-    """Return the object in a data part or in a failed check as text, or None."""
+    """Return the data of a data part or of a failed validation as text, or None for other parts."""
     if kind == "retry_prompt" and isinstance(body.get("content"), list):
         return _written(body["content"])
     if re.match("data(_|$)", kind) and not is_blank(body.get("data")):
@@ -613,7 +613,7 @@ def _call_of(call, kind=""):
 
 
 def _joined(given):
-    """Return the arguments as a dict, or the value itself if only one key has a value."""
+    """Return the nonempty arguments as a dict, or the value itself if there is only one."""
     full = {
         key: value for key, value in given.items() if value not in ("", "{}", {}, [])
     }
@@ -631,7 +631,7 @@ def _id_of(body):
 
 
 def _answered(body, kind=""):
-    """Return the id of the call that a tool answers, and the answer."""
+    """Return the id of the call that a tool answers, together with the answer."""
     id = _CODE if kind == "code_execution_result" else _id_of(body)
     if id is None:
         raise UnreadError(
@@ -654,7 +654,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """Return the text of an answer, with objects as JSON and media replaced with their type."""
+    """Return a tool's answer as text, with objects as JSON and media replaced by their types."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):

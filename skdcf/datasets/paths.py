@@ -14,7 +14,7 @@ _DEEPEST = 6
 
 
 def value_at(record: Any, path: str) -> Any:
-    """Return the value at a path of an object, or MISSING.
+    """Return the value at a path in an object, or MISSING if the path does not exist.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def value_at(record: Any, path: str) -> Any:
     Returns
     -------
     object
-        The value. If the path contains ``[]``, the list of all existing values, or MISSING if
-        the list has entries but none of them has a value.
+        The value. If the path contains ``[]``, the value is the list of all values found, or
+        MISSING if the list has entries but none of them has a value.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
 
 
 def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the paths of all values in an object that are not objects themselves.
+    """Yield the paths of all values in an object, except values that are objects themselves.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
     Yields
     ------
     str
-        A path. The paths are in the order of the object, and only the first entry of a list is
+        A path. Paths are yielded in the order of the keys, and only the first entry of a list is
         searched.
     """
     for key, value in record.items():

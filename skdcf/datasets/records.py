@@ -1,4 +1,4 @@
-"""Convert records, such as lines of JSON Lines or of published data, to problems.
+"""Convert records, such as the objects in a JSON Lines file, to problems.
 
 A record is a dictionary in the format of the JSON schema ``schema/problem-1.json``. Only this
 module validates records against the schema.
@@ -115,7 +115,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
 
 
 class Problem(NamedTuple):
-    """The content of a line. Missing values are None."""
+    """A problem and the other values in its JSON line. Missing values are None."""
 
     graph: ReasoningGraph
     labels: np.ndarray | None = None
@@ -169,7 +169,7 @@ def build_dataset(
     ------
     ValueError
         If a record is invalid and ``on_invalid="raise"``, if no record is left, or if groups are
-        requested but the answers' questions are unknown.
+        requested but the question of an answer is unknown.
 
     Examples
     --------
@@ -261,10 +261,10 @@ def _column(values, kind=list):
 
 
 class LineReader:
-    """Function that converts the object of a line to a `Problem`.
+    """Callable that converts the object of a line to a `Problem`.
 
-    The function can also convert several lines at once, which is faster. The function warns once
-    per key.
+    Several lines can also be converted at once, which is faster. Each unknown key causes at most
+    one warning.
 
     Parameters
     ----------
@@ -273,8 +273,8 @@ class LineReader:
     own : collection of str
         Keys of user data, which may resemble keys of the format.
     finish : callable, optional
-        A function ``finish(record, problem)`` without side effects, whose result is returned
-        instead of the problem.
+        Function ``finish(record, problem)`` without side effects. The result of the function is
+        returned instead of the problem.
     """
 
     def __init__(
@@ -287,11 +287,11 @@ class LineReader:
         self._finish = finish or (lambda _record, problem: problem)
 
     def __call__(self, record: Any) -> Any:
-        """Convert the object of a line, or raise ValueError."""
+        """Convert the object of a line to a problem, or raise ValueError."""
         return self._finish(record, read_problem(record, **self._options))
 
     def read_block(self, records: Sequence[Any]) -> list[Any] | None:
-        """Convert the objects of several lines, whose values are checked together.
+        """Convert the objects of several lines to problems, checking all values together.
 
         Parameters
         ----------
@@ -301,8 +301,8 @@ class LineReader:
         Returns
         -------
         list or None
-            The results of ``self(record)``, or None if the lines must be converted one at a time,
-            which is the case if one of them is invalid.
+            The converted problems, or None if the lines must be converted one at a time, for
+            example because one of them is invalid.
         """
         try:
             problems = _read_packed([_Content(r, **self._options) for r in records])
@@ -350,7 +350,7 @@ def read_problem(
 
 
 class _Content:
-    """The values of a line under the keys of the format, and under all other keys."""
+    """Values of a line, separated into keys of the format and all other keys."""
 
     def __init__(self, record, *, rename, warned, own):
         record = _renamed(record, rename or {})
@@ -365,7 +365,7 @@ class _Content:
         self.fields = record
 
     def take_values(self):
-        """Remove labels, mask and metadata from the checked fields."""
+        """Remove the labels, the mask and the metadata from the validated fields."""
         self.labels = self.fields.pop("labels", None)
         self.mask = self.fields.pop("mask", None)
         self.metadata = _merge(self.fields, self.own)
@@ -379,7 +379,7 @@ class _Content:
                 self.metadata = {**(self.metadata or {}), key: marked}
 
     def problem(self, graph, labels, mask):
-        """Return the problem, with the graph and the arrays made from these values."""
+        """Return the problem with the given graph, labels and mask."""
         return Problem(
             graph=graph,
             labels=labels,
@@ -397,7 +397,7 @@ _PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
 def _read_packed(contents):
     """Return the problems of several lines, or None if they cannot be packed or are invalid.
 
-    The messages of ValueErrors do not name the line, so invalid lines are read again.
+    The error messages do not name the line, so invalid lines are read again one at a time.
     """
     schemas = schemas_of_keys()
     for key in set().union(*(content.fields for content in contents)):
@@ -457,7 +457,7 @@ def _read_packed(contents):
 
 
 def _join_edges(edges, bounds):
-    """Return the edges of several lines as row indices, or None if a position is out of range."""
+    """Return the edges of several lines as row indices, or None if a claim position is invalid."""
     n_edges = list(map(len, edges))
     pairs = np.array(list(chain.from_iterable(edges)), dtype=np.int64).reshape(-1, 2)
     if (pairs >= np.repeat(np.diff(bounds), n_edges)[:, None]).any():
@@ -466,7 +466,7 @@ def _join_edges(edges, bounds):
 
 
 def _split_joined(lists, dtype):
-    """Convert each list to an array, and keep None."""
+    """Convert each list to an array, and leave None unchanged."""
     joined = np.array([*chain.from_iterable(filter(None, lists))], dtype=dtype)
     stops = np.cumsum([len(values or ()) for values in lists]).tolist()
     return [
@@ -476,7 +476,7 @@ def _split_joined(lists, dtype):
 
 
 def format_problem(problem: Any) -> str:
-    """Return a `Problem` as a line of JSON in ASCII."""
+    """Convert a `Problem` to one line of JSON in ASCII."""
     graph, labels, mask, group, metadata = problem
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(
@@ -518,7 +518,7 @@ def format_problem(problem: Any) -> str:
 def plain(value: Any, tuples: Any = tuple) -> Any:
     """Convert numpy arrays and scalars to plain values, including those in lists and dictionaries.
 
-    Tuples are converted with the type or function ``tuples``.
+    Tuples are converted by calling ``tuples``, for example ``list``.
     """
     if isinstance(value, dict):
         return {key: plain(item, tuples) for key, item in value.items()}
@@ -564,7 +564,7 @@ def _renamed(record, rename):
 
 
 def _read_texts_of_passages(record, own):
-    """Replace passage objects with the texts in them, under any context key."""
+    """Replace the passage objects under any context key with the texts of the passages."""
     for key in ("context", *USUAL):
         passages = record.get(key)
         if key in own or USUAL.get(key, "context") != "context":
@@ -583,7 +583,7 @@ def _read_texts_of_passages(record, own):
 
 
 def _without_texts(passages):
-    """Return the passages, with None in place of their texts, which are the context."""
+    """Return the passage objects without their texts, which are stored in the context."""
     return [
         passage | {next(key for key in _TEXTS if key in passage): None}
         for passage in passages
@@ -591,7 +591,7 @@ def _without_texts(passages):
 
 
 def passages_with_texts(passages: Any, texts: Any) -> Any:
-    """Return passages as they were in the log, with titles and other data.
+    """Return the original passage objects with their texts, titles and other data.
 
     Parameters
     ----------
@@ -627,7 +627,7 @@ def _read_usual_names(record, own):
 
 
 def _check_keys(record, own_keys, own, warned):
-    """Raise ValueError, describing all invalid keys of a line, if there are any."""
+    """Raise ValueError with a description of all invalid keys, if the line has any."""
     checks = [partial(_check_near, key, record, warned) for key in own_keys]
     checks += [
         partial(refuse, key, record)
@@ -647,7 +647,7 @@ def _check_keys(record, own_keys, own, warned):
 
 
 def _check_content(record, own_keys):
-    """Raise ValueError if neither the key "claims" nor a possible misspelling of it exists."""
+    """Raise ValueError if a line has no claims, features or wordings, even under similar keys."""
     if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
@@ -689,7 +689,7 @@ def _refuse_passages(key, record):
 
 
 def _lists_of_texts(path, value):
-    """Yield the path and the texts of each list of texts or of passage-like objects."""
+    """Yield the path and the texts of each list that contains texts or passage-like objects."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _lists_of_texts(f"{path}.{key}", inner)
@@ -768,7 +768,7 @@ def _check_near(key, record, warned):
 
 @lru_cache(1000)
 def _near(key):
-    """Return the format key that differs from a key by one or two letters, or None."""
+    """Return the format key that closely resembles a key, or None if there is none."""
     names = [name for name in schemas_of_keys() if len(name) > 3]
     close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
@@ -831,7 +831,7 @@ def _check_lengths(graph, **columns):
 
 
 def jsonl_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of one JSON line.
+    """Return the JSON schema (draft 2020-12) of one line in a JSON Lines file.
 
     Returns
     -------
@@ -866,7 +866,7 @@ def check_values(record: Any) -> None:
 
 @cache
 def schemas_of_keys():
-    """Return the schema of each key, with Python types."""
+    """Return the schema of each key, with the allowed Python types."""
     return {
         k: _with_types(schema) for k, schema in jsonl_schema()["properties"].items()
     }
@@ -899,7 +899,7 @@ def _all_fit(values, schema):
 
 
 def _find_fault(value, schema, place):
-    """Return the position and content of the smallest invalid part of a value."""
+    """Return the position and the value of the innermost invalid entry."""
     if list in schema["kinds"] and type(value) is list:
         for k, item in enumerate(value):
             if not _all_fit([item], schema["items"]):

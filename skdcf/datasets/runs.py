@@ -1,13 +1,15 @@
 """Convert agent runs, given as chat messages, to problems with one claim per agent message.
 
-The context of a problem never includes answers of tools. All steps use the context, so a step
-that is judged before its execution would depend on later answers of tools.
+The context of a problem never includes tool results. All steps use the context, so with tool
+results in the context, a step that is judged before its execution would depend on results that
+are obtained later.
 
-A column is included if it increased the proportion of good steps that are kept on AgentProcessBench
-(250 runs of 50 tasks, 40 splits by task) by at least two standard errors of the paired difference.
-benchmarks/guarantees/agents.py prints this difference for each column. Columns that did not qualify
-describe whether a call repeats an earlier call, the proportion of words seen before, whether the
-last call failed, and how much the last call returned.
+A feature is included if, on AgentProcessBench (250 runs on 50 tasks, 40 splits by task), it
+increased the proportion of good steps that are kept by at least two standard errors of the paired
+difference. The script ``benchmarks/guarantees/agents.py`` prints this difference for each
+feature. The features that did not qualify indicate whether a call repeats an earlier call, what
+proportion of its words occurred before, whether the last call failed, and how long the last tool
+result is.
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     Parameters
     ----------
     runs : list of dict
-        The runs, as in `skdcf.adapters.from_runs`. Invalid runs have no answer.
+        The runs, as in `skdcf.adapters.from_runs`. Invalid runs have no last step.
 
     Returns
     -------
     list of list of str
-        For each run, the texts of these last steps.
+        For each run, the last steps of the other runs of its task.
     """
     tasks: list[str | None] = []
     answers: list[str] = []
@@ -132,17 +134,18 @@ def read_run(
 
 
 def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the part of a run before its first step.
+    """Read the messages that precede the first step of a run.
 
     Parameters
     ----------
     run : dict
-        A run with ``messages`` that precede the first step, and optionally ``alternatives``.
+        A run whose ``messages`` all precede the first step. The run may also contain
+        ``alternatives``.
 
     Returns
     -------
     dict
-        The question and the column names, in the format of the published schema.
+        The question and the feature names, in the format of the published schema.
 
     Raises
     ------
@@ -202,7 +205,7 @@ def _labels_of(labels, positions):
 
 
 class _Steps:
-    """The steps of a run, built message by message, so they do not depend on later messages."""
+    """The steps of a run, which are read message by message and do not depend on later messages."""
 
     def __init__(self):
         self.question = None
@@ -271,7 +274,7 @@ class _Steps:
 
 
 def _arguments_of(arguments):
-    """Return the arguments as written, and also the values inside arguments in JSON."""
+    """Return the arguments of a call as text, and the list of values in them."""
     written = arguments
     # Some frameworks store parsed arguments instead of a JSON string.
     if not isinstance(arguments, str):
@@ -284,7 +287,7 @@ def _arguments_of(arguments):
 
 
 def _leaves(value):
-    """Return the texts and numbers in nested arguments, converted to texts."""
+    """Return the texts and numbers in nested arguments as a list of strings."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):

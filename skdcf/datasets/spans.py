@@ -59,7 +59,7 @@ _TOOL_KINDS = {
 
 
 class _Span(NamedTuple):
-    """Position in the trace, operation and messages of a span."""
+    """A span, with its position in the trace, its operation and its messages."""
 
     id: str | None
     parent: str | None
@@ -80,8 +80,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     Returns
     -------
     list of dict
-        The messages of the agent span with the most messages. Ties are resolved in favour of the
-        last span.
+        The messages of the agent span with the most messages. If several spans have equally many
+        messages, the last of these spans is used.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def _read(span):
 
 
 def _nested(span):
-    """Convert a span whose columns have dotted names, as in a data frame, to nested form."""
+    """Convert a span with dotted keys, as in a data frame, to nested dictionaries."""
     nested = dict(span)
     for key, value in span.items():
         outer, dot, inner = str(key).partition(".")
@@ -216,7 +216,7 @@ def _nested(span):
 
 
 def _flattened(attributes, prefix=""):
-    """Return attributes with dotted names, which some exporters write as nested objects."""
+    """Convert nested attributes, which some exporters write, to attributes with dotted names."""
     flat = {}
     for key, value in attributes.items():
         name = f"{prefix}{key}"
@@ -236,7 +236,7 @@ def _loaded(value):
 
 
 def _refuse_other_messages(added, attributes):
-    """Raise ValueError if attributes contain other messages under the same name."""
+    """Raise ValueError if two sets of attributes contain different messages under the same name."""
     for key in _MESSAGES:
         given = [_loaded(held[key]) for held in (added, attributes) if key in held]
         if len(given) == 2 and given[0] != given[1]:
@@ -247,7 +247,7 @@ def _refuse_other_messages(added, attributes):
 
 
 def _id_in(span, keys, contexts):
-    """Return the id under one of the keys or in a context, without the prefix 0x."""
+    """Return the id of a span or of its parent, without the prefix "0x"."""
     ids = [span.get(key) for key in keys]
     for context in map(span.get, contexts):
         if isinstance(context, Mapping):
@@ -256,7 +256,7 @@ def _id_in(span, keys, contexts):
 
 
 def _values(attributes):
-    """Return attributes as a dict. OTLP stores attributes as a list of keys and typed values."""
+    """Return attributes as a dict, also if they are an OTLP list of keys and typed values."""
     if isinstance(attributes, list | tuple):
         return {entry["key"]: _value(entry.get("value")) for entry in attributes}
     if not isinstance(attributes or {}, Mapping):
@@ -265,7 +265,7 @@ def _values(attributes):
 
 
 def _value(value):
-    """Convert an OTLP value, an object whose only key is its type."""
+    """Convert an OTLP value, which is stored under its type, to a plain value."""
     if not isinstance(value, Mapping):
         return value
     for kind, content in value.items():
@@ -298,7 +298,7 @@ def _is_tool(span):
 
 
 def _owner(span, by_id):
-    """Return the innermost enclosing span of an agent or a tool, or None."""
+    """Return the innermost agent or tool span that encloses a span, or None."""
     seen = set()
     above = by_id.get(span.parent)
     while above is not None and above.id not in seen:
@@ -372,7 +372,7 @@ def _refuse_lost_steps(spans, messages):
 
 
 def _steps_in(messages):
-    """Yield the texts and calls of the agent in the messages, each with a description."""
+    """Yield a key and a description of each text and each call of the agent."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
@@ -398,7 +398,7 @@ def _steps_in(messages):
 
 
 def _nothing_found(spans):
-    """Return an explanation of what to do if no span contains messages."""
+    """Return the error message for spans without messages."""
     keys = sorted({key for span in spans for key in span.attributes})
     starts = [
         tool

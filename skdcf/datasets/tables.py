@@ -15,13 +15,13 @@ csv.field_size_limit(2**31 - 1)
 
 
 def open_table(path: str | os.PathLike[str]) -> tuple[io.StringIO, dict[str, Any]]:
-    """Return the lines of a table and the options with which `csv.reader` reads them.
+    """Return the decoded lines of a CSV file, and the options for `csv.reader`.
 
     Parameters
     ----------
     path : path-like
-        A file in UTF-8, or in UTF-16 with a byte order mark, separated by commas, tabs or
-        semicolons.
+        A file in UTF-8, or in UTF-16 with a byte order mark, whose cells are separated by commas,
+        tabs or semicolons.
 
     Returns
     -------

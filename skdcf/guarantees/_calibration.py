@@ -1,6 +1,6 @@
-"""Calibration results, which convert path risks to levels and thresholds.
+"""Calibrations of guarantees, which compute thresholds and levels for new problems.
 
-Each group of problems has its own threshold, even if groups overlap.
+The threshold may differ between groups of problems, and groups may overlap.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ class PathRisks:
     names : callable, optional
         Function that returns the name of problem i, which is used in error messages.
     smallest : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem, for use when the path risks of the claims are
-        unavailable.
+        Smallest path risk of each problem, used if the path risks of the claims are unavailable.
     smallest_lowered : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem, lowered for rounding in the same way as the
+        Smallest path risk of each problem, lowered for rounding errors in the same way as the
         nonconformity scores.
     vaguest : ndarray of bool, shape (n_claims,), optional
         Whether each row is the vaguest wording of its claim, for problems with several wordings.
@@ -66,14 +65,14 @@ class PathRisks:
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
-        """Smallest path risk of each problem (+inf without claims), shape (n_problems,)."""
+        """Smallest path risk of each problem, which is +inf if the problem has no claims."""
         if self.smallest is not None:
             return self.smallest
         return segment_min(self.path_risk, self.offsets)
 
     @property
     def lowered(self) -> NDArray[np.float64]:
-        """Smallest path risk of each problem, lowered for rounding, shape (n_problems,)."""
+        """Smallest path risk of each problem, lowered to allow for rounding errors."""
         if self.smallest_lowered is None:
             return self.lowest
         return self.smallest_lowered
@@ -82,7 +81,7 @@ class PathRisks:
         return len(self.offsets) - 1
 
     def rows(self, problems: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the claim indices of the given problems.
+        """Return the indices of the claims in the given problems.
 
         Parameters
         ----------
@@ -121,7 +120,7 @@ class PathRisks:
 
 
 class Calibration(metaclass=ABCMeta):
-    """Base class of calibrations, which compute levels and thresholds and describe the guarantee.
+    """Base class for calibrations, which compute thresholds and levels from path risks.
 
     Attributes
     ----------
@@ -143,7 +142,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        """Return the smallest level at which each claim is kept, shape (n_claims,).
+        """Return the smallest level at which each claim is kept.
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
-        """Return the threshold of each problem; claims with smaller path risks are kept.
+        """Return the threshold of each problem. Claims with smaller path risks are kept.
 
         Parameters
         ----------
@@ -176,7 +175,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
-        """Return which problems pass. If a problem does not pass, none of its claims is kept.
+        """Return which problems pass. If a problem does not pass, none of its claims are kept.
 
         Parameters
         ----------
@@ -191,7 +190,7 @@ class Calibration(metaclass=ABCMeta):
         return np.ones(len(risks), dtype=bool)
 
     def by_group(self) -> dict[Any, Calibration]:
-        """Return the calibration of each group; the key is None if there are no separate groups.
+        """Return a dict of calibrations keyed by group. Without groups, the only key is None.
 
         Returns
         -------
@@ -202,7 +201,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Explain why no claim can be kept at a level, and what is required to keep claims.
+        """Return a sentence that explains why no claim can be kept at a level.
 
         Parameters
         ----------
@@ -212,7 +211,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str or None
-            The reason and the requirements in one sentence, or None if claims can be kept.
+            The sentence, including what is required to keep claims, or None if claims can be
+            kept.
         """
 
     def threshold(self, level: float) -> float:
@@ -232,11 +232,11 @@ class Calibration(metaclass=ABCMeta):
 
     @property
     def passing(self) -> float:
-        """Proportion of new answers that pass, which is 1 unless the guarantee has ``show``."""
+        """Proportion of new answers that pass, which is 1 if the guarantee has ``show=1``."""
         return 1.0
 
     def describe(self, level: float) -> str:
-        """Return a sentence for reports that states the guarantee at a level.
+        """Return a sentence that states the guarantee at a level, for use in reports.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Calibration(metaclass=ABCMeta):
         return self.guarantee.describe(level)
 
     def keeps_nothing(self, level: float) -> bool:
-        """Return whether the filter keeps no claims of any problem at a level.
+        """Return whether the filter cannot keep any claims at a level.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         bool
-            True if the filter keeps no claims at this level.
+            True if the filter cannot keep any claims at this level.
         """
         return self.shortage(level) is not None
 
@@ -352,7 +352,7 @@ class Calibration(metaclass=ABCMeta):
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
-        """Return the parameters (a, b) of the beta distribution of the coverage without ties.
+        """Return the parameters (a, b) of the coverage's beta distribution if there are no ties.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class Calibration(metaclass=ABCMeta):
 
 
 class OneThreshold(Calibration):
-    """Calibration with one threshold for all problems, which is the k-th smallest score.
+    """Calibration with a single threshold for all problems, which is the k-th smallest score.
 
     Parameters
     ----------
@@ -431,9 +431,9 @@ class OneThreshold(Calibration):
 def _interval_among_shown(rank, n, n_shown):
     """Return a 90 % interval for the proportion of shown texts that contain a false claim.
 
-    The proportion of answers with a kept false claim has a Beta(rank, n + 1 - rank) distribution.
-    The proportion of shown answers approximately has a Beta(shown + 1/2, not shown + 1/2)
-    distribution. The distribution of the ratio of these proportions is computed on a grid.
+    The distribution of the proportion of answers with a kept false claim is Beta(rank, n + 1 -
+    rank). The distribution of the proportion of shown answers is approximately Beta(shown + 1/2,
+    not shown + 1/2). The distribution of the ratio of these proportions is computed on a grid.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -448,7 +448,7 @@ class Controlled(Calibration):
     Parameters
     ----------
     jumps : Jumps
-        Jumps of the calibration problems.
+        Jumps in the losses of the calibration problems.
     risks : PathRisks
         Weights and smallest path risks of the calibration problems.
     guarantee : Guarantee
@@ -473,7 +473,7 @@ class Controlled(Calibration):
         return self._level(largest, self.sums[below], weight)
 
     def _largest_loss(self, risks):
-        """Return the largest loss of a new problem, counting all wordings of a claim once."""
+        """Return the largest possible loss of a new problem, counting each claim once."""
         path_risk = risks.path_risk
         if risks.vaguest is None:
             return self.guarantee.largest_loss(path_risk, risks.offsets)
@@ -483,10 +483,10 @@ class Controlled(Calibration):
         """Return the level of each claim, or +inf if all weights are 0.
 
         Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
-        bits from the decimal number to which they are compared. The level is lowered by slightly
-        more than this difference. The level is not lowered anywhere else, so all comparisons use
-        the same value. The error rate exceeds alpha by at most 1e-12 alpha because of this
-        tolerance.
+        bits from the decimal numbers with which they are compared. The level is lowered by
+        slightly more than this difference. The level is not lowered anywhere else, so all
+        comparisons use the same value. Because of this tolerance, the error rate may exceed alpha
+        by at most 1e-12 alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -527,7 +527,7 @@ class Controlled(Calibration):
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
-        """Return the first jump that must be excluded at a level, shape (n_problems,)."""
+        """Return the position of the first jump that each problem must exclude at a level."""
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)
@@ -594,7 +594,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Return the average of a group-level value over all answers."""
+        """Return the mean of group values, weighted by the sizes of the groups."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 

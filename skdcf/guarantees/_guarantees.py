@@ -1,4 +1,4 @@
-"""Base class of guarantees, and the two guarantees on a probability and on an expectation.
+"""Base class for guarantees, a guarantee on a probability, and a guarantee on an expectation.
 
 The guarantee on an expectation uses conformal risk control. Groups and weights that depend on
 other problems in the batch are rejected.
@@ -43,18 +43,18 @@ from ._passing import Passing
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
-    """Base class of filter guarantees.
+    """Base class for guarantees.
 
     A user-defined guarantee must implement two methods. The method `scores` returns the largest
-    safe threshold of each problem, and the method `loss` returns 1 if the guarantee is violated.
-    If the two methods are consistent with each other, the mean loss on new problems is at most
-    alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store parameters.
+    safe threshold of each problem, and the method `loss` returns 1 for each problem in which the
+    guarantee is violated. If the two methods are consistent with each other, the mean loss on new
+    problems is at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only
+    store parameters.
 
     Parameters
     ----------
     by : str, callable or list of them, optional
-        Definition of problem groups. The guarantee holds in each of these groups, as in
-        `NoFalseClaim`.
+        Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
     weight : callable, optional
         Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
@@ -67,11 +67,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
     is_probability : bool
         Whether all losses are 0 or 1, in which case the level is a probability.
     allows_show : bool
-        Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss
-        never decreases with an increasing threshold, and is at most `largest_loss`.
+        Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss is
+        non-decreasing in the threshold and is at most `largest_loss`.
     allows_wordings : bool
         Whether claims can have several wordings. If True, the guarantee must count each claim
-        once. A claim counts as kept if its vaguest wording is kept.
+        once, regardless of the number of wordings. A claim counts as kept if its vaguest wording
+        is kept.
 
     Examples
     --------
@@ -147,7 +148,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The chosen share. The chosen share is 0 if no proportion was acceptable, in which case
             nothing is shown.
         no_share : str, optional
-            Reason for a share of 0, which is used in messages.
+            Reason why the share is 0, for use in messages.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return chosen
 
     def _share(self):
-        """Return the proportion used to compute counts, or 0.25 if ``show`` is still "auto"."""
+        """Return ``show`` for use in counts, with 0.25 in place of "auto"."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
@@ -177,7 +178,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown). Treat unknown labels as the worst case.
+            Claim labels (1 true, 0 false, -1 unknown). Unknown labels must be treated as the
+            worst case.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
 
@@ -242,7 +244,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         alpha : float or None
-            The requested level. If None, the filter's alpha is requested.
+            The requested level. If None, the filter's alpha is used.
         own : float
             The filter's alpha.
 
@@ -337,7 +339,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         jumps : Jumps
-            Jumps of the calibration problems.
+            Jumps in the losses of the calibration problems.
         risks : PathRisks
             Path risks, weights and groups of the calibration problems.
 
@@ -353,7 +355,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return kinds.PerGroup(self, jumps, risks)
 
     def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems of one group, or on those that pass if ``show`` is below 1.
+        """Calibrate on one group's problems, or on those that pass if ``show`` is below 1.
 
         Parameters
         ----------
@@ -400,7 +402,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Bound the loss of a new problem at the threshold that keeps each claim.
+        """Return an upper bound on a new problem's loss, at the threshold that keeps each claim.
 
         Parameters
         ----------
@@ -466,7 +468,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
     def describe_after_removal(self, level: float) -> str:
-        """Describe the guarantee for answers from which a person has removed kept false claims.
+        """Describe the guarantee for answers from which a person removed kept false claims.
 
         Parameters
         ----------
@@ -483,7 +485,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def scope(self) -> str:
-        """End of a sentence about the guarantee, which names the population of new answers."""
+        """Clause that names the population of new answers, for sentences about the guarantee."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
@@ -491,7 +493,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return ", for new answers that are sampled like the calibration answers"
 
     def describe_passing(self, level: float) -> str:
-        """Return the end of a sentence about the guarantee for passing answers.
+        """Return the clause that states the guarantee for passing answers.
 
         Parameters
         ----------
@@ -501,12 +503,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            The end of the sentence.
+            The clause.
         """
         return self.describe(level)
 
     def needed(self, n: int, level: float) -> str:
-        """Return a sentence that states how many problems are needed if n are too few.
+        """Return a sentence that states how many problems are needed if n problems are too few.
 
         Parameters
         ----------
@@ -539,7 +541,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        """Return the number of calibration problems that each group requires to keep any claim.
+        """Return the number of calibration problems required in each group to keep any claim.
 
         Parameters
         ----------
@@ -574,7 +576,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return n
 
     def calibration_count(self, n: int, level: float) -> int:
-        """Return how many of n problems to hold out for calibration.
+        """Return the number of problems, out of n, to hold out for calibration.
 
         Parameters
         ----------
@@ -600,7 +602,7 @@ TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
-    """Raise ValueError if the group or weight of a problem depends on the batch.
+    """Raise ValueError if the group or weight of a problem depends on other problems.
 
     Parameters
     ----------
@@ -653,12 +655,11 @@ class NoFalseClaim(Guarantee):
     Parameters
     ----------
     max_false : int, default=0
-        Maximum number of false claims per problem.
+        Maximum number of kept false claims per problem.
     delta : float in (0, 1), optional
         Maximum probability, over random calibration sets, that the coverage on future problems is
-        below ``1 - alpha``. The parameter ``delta`` requires that the problems are drawn
-        independently. If None, the coverage is at least ``1 - alpha`` on average over calibration
-        sets.
+        below ``1 - alpha``. If ``delta`` is set, the problems must be drawn independently. If
+        None, the coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
         be defined by a metadata key, by the name of a feature that has the same value for all
@@ -668,24 +669,24 @@ class NoFalseClaim(Guarantee):
         overlapping groups, each threshold is computed by a quantile regression at the given
         alpha, so the sets of kept claims need not be nested in alpha.
     weight : callable, optional
-        Function that accepts a GraphBatch and returns one number per problem, the likelihood
-        ratio of the new to the calibration problems. With these weights, the guarantee holds for
-        the new population.
+        Function that accepts a GraphBatch and returns the likelihood ratio of each problem, which
+        is its density among new problems divided by its density among calibration problems. With
+        these weights, the guarantee holds for the population of new problems.
     unseen : {"error", "pool", "empty"}, default="error"
         How to treat problems whose group has no calibration problems. "error" raises an error.
-        "pool" uses the threshold of all calibration problems together, without a guarantee for
-        the group. "empty" keeps nothing.
+        "pool" uses a threshold calibrated on all calibration problems together, without a
+        guarantee for the group. "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
         Proportion of answers that may pass, or "auto". An answer passes if its smallest path risk
         is below a cut, which is the ``show``-quantile of the smallest path risks of the
-        calibration answers. If an answer does not pass, none of its claims is kept, and the
+        calibration answers. If an answer does not pass, none of its claims are kept, and the
         guarantee holds for each answer *given that it passes*. If ``show`` is 1, every answer
         passes, and the guarantee is an average over all answers, including empty ones. If
         ``show`` is "auto", `fit` chooses the proportion on training problems. The chosen
         proportion is the largest for which at most about ``alpha`` of the passing answers contain
         a false claim among *all* their claims below the cut. With "auto", nearly every passing
-        answer has a kept claim. `fit` raises ValueError if there are too few problems for every
-        proportion. If no proportion is acceptable, nothing is shown.
+        answer has a kept claim. `fit` raises ValueError if there are too few problems to choose
+        any proportion. If no proportion is acceptable, nothing is shown.
 
     References
     ----------
@@ -755,10 +756,10 @@ class NoFalseClaim(Guarantee):
         )
 
     def _among_passing(self, jumps, risks):
-        """Compute the level of each claim in passing answers, calibrated on all other answers.
+        """Return the leave-one-out level of each claim in a passing answer.
 
-        An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
-        risk that is equal or lower. The claims of each answer are calibrated on all other passing
+        An answer passes if fewer than k0 = ceil(show n) of the other answers have an equal or
+        lower smallest path risk. The claims of each answer are calibrated on all other passing
         answers.
         """
         out = np.full(len(risks.path_risk), np.inf)
@@ -846,7 +847,7 @@ def problems_needed(
     by: Mapping[Any, float] | Iterable[Any] | None = None,
     show: float = 1,
 ) -> int:
-    """Return the smallest number of calibration questions with which a claim can be kept.
+    """Return the smallest number of calibration questions that is required to keep any claim.
 
     Several answers to the same question count as one (see `~skdcf.graphs.question_groups`).
 
@@ -858,8 +859,8 @@ def problems_needed(
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
         Proportion of questions in each group, or the group of each problem. If ``by`` is passed,
-        the result is the total number for which the smallest group has enough questions on
-        average.
+        the result is the total number of questions for which the smallest group is large enough
+        on average.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. More questions are needed if
         the smallest path risks of several answers are tied.
@@ -918,8 +919,8 @@ class ExpectedFalse(Guarantee):
     of : {"share", "count"}, default="share"
         The bounded quantity. "count" bounds the number of kept false claims per problem. "share"
         bounds the number of kept false claims divided by the number of kept claims, or 0 if no
-        claims are kept. The share is not monotone in the threshold, so the guarantee controls its
-        running maximum, which is larger.
+        claims are kept. The share is not monotone in the threshold, so the guarantee controls the
+        running maximum of the share.
     bound : float, optional
         Upper bound on the expectation. If None, the filter's ``alpha`` is used. The bound
         determines how many problems `fit` holds out for calibration. A bound below 1 is also used

@@ -1,4 +1,4 @@
-"""Guarantee for each passing answer, calibrated on the answers below a cut.
+"""Guarantee for each passing answer, which is calibrated on passing answers only.
 
 ==========  =========================================================================
 low_i       smallest path risk of calibration answer i
@@ -46,7 +46,7 @@ SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
 
 
 class ShareChoice(NamedTuple):
-    """Training-answer results for each proportion of answers that may pass.
+    """Results on the training answers for each proportion of answers that may pass.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class ShareChoice(NamedTuple):
     chosen: float
 
     def no_share(self, level: float, delta: float | None) -> str:
-        """Explain why the chosen proportion is 0, for use in messages.
+        """Return the reason why the chosen proportion is 0, for use in messages.
 
         Parameters
         ----------
@@ -123,8 +123,8 @@ def choose_share(
 
     If the threshold is at least the cut, every passing answer has a kept claim. A proportion is
     therefore acceptable if few training answers contain a false claim below the cut. The numbers
-    of wrong and of passing answers are both increased by one, which makes accepting a proportion
-    by chance less likely if there are few answers.
+    of wrong and of passing answers are both increased by one. If there are few answers, a
+    proportion is then less likely to be accepted by chance.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def choose_share(
         The guarantee level.
     n_calibration : int or None
         Number of problems held out for calibration. A proportion is considered only if the
-        held-out problems are enough for rank 1. None considers all shares.
+        held-out problems suffice for rank 1. None considers all shares.
 
     Returns
     -------
@@ -176,12 +176,13 @@ class Passing(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
-        Smallest path risks of the calibration problems, both exact and lowered for rounding.
+        Smallest path risks of the calibration problems, before and after lowering for rounding
+        errors.
 
     Attributes
     ----------
     cut : float
-        The cut. An answer passes if its smallest path risk is below this cut.
+        The cut. An answer passes if its smallest path risk is below the cut.
     among : Calibration
         The calibration on the passing calibration problems.
     """

@@ -1,4 +1,4 @@
-"""Guards, each of which prevents one silent violation of the guarantee.
+"""Guards, each of which detects one kind of silent violation of the guarantee.
 
 Five functions call the guards, and each of these functions is called in one place.
 
@@ -9,13 +9,12 @@ Five functions call the guards, and each of these functions is called in one pla
 * `at_choice` is called before a filter chooses one of several answers to a question.
 
 If a guard finds a violation, it raises an error or warns. `at_fit` and `at_calibrate` also store
-the provenance and the judges on the filter, so later problems can be compared with them. Three
-guards change data. The guard `presence` drops the edges of new problems if the edges of the
-calibration problems were unknown. The guard `rounding` lowers scores by the largest possible
-difference between machines. The guard `verdicts` drops a claim if the claim has no verdict or may
-misstate the answer. Two guards need other data and are therefore called in other places.
-`presence` is called when problems are read, while `verdicts` is called when path risks are
-computed.
+the provenance and the kinds of judges on the filter, so later problems can be compared with them.
+Three guards change data. The guard `presence` drops the edges of new problems if the edges of the
+calibration problems were unknown. The guard `rounding` lowers scores to allow for differences
+between machines. The guard `verdicts` drops claims that have no verdict or may misstate the
+answer. Two guards need other data and are therefore called in other places. `presence` is called
+when problems are read, while `verdicts` is called when path risks are computed.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     selection : Selection
         The eligible problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
-        Indices of the training and calibration problems. If there are no training problems, no
-        training takes place.
+        Indices of the training and calibration problems. If there are no training problems, the
+        scorer is not trained.
     """
     view = selection.view
     _note_provenance(estimator, view)
@@ -94,7 +93,7 @@ def at_calibrate(estimator, selection):
 
 
 def at_scores(estimator, view, named, risks):
-    """Check the scores of the calibration problems and measure their rounding errors.
+    """Check the scores of the calibration problems and measure the rounding errors of the scores.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def at_scores(estimator, view, named, risks):
     Returns
     -------
     Precision
-        The reproducibility of the scores, which determines how much the scores are lowered.
+        The precision with which the scores can be reproduced. The scores are lowered accordingly.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
@@ -146,8 +145,8 @@ def at_use(estimator, batch, *, labelled=False):
 def at_choice(estimator, batch):
     """Check the answers from which a fitted filter chooses one per question.
 
-    The rule that chose the calibration answers is not compared, because no new answer has been
-    chosen yet.
+    The rule that chose the calibration answers is not compared, because no rule has been applied
+    to the new answers yet.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the provenance of the problems with that of the filter, and store it."""
+    """Compare the provenance of the problems with the stored provenance, and replace it."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

@@ -1,13 +1,14 @@
-"""Guard against answers that were chosen by a different rule than the calibration answers.
+"""Guard against choosing answers with a different rule from the one used in calibration.
 
 Questions are exchangeable together with their k answers, so the rule that chooses one of these
-answers is part of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3
-answers kept a false claim in 14.3 % of the answers when it was used on the best of 7. If an older
-scorer had chosen the answers, this rate was 15.2 %. After calibration on answers that were not
-selected, the rate was up to 27 %. The number of joined answers must also stay the same, because
-the columns of a claim may depend on all joined answers. In an experiment, a score that increases
-with the number of claims was calibrated on 3 joined answers and used on single answers. The
-filter kept a false claim in 30.1 % of the single answers.
+answers is part of the filter. At alpha = 0.1, a filter was calibrated on the best of 3 answers
+and used on the best of 7. A false claim was kept in 14.3 % of the answers. If an earlier scorer
+had chosen the answers, a false claim was kept in 15.2 % of them. After calibration on answers
+that no rule had selected, a false claim was kept in up to 27 % of the answers. The number of
+joined answers must also stay the same, because the columns of a claim may depend on all joined
+answers. In an experiment, a score that increases with the number of claims was calibrated on 3
+joined answers and used on single answers. The filter kept a false claim in 30.1 % of the single
+answers.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """Return each k with the number of answers that were chosen from k answers."""
+    """Return each k together with the number of answers that were chosen from k answers."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
@@ -70,7 +71,7 @@ def join_counts(parts: Any) -> list[list[int]]:
 
 
 def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
-    """Compare the numbers of answers per question between new problems and calibration problems.
+    """Compare the number of answers per question in new problems and in calibration problems.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     Raises
     ------
     ValueError
-        If a number of answers per question does not occur in the calibration problems.
+        If the number of answers to a new question does not occur in the calibration problems.
 
     Warns
     -----
@@ -151,7 +152,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
 
 
 def refuse_chosen(batch: GraphBatch) -> None:
-    """Raise ValueError if an answer to choose from, or to join, has already been chosen."""
+    """Raise ValueError if any answer has already been chosen from several answers."""
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if mark is not None:
             raise ValueError(
@@ -197,7 +198,7 @@ def fingerprint(estimator: Any) -> str:
 
 
 def _state(value):
-    """Return a hash of an object's state, or of its repr if the object cannot be pickled."""
+    """Return a hash of a value, or its string representation if the value cannot be pickled."""
     try:
         return joblib.hash(value)
     except Exception:  # Functions that were defined interactively cannot be pickled.

@@ -1,7 +1,7 @@
 """Guard against scores or edges whose direction is reversed.
 
-If a risk is passed as the confidence, the guarantee holds, but almost no claims are kept. If
-edges point from children to parents, claims are kept without the claims that they depend on.
+If a risk is passed as the confidence, the guarantee still holds, but almost no claims are kept.
+If edges point from children to parents, claims are kept without the claims that they depend on.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def warn_of_reversed_edges(batch):
 def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true claims, for example if the score is a risk.
 
-    The test statistic is the proportion of pairs of a true and a false claim that are ordered
-    correctly. One standard error is computed for an uninformative score. A second standard error
-    is computed from the contributions of whole answers, because claims in the same answer may be
-    correlated. The test uses the larger of the two standard errors.
+    The test statistic is the proportion of pairs of one true and one false claim in which the
+    true claim has the higher score. One standard error is computed under the assumption that the
+    score is uninformative. A second standard error is computed from the contributions of whole
+    answers, because claims in the same answer may be correlated. The test uses the larger of the
+    two standard errors.
 
     Parameters
     ----------

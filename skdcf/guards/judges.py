@@ -1,6 +1,6 @@
 """Guard against calibration labels that were assigned by a language model.
 
-If a model assigned the labels, the guarantee refers to the model's verdicts. After calibration at
+If a model assigned the labels, the guarantee is about the model's verdicts. After calibration at
 alpha = 0.1 on the verdicts of a strong model, 13 to 25 % of the filtered answers contained a
 claim that people judged to be false. If people judged some calibration answers, the answers
 judged only by a model are not used for calibration. When parts with human labels and parts with
@@ -29,7 +29,7 @@ NOBODY, MODEL, PERSON, REACHED = range(4)
 
 
 def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
-    """Return who judged each answer.
+    """Return a code for each answer that states who judged the answer.
 
     A randomly drawn answer counts as judged by a person if a person labelled at least one of its
     claims. Counting only completely labelled answers would over-represent short answers.
@@ -42,7 +42,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8, shape (n_problems,)
-        Kind of judge for each problem, which is `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
+        The code of each problem, which is `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
     for i, row in enumerate(batch.metadata_rows):
@@ -61,7 +61,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
 
 
 def kinds_of(judges: NDArray[np.int8]) -> list[str]:
-    """Return the kinds of judges of the given answers, as in ``provenance_["judged_by"]``.
+    """Return the kinds of judges of the given answers, as stored in ``provenance_``.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
     Returns
     -------
     list of {"model", "person"}
-        The kinds of judges that occur in the answers.
+        The kinds of judges who judged at least one answer.
     """
     names = {"model": MODEL, "person": PERSON}
     return [name for name, code in names.items() if (judges == code).any()]

@@ -1,8 +1,8 @@
 """Guard against missing labels and against labels that are all equal.
 
-The guarantee holds with such labels, but the filter may keep far fewer claims than possible.
-Unjudged claims count as false in calibration. A scorer cannot be trained if no claim is labelled
-false.
+With missing or equal labels, the guarantee still holds, but the filter may keep far fewer claims
+than possible. Unjudged claims count as false in calibration. A scorer cannot be trained if no
+claim is labelled false.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def warn_of_no_errors(labels):
 
 
 def warn_of_unjudged(estimator, batch, labels):
-    """Warn if too many calibration problems have no judged claims, given alpha."""
+    """Warn if too many calibration problems have no judged claims for the given alpha."""
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = level_in_force(estimator)

@@ -1,8 +1,8 @@
 """Guard against feature columns that equal the labels, possibly in a different encoding.
 
-A table may contain human or model verdicts among its columns by mistake. Calibration on such a
-column looks perfect, but does not apply to new problems, in which the column is missing or
-computed differently.
+A table of features may contain human or model verdicts by mistake. A score based on such a column
+looks perfect in calibration, but not on new problems, in which the column is missing or computed
+differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     Warns
     -----
     LabelWarning
-        If a column equals the labels and at least 20 claims of each class are judged.
+        If a column equals the labels and at least 20 claims are judged.
     """
     judged = labels >= 0
     if batch.features is None or judged.sum() < _FEWEST:

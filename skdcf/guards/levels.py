@@ -1,7 +1,7 @@
-"""Guard against levels that are too small, confused with 1 - alpha, or different from training.
+"""Guard against levels that are too small, confused with 1 - alpha, or not the training level.
 
-At levels below ``1 / (n + 1)``, the rank is 0, so no claims may be kept. There would be no
-guarantee if the smallest score were used as the threshold or if answers were left unfiltered.
+At levels below ``1 / (n + 1)``, the rank is 0, so no claims may be kept. Using the smallest score
+as the threshold, or leaving answers unfiltered, would invalidate the guarantee.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def level_in_force(estimator):
 
 
 def level_of(estimator, alpha):
-    """Return the level for alpha, or raise ValueError if it is not the training level."""
+    """Return the level, or raise ValueError if the scorer was trained for another level."""
     level = estimator._resolved_guarantee().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
@@ -39,7 +39,7 @@ def level_of(estimator, alpha):
 
 
 def warn_of_level(calibration, level):
-    """Warn if no claims are kept at a level, or if the user may have passed 1 - alpha."""
+    """Warn if no claims are kept at a level, or if alpha was probably confused with 1 - alpha."""
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
             f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, "

@@ -1,8 +1,8 @@
 """Guard against questions that are used for both training and calibration.
 
-A scorer is more accurate on its own training problems than on new problems. When answers were
-judged twice and occurred in both sets, the miscoverage of a decision tree was 0.44 at alpha =
-0.1.
+A scorer is more accurate on its own training problems than on new problems. When answers that had
+been judged twice were used for both training and calibration, the miscoverage of a decision tree
+was 0.44 at alpha = 0.1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..exceptions import GuaranteeWarning
 
 
 def refuse_trained(batch, hashes, trained):
-    """Raise ValueError if questions were used for training, and warn if they may have been used."""
+    """Raise ValueError if questions were used for training, and warn if this is uncertain."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)
@@ -42,14 +42,15 @@ def refuse_trained(batch, hashes, trained):
 
 
 def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
-    """Raise ValueError or warn if training and calibration contain copies without a question.
+    """Raise ValueError or warn if training and calibration problems are copies of each other.
 
     A ValueError is raised if the copies are probably the same answers, judged once by a model and
     once by a person, or reviewed a second time. For all other copies, a warning is issued if the
     problems have texts. Removing the copies from the training problems would not help. If the
-    copies were different answers, the calibration answers would be rarer than future answers, and
-    a scorer that trusts common answers would keep too many claims. The argument
-    ``not_candidates`` marks problems that may be copies judged a second time.
+    copies were different answers, the calibration answers would occur less often in the training
+    data than future answers do, and a scorer that trusts common answers would keep too many
+    claims. The argument ``not_candidates`` marks problems that may be copies judged a second
+    time.
     """
     batch = view.raw
     content = view.hashes.content

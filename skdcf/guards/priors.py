@@ -1,7 +1,7 @@
 """Guard against problems whose questions were used to train a public prior.
 
-The prior was trained on the labels of these problems, so it scores them more accurately than new
-problems. A threshold calibrated on such problems keeps too many claims.
+A prior scores the problems on which it was trained more accurately than new problems. If a
+threshold is calibrated on training problems of the prior, the filter keeps too many claims.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     Warns
     -----
     GuaranteeWarning
-        If problems have no question, so they cannot be compared with the training data of the
-        prior.
+        If some problems have no question, so these problems cannot be compared with the training
+        data of the prior.
     """
     if not priors:
         return

@@ -2,7 +2,7 @@
 
 When only the edges of the calibration problems were corrected, the coverage was 0.78 instead of
 0.90. When a different judge labelled the new problems, the coverage was 0.80. The guard compares
-metadata that the features do not contain. The metadata describe how the claims were extracted,
+metadata that are not part of the features. The metadata describe how the claims were extracted,
 who wrote the answers, whether people corrected edges, which rule chose the answer, and what the
 labels mean.
 """
@@ -55,9 +55,9 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     """Accept problems whose provenance differs from that of the calibration problems.
 
     The context manager affects every fit, calibration and prediction inside the block, including
-    the processes that filters start there. Inside the block, the presence of edges, alternatives
+    those in processes started by filters. Inside the block, the presence of edges, alternatives
     and contexts is still compared. Accepted differences are stored in ``provenance_`` together
-    with the reason, and printed with the guarantee.
+    with the reason, and are printed with the guarantee.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Store the block's reason on the filter of a search, so its clones have the reason as well.
+    """Store the accepted reason on the filter of a search, so clones of the filter also have it.
 
     The clones may be fitted in other processes, in which the context variable is not set.
     """
@@ -109,12 +109,12 @@ def reason_sent_with(search) -> Iterator[None]:
 
 
 def reason_in_force(estimator: Any = None) -> str | None:
-    """Return the block's reason, or the reason that a search has stored on the filter."""
+    """Return the reason of the enclosing block, or the reason stored on the filter by a search."""
     return _accepted.get() or getattr(estimator, "_accepted", None)
 
 
 def provenance_of(estimator, batch, labelled):
-    """Return what is known about the provenance of problems, as a dict."""
+    """Return a dict that describes the provenance of the problems."""
     reads = needs_edges(estimator)
     # An answer with a single claim does not need edges.
     has_several = batch.has_several
@@ -189,7 +189,7 @@ def compare_provenance(estimator, origin, *, new=False):
     origin : dict
         Provenance returned by `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether the problems are new calibration problems, whose provenance replaces
+        Whether the problems are new calibration problems. If True, their provenance replaces
         ``provenance_``.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}

@@ -1,12 +1,12 @@
 """Guard against scores whose last bits depend on the batch, the machine or the dtype.
 
-The guarantee requires that the score depends only on the problem. The last bits of a problem's
-score may change with float32 arithmetic, or with the batch if the order of summation in a matrix
-product depends on the batch size. The score of an exact copy of a false claim may then be lower
-than the calibrated score. When false claims had such copies, the coverage was 0.74 instead of
-0.90. The guard measures how reproducible the scores are, including the columns that the filter
-computes. Filters lower their threshold by more than the measured difference, and reject
-differences above a bound.
+The guarantee requires that the score depends only on the problem. The last bits of a score may
+change if it is computed in float32, or if the order of summation in a matrix product depends on
+the batch size. The score of an exact copy of a false claim may then be lower than the calibrated
+score. With such copies of false claims, the coverage was 0.74 instead of 0.90. The guard measures
+how reproducible the scores are, including the columns that the filter computes. Filters lower
+their threshold by more than the measured difference, and raise an error if the difference exceeds
+a bound.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def measured_rounding(confidence_alone, batch, confidence):
 
 
 def _list_batches(n):
-    """Return batches of several sizes, because neural networks may group sums by batch size."""
+    """Return rows of batches of several sizes, because sums may depend on the batch size."""
     rows = np.unique(np.linspace(0, n - 1, min(n, LARGEST)).astype(int))
     bounds = np.cumsum([0, *SIZES, len(rows) // 3])
     parts = np.split(rows, bounds[1:])
@@ -81,8 +81,8 @@ def _list_batches(n):
 def resolution_of(scorer, batches, confidence):
     """Return the expected reproducibility of the scores, relative to 1 + abs(score).
 
-    This function has no information about how the features of the problems were computed. A
-    column counts as computed in float32 if all its numbers are float32 numbers and some of them
+    The function does not know how the features of the problems were computed. A column is assumed
+    to be computed in float32 if float32 can represent all its numbers exactly and some of them
     are not round (3 and 0.25 are round). A float32 column is reproducible only up to the
     precision of float32. The same rule applies to confidences.
 
@@ -119,7 +119,7 @@ class Precision:
     rounding: float
 
     def lower(self, scores):
-        """Return the scores, each lowered by its possible difference on another machine."""
+        """Return the scores, lowered by the largest difference expected on another machine."""
         scores = scores.copy()
         finite = np.isfinite(scores)
         size = 1 + np.abs(scores[finite])
@@ -128,7 +128,7 @@ class Precision:
 
 
 def raised(risk, table):
-    """Return the prediction risks, raised in rows with a float32 number that is not round.
+    """Raise the prediction risks in rows that contain a float32 number that is not round.
 
     The same problem may have been calibrated in float64, in which 0.6 is smaller by about 2e-8.
     If the risks were not raised, copies of a false claim could have risks below their calibrated
@@ -139,7 +139,7 @@ def raised(risk, table):
 
 
 def single_columns(table):
-    """Return which columns contain only float32 numbers that are not all round (like 0.25)."""
+    """Return which columns contain only float32 numbers, not all of which are round (like 0.25)."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
@@ -153,11 +153,12 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower a score by one millionth if several problems have this score.
+    """Lower each score that several problems share by about one millionth.
 
-    If equal scores are not round numbers, they probably belong to copies, and another copy may be
-    computed on another machine. The reproducibility of columns that the filter did not compute is
-    unknown. For example, the difference between products near 1e7 is accurate only to about 1e-8.
+    If equal scores are not round numbers, they probably belong to copies of a claim, and another
+    copy may be scored on another machine. The reproducibility of columns that the filter did not
+    compute is unknown. For example, the difference between products near 1e7 is accurate only to
+    about 1e-8.
     """
     size = 1 + np.abs(scores)
     # The difference between two infinite scores is NaN.
@@ -174,7 +175,7 @@ def below_copies(scores):
 
 
 def nearly_equal(now, before):
-    """Return whether two arrays, or two missing arrays, are equal up to rounding."""
+    """Return whether two arrays are equal up to rounding errors, or both are None."""
     if now is None or before is None:
         return now is before
     finite = np.abs(before[np.isfinite(before)])

@@ -13,7 +13,7 @@ from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
-    """Raise ValueError for groups, weights, losses and ``show`` that require the whole answer."""
+    """Raise ValueError if the settings of an online filter require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
             "show must be 1 with online=True unless the claims form a chain, got "

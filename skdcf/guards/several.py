@@ -1,9 +1,8 @@
 """Guard against filtering several answers to the same question.
 
-The guarantee applies to a single answer to a new question. With ten answers to each question at
+The guarantee applies to a single answer to a new question. With ten answers per question and
 alpha = 0.1, a filter kept a false claim in at least one of the answers for 42 % of the questions.
-For 16 % of the questions, the answer with the most kept claims contained a false claim that was
-kept.
+For 16 % of the questions, a false claim was kept in the answer with the most kept claims.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
-    """Warn once if a batch contains several answers to the same question.
+    """Warn if a batch contains several answers to the same question.
 
     A text that many problems share may be an instruction, so it is not treated as a question.
     Answers that were chosen to be released whole are rejected.

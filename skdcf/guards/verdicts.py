@@ -1,10 +1,10 @@
 """Guard against claims that must never be kept, regardless of their scores.
 
-If a model call failed, the verdict from which a column is computed is missing. If a model altered
-a number while splitting the answer into claims, the claim misstates the answer. The column values
-of such a claim are meaningless. The path risk of such a claim and of its descendants is +inf in
-both calibration and prediction. Removing the claim after filtering would violate guarantees about
-proportions.
+If a model call failed, the verdict that is required to compute a column is missing. If a model
+altered a number while splitting the answer into claims, the claim misstates the answer. The
+column values of such a claim are meaningless. The path risk of such a claim and of its
+descendants is +inf in both calibration and prediction. Removing such claims only after filtering
+would violate guarantees about proportions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..graphs.sources import never_kept
 
 
 def without_some_claims(risk, batch):
-    """Return the risks, with +inf for claims that must never be kept according to the metadata."""
+    """Return the risks, with +inf for claims that must not be kept according to the metadata."""
     for i, row in enumerate(batch.metadata):
         forbidden = np.array(never_kept(row), dtype=int)
         risk[batch.offsets[i] + forbidden] = np.inf

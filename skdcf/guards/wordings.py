@@ -1,13 +1,13 @@
 """Guard against wordings that the guarantee or the filter does not support.
 
-A user-defined guarantee counts one row per wording, but a text shows only one statement per
-claim. When rows were counted, the proportion of false claims was 0.116 instead of 0.1. An online
-filter would show a claim before all its vaguer wordings are known.
+A user-defined guarantee counts each wording separately, but a text shows only one wording of each
+claim. When wordings were counted separately, the proportion of false claims was 0.116 instead of
+0.1. An online filter would show a claim before all its vaguer wordings are known.
 """
 
 
 def refuse_wordings(estimator, batch):
-    """Raise ValueError if problems have wordings but the filter cannot count statements."""
+    """Raise ValueError if problems have wordings but the guarantee or filter rejects wordings."""
     if batch.wordings is None:
         return
     guarantee = estimator._resolved_guarantee()

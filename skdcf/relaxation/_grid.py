@@ -1,4 +1,4 @@
-"""Relaxation of the paper (arXiv:2604.20098) on a grid, with the published settings."""
+"""Grid relaxation of arXiv:2604.20098, with the published settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TABLED = (
 
 @settings
 class GridRelaxation(Relaxation["GridPlan", GridState]):
-    """Relaxation of the paper, which uses a grid of thresholds for each problem.
+    """Relaxation of Hittesdorf, Salzetta and Cheng, with a grid of thresholds for each problem.
 
     The grid of each problem is {min risk - margin, all risks, max risk + margin}. The default
     settings are suitable for training from a warm start. `from_paper` returns the published
@@ -49,7 +49,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         Weight gamma of each ancestor relative to the weight of the claim itself.
     violation_weight : float, default=1.5
         Weight lambda of violations in the soft supremum. The theorem requires a weight above 1,
-        because with a weight of 1, the lowest and highest thresholds can be tied.
+        because the lowest and highest thresholds can be tied if the weight is 1.
     violation_temperature : float, default=0.3
         Temperature tau_s of the sigmoid that approximates "a false claim is kept".
     sharpness : float, default=20.0
@@ -62,7 +62,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     margin : float, default=1.0
         Distance m by which the grid extends beyond the smallest and largest risks.
     keep_shift, gate_shift : float, default=0.0
-        Shifts of the first and last sigmoids, which are required only by the theorems.
+        Shifts of the first and last sigmoids, which only the theorems require.
 
     References
     ----------
@@ -111,10 +111,10 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         Parameters
         ----------
         dataset : {"math", "felm", "validation"}
-            Name of the data set in the paper's table. The name "validation" selects the settings
-            from the paper's comparison of soft and hard procedures.
+            Data set for which the settings were published. "validation" selects the settings that
+            the paper uses to compare soft and hard procedures.
         alpha : float, optional
-            Level in the paper's table. Omit it for "validation".
+            Level for which the settings were published. Omit it for "validation".
 
         Returns
         -------
@@ -124,7 +124,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         Raises
         ------
         ValueError
-            If the table has no row for this data set and level.
+            If no settings were published for this data set and level.
 
         Notes
         -----
@@ -148,7 +148,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter or the combination of parameters is invalid."""
+        """Raise ValueError if a parameter is invalid or if the parameters are incompatible."""
         super().validate()
         product = self.sharpness * self.gate_temperature
         if product >= 1:
@@ -169,7 +169,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return neural_sort(scores, k, self.quantile_strength)
 
     def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
-        """Compute the threshold grids of all problems, and log q of all grid cells."""
+        """Compute all threshold grids, and the log of the degree q to which each claim is kept."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
         log_p = soft_grid.log_keep(
@@ -184,7 +184,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
 
     def scores(self, state: GridState, plan: GridPlan) -> NDArray[np.float64]:
-        """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
+        """Compute the soft supremum of the safe thresholds of each problem."""
         thresholds, log_q = state
         unsafe = soft_grid.violation(
             log_q,
@@ -205,9 +205,10 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     def kept(
         self, state: GridState, threshold: float, plan: GridPlan
     ) -> NDArray[np.float64]:
-        """Compute q at a soft version of the largest grid threshold below ``threshold``.
+        """Compute the degree to which each claim is kept at the soft threshold.
 
-        The array q has shape (n_claims,).
+        The degree is evaluated at a soft version of the largest grid threshold below
+        ``threshold``.
         """
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
@@ -253,7 +254,7 @@ _SHARED = {"sharpness": 1.0, "margin": 20.0}
 
 @dataclass(frozen=True)
 class GridPlan:
-    """Problems sorted by size, ancestor weights, and the grid cells of false claims.
+    """Data that a GridRelaxation precomputes, with the problems sorted by size.
 
     Attributes
     ----------
@@ -270,7 +271,8 @@ class GridPlan:
     layout : GridLayout
         Layout of the grid cells.
     blocks : list of ndarray or None
-        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`, or None if there are no edges.
+        Ancestor weights passed to `skdcf.ops.soft_grid.log_coherence`, or None if there are no
+        edges.
     false_cells, false_thresholds, false_share : ndarray
         Arguments of `skdcf.ops.soft_grid.violation`.
     """
@@ -289,7 +291,7 @@ class GridPlan:
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight) -> Self:
-        """Create the plan of a batch from labels (1 true, 0 false, -1 unknown)."""
+        """Create the plan for a batch from labels (1 true, 0 false, -1 unknown)."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)
@@ -318,7 +320,7 @@ class GridPlan:
 
 
 def _ancestor_weights(batch, claims, sizes, ancestor_weight):
-    """Return square matrices of ancestor weights, stacked by size, whose rows sum to 1."""
+    """Return one stack of ancestor-weight matrices per problem size, with rows that sum to 1."""
     indptr, indices = batch.closure
     count = np.diff(indptr)[claims]
     ancestor = indices[ranges(indptr[claims], count)]

@@ -9,8 +9,8 @@ q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
 The gradient of a maximum or minimum is assigned to the claim that attains it, and tied claims
-share the gradient equally. For large problems, R is computed in a single pass along the edges,
-and the gradient is assigned to the last tied row.
+share the gradient equally. For large problems, path risks are computed in a single pass along the
+edges, and the gradient is assigned to the last of several tied claims.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..ops.segments import scatter_sum, take
 
 
 class Plan(Protocol):
-    """Training data that a relaxation precomputes."""
+    """Protocol for the training data that a relaxation precomputes."""
 
     @property
     def n_problems(self) -> int: ...
@@ -52,15 +52,16 @@ StateT = TypeVar("StateT")
 
 
 class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
-    """Base class for soft calibration and prediction, which autograd can differentiate.
+    """Base class for differentiable versions of calibration and prediction.
 
-    A plan, which `plan` computes once, contains all values that depend only on structure and
-    labels. Every plan must have the attributes ``n_problems``, ``problem_of`` and ``labels``.
+    The method `plan` is called once, and computes all values that depend only on the graph
+    structure and the labels. Every plan must have the attributes ``n_problems``, ``problem_of``
+    and ``labels``.
     """
 
     @abstractmethod
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PlanT:
-        """Compute all values that depend only on the structure and the labels.
+        """Compute all values that depend only on the graph structure and the labels.
 
         Parameters
         ----------
@@ -266,7 +267,7 @@ class PathPlan:
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Claims in problems that are too large to list all ancestors."""
+        """Indices of the claims in problems that are too large for a list of all ancestors."""
         return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
 
     @cached_property
@@ -274,7 +275,7 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return, for each ``large`` claim, the claim whose risk equals the path risk."""
+        """Return, for each claim in ``large``, the claim that determines its path risk."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
@@ -282,7 +283,7 @@ class PathPlan:
     def candidates(
         self, risk: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the claims whose risk may be the path risk of each claim, as (indptr, indices).
+        """Return the claims that may determine each claim's path risk, as (indptr, indices).
 
         The candidates are the claim and all its ancestors. In large problems, the only candidate
         is the claim returned by `find_highest`.
@@ -297,7 +298,7 @@ class PathPlan:
 
 @settings
 class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
-    """Relaxation of the closed form, with one soft maximum per claim instead of a grid.
+    """Relaxation of closed-form calibration, with one soft maximum per claim instead of a grid.
 
     The path risk R of a claim is the maximum risk over the claim and its ancestors. The score of
     a problem is the minimum of R over its false claims. The threshold t is a smooth order
@@ -313,8 +314,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         Temperature of the smooth distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
         Temperature of the soft maximum and the soft minimum. If the temperature is 0, the hard
-        maximum and minimum are used, and tied values share the subgradient equally. A list of all
-        ancestors is required for large problems unless the temperature is 0. At temperature 0,
+        maximum and minimum are used, and tied values share the subgradient equally. Unless the
+        temperature is 0, all ancestors must be listed even for large problems. At temperature 0,
         the gradient in large problems is assigned to the last of several tied ancestors.
 
     Notes
@@ -323,7 +324,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     same over all false claims, because the path risk of a claim is at least that of its
     ancestors.
 
-    The score of a problem without false claims is +inf, and the problem is counted only in n. The
+    The score of a problem without false claims is +inf, so the problem only contributes to n. The
     threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``,
     where the sum is over the m problems with false claims. The right side of this equation is
     clipped to the range from 0.4 to m - 0.4. If no problem has a false claim, the threshold is
@@ -379,14 +380,14 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
-        """Compute the target number of problems with errors whose scores are below the threshold.
+        """Compute the target number of scores below the threshold, among problems with errors.
 
         Parameters
         ----------
         alpha : float
             Training level, in (0, 1).
         n_problems, n_errors : int
-            Numbers of calibration problems and of calibration problems with errors.
+            Number of calibration problems, and number of these problems with errors.
 
         Returns
         -------
@@ -396,7 +397,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
     def state(self, risk: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
-        """Compute the soft path risk, shape (n_claims,)."""
+        """Compute the soft path risk of each claim."""
         if self.max_temperature:
             indptr, indices = plan.batch.closure
         else:
@@ -404,7 +405,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         return soft.soft_maximum(risk, indptr, indices, self.max_temperature)
 
     def scores(self, state: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
-        """Compute the soft minimum of the path risks of false claims, shape (n_problems,)."""
+        """Compute the soft minimum of path risks over the false claims of each problem."""
         return soft.soft_minimum(
             state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
@@ -412,5 +413,5 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     def kept(
         self, state: NDArray[np.float64], threshold: float, plan: PathPlan
     ) -> NDArray[np.float64]:
-        """Compute the degree to which path risks are below the threshold, shape (n_claims,)."""
+        """Compute the degree to which the path risk of each claim is below the threshold."""
         return soft.path_retention(state, threshold, self.keep_temperature)

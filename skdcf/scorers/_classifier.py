@@ -47,12 +47,12 @@ class ClassifierScorer(Scorer):
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier. The attribute is None if all training claims had the same label, in
-        which case every claim has the same confidence. The classifier is not saved to files if
-        ``table_`` replaces it.
+        The fitted classifier. The attribute is None if all training claims had the same label. In
+        this case, all claims have the same confidence. If ``table_`` is not None, the classifier
+        is not saved to files.
     table_ : HazardTable or None
-        A forest, boosted trees or a logistic regression, stored as plain arrays. The confidence
-        is computed from these arrays. For other classifiers, the table is None.
+        The fitted forest, boosted trees or logistic regression, stored as plain arrays. The
+        confidence is computed from these arrays. The attribute is None for other classifiers.
 
     Examples
     --------
@@ -107,8 +107,8 @@ class ClassifierScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or if the classes of a classifier that is already
-            trained are not 0 and 1.
+            If the problems have no features, or if the classes of a pretrained classifier are not
+            0 and 1.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.target, labels, batch)
@@ -133,7 +133,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without a classifier that plain arrays replace."""
+        """Return the state for pickling, without the classifier if ``table_`` replaces it."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}
@@ -168,9 +168,9 @@ class ClassifierScorer(Scorer):
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
         """Compute the contribution of each feature to the log odds of the xgboost trees.
 
-        The contributions are relative to the training problems of the xgboost model.
-        The contributions are not available for filters loaded from a file, because the file does
-        not contain the xgboost model.
+        The contributions are SHAP values, which are relative to the mean prediction of the
+        xgboost model on its training claims. The contributions are not available for filters
+        loaded from a file, because the file does not contain the xgboost model.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ def _is_linear(estimator):
 
 
 def _targets(target, labels, batch):
-    """Return the training target of each claim, and whether the target is known."""
+    """Return the training target of each claim, and a mask of the claims with a known target."""
     positive = labels == 1
     is_known = labels >= 0
     if target == "coherent":  # A false ancestor alone determines the target.
@@ -220,7 +220,7 @@ def _targets(target, labels, batch):
 
 
 def _fit_logistic(X, target):
-    """Fit a logistic regression on standardised features."""
+    """Standardise the features and fit a logistic regression."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

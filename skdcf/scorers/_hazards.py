@@ -1,4 +1,4 @@
-"""Scorer that computes claim prices from hazards fitted on training data and public data."""
+"""Scorer that computes the prices of claims from hazards, and optionally uses public data."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 
 
 def learn(model, columns, rows, evidence):
-    """Fit a classifier to some claims and return it as a table, or None if it is constant."""
+    """Fit a classifier to the selected claims, and convert it to a table."""
     X = evidence.X[rows][:, columns]
     # The settings are fixed, and scikit-learn's validation is therefore skipped in each fold.
     with config_context(skip_parameter_validation=True):
@@ -103,22 +103,22 @@ class NeymanPearsonScorer(Scorer):
     ----------
     weight_after_error : float, default=0.5
         Weight, between 0 and 1, of a true claim that depends on a false claim, relative to other
-        true claims. The estimated number of such claims depends on the sum of the hazards of all
-        their ancestors, and is least accurate if this sum is large. With a weight of 1, fewer
-        claims are kept at small alpha.
+        true claims. The estimated number of true claims that depend on a false claim is least
+        accurate if the hazards of the ancestors have a large sum. With a weight of 1, fewer
+        claims are kept at small values of alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value assigned to the kept claims of an answer. For a number, the value is the number of
-        kept claims raised to the power ``gain``. The values 1 and "claims" maximise the number of
-        kept claims, but leave many answers empty, because the risk is spent on the safest
+        Value assigned to the kept claims of an answer. If ``gain`` is a number, the value is the
+        number of kept claims raised to this power. The values 1 and "claims" maximise the number
+        of kept claims, but leave many answers empty, because the risk is spent on the safest
         answers. Smaller powers leave fewer answers empty. The values 0 and "answers" use log(1 +
         n_kept). A callable must accept an array with the numbers of kept claims, and must be
         increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards fitted on public labels. Public hazards are blended with hazards fitted on the
-        training problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with a
-        separate weight for each source. The weights are fitted to out-of-fold hazards of the
-        training claims. The weight w1 is shrunk towards 0.6, and the source weights are shrunk
-        towards a sum of 1. All weights are then scaled to a sum of 1.6.
+        A prior with hazards that were fitted on public labels. The log odds of all hazards are
+        blended as ``b + w1 own + w2 first + w3 second + ...``, where ``own`` is fitted on the
+        training problems, and each public source has a separate weight. The weights are fitted to
+        out-of-fold hazards of the training claims. The weight w1 is shrunk towards 0.6, and the
+        source weights are shrunk towards a sum of 1. All weights are then scaled to a sum of 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. If None, the filter's random state is used.
 
@@ -136,11 +136,10 @@ class NeymanPearsonScorer(Scorer):
     true_after_error_ : float
         Proportion of true claims among the training claims that depend on a false claim.
     frailty_ : ndarray of shape (3,) or None
-        Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance
-        between answers that the features do not explain, while a and b are the intercept and
-        slope of the log odds. The attribute is None if there are no out-of-fold hazards, which
-        are available only in a stack or with ``public_prior``. If ``frailty_`` is None, the
-        hazards are used unchanged.
+        Parameters (theta, a, b) of `error_probability`. The parameter theta is the unexplained
+        variance between answers, while a and b are the intercept and slope of the log odds. The
+        attribute is None if there are no out-of-fold hazards, which are available only in a stack
+        or with ``public_prior``. If ``frailty_`` is None, the hazards are used unchanged.
 
     Notes
     -----
@@ -323,7 +322,7 @@ class NeymanPearsonScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """Public prior that is blended with the hazards, or an empty tuple if there is no prior."""
+        """The public prior as a tuple, which is empty if there is no prior."""
         prior = vars(self).get("prior_", self.public_prior)
         return () if prior is None else (prior,)
 
@@ -353,14 +352,14 @@ class NeymanPearsonScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that the kept claims of each answer include a false claim.
+        """Compute the probability that at least one kept claim of each answer is false.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            Mask of the kept claims, which must be closed under ancestors.
+            Mask of the kept claims, which must include all ancestors of each kept claim.
 
         Returns
         -------
@@ -384,5 +383,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Return the proportion of True flags, after adding half a flag per class to avoid 0 and 1."""
+    """Return the smoothed proportion of True flags, which is never exactly 0 or 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

@@ -2,10 +2,10 @@
 
 A differentiable model implements two methods. ``init(n_features, rng)`` returns the initial
 parameters, either as arrays or as nested lists, tuples and dicts of arrays. ``model(params, X)``
-computes confidences from the rows of standardised features in ``X``. A model must be stateless,
-and may only use operators and ``autograd.numpy`` functions, which autograd can differentiate. A
-model does not need an intercept, because adding a constant to all confidences has no effect.
-`ConfTrScorer` turns a model into a scorer.
+computes confidences from the rows of standardised features in ``X``. A model must be stateless.
+It may only use operators and functions from ``autograd.numpy``, so that autograd can
+differentiate the model. A model does not need an intercept, because adding a constant to all
+confidences has no effect. `ConfTrScorer` turns a model into a scorer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 @settings
 class LinearModel(Settings):
-    """Linear model, which computes a weighted sum of the standardised features.
+    """Linear model that computes a weighted sum of the standardised features.
 
     To use this model as a scorer, pass it to `ConfTrScorer`, as in
     ``ConfTrScorer(LinearModel())``.
@@ -179,7 +179,7 @@ class ConfTrScorer(Scorer):
     model : differentiable model or None, default=None
         The differentiable model, such as `MLPModel`. If None, `LinearModel` is used.
     clip : float, default=3.0
-        Absolute value to which standardised features are clipped.
+        Maximum absolute value of standardised features, to which larger values are clipped.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class ConfTrScorer(Scorer):
     standardizer_ : Standardizer
         Mean and scale of the features in the training problems.
     scale_ : float
-        Standard deviation of the model output on the training claims, without the validation
+        Standard deviation of the model output on the training claims, excluding the validation
         problems. Confidences are divided by this standard deviation. The scale is 1 if the output
         is not standardised during training.
     loss_curve_ : list of float
@@ -296,7 +296,7 @@ class ConfTrScorer(Scorer):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, in units of the original features."""
+        """Coefficients of a linear model for the original features."""
         # A subclass may interpret the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ is only available for a LinearModel")

@@ -1,4 +1,4 @@
-"""Scorer with hazards that were fitted on public labels, for users with few labels."""
+"""Scorer with hazards fitted on public labels, for users with few labels."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class PublicPrior(Scorer):
         The trees of all sources, with one forest per source. The inputs of the trees are the
         columns, scaled separately for each source.
     linear_ : ndarray of shape (n_sources, n_columns + 1)
-        Weights of the logistic regressions. The last weight is the log odds at the centre of all
-        columns of the source.
+        Weights of the logistic regressions. The last weight is the log odds at the centre of the
+        source's columns.
     units_ : Standardizer
         Centre and scale of each column for each source.
     weights_ : ndarray of shape (n_sources,)
@@ -155,7 +155,7 @@ class PublicPrior(Scorer):
         return read(path, path.stat().st_mtime_ns)
 
     def _pick(self, batch):
-        """Return the problems with only the columns of the prior, or raise ValueError."""
+        """Return the problems with only the columns that the prior uses."""
         names = list(batch.feature_names or ())
         missing = [name for name in self.columns_ if name not in names]
         if missing:
@@ -169,7 +169,7 @@ class PublicPrior(Scorer):
 
     @property
     def card_(self) -> dict[str, Any]:
-        """Training data, evaluation data and known failures of the prior."""
+        """Description of the prior's training data, evaluation data and known failures."""
         return json.loads(self._card)
 
     def columns_read(self) -> tuple[str, ...] | None:
@@ -230,7 +230,7 @@ class PublicPrior(Scorer):
         return self.weights_ @ self.hazards(batch)
 
     def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds for each source, whose weighted mean is returned by `hazard`.
+        """Compute the log odds of each source, of which `hazard` returns the weighted mean.
 
         Parameters
         ----------
@@ -274,14 +274,14 @@ class PublicPrior(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that the kept claims of each answer include a false claim.
+        """Compute the probability that at least one kept claim of each answer is false.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            Mask of the kept claims, which must be closed under ancestors.
+            Mask of the kept claims, which must include all ancestors of each kept claim.
 
         Returns
         -------
@@ -361,15 +361,15 @@ def _array(values):
 
 
 def blend(own, public, false, shares):
-    """Return weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
+    """Fit ``b + w1 own + w2 public[0] + ...`` to the labels ``false``, and return the weights.
 
-    The weights minimise the log loss, where ``own`` contains out-of-fold predictions. All weights
-    except b are non-negative and shrunk towards ``PULL``, which is distributed to the sources in
-    proportion to their shares. Therefore, a source that is bad at predicting errors in these
-    problems has a smaller weight. After fitting, all weights except b are scaled to sum to
+    The weights minimise the log loss, and the argument ``own`` contains out-of-fold predictions.
+    All weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
+    sources in proportion to their shares. Therefore, a source that is bad at predicting errors in
+    these problems has a smaller weight. After fitting, all weights except b are scaled to sum to
     ``PULL``, for two reasons. Out-of-fold predictions are based on only two thirds of the
     problems, so they are less accurate than the predictions of the final fit. In experiments,
-    fewer claims were kept with shrunken log odds.
+    shrinking the log odds reduced the number of kept claims.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

@@ -1,4 +1,4 @@
-"""Base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
+"""Base class for scorers, the settings that filters pass to `fit`, and untrained scorers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class LinearForm:
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
-        Weights per unit of the original features.
+        Weights of the original features.
     offset : float
         Confidence of a claim whose features are all 0, if 0 is within all bounds.
     low, high : ndarray of shape (n_features,)
-        Bounds to which the features are clipped, which are infinite for unbounded features.
+        Bounds to which the features are clipped. Infinite bounds have no effect.
     """
 
     weights: np.ndarray
@@ -79,7 +79,7 @@ class LinearForm:
         return np.clip(features, self.low, self.high)
 
     def __call__(self, features: NDArray) -> NDArray[np.float64]:
-        """Compute the confidences, shape (n_claims,), from rows of features."""
+        """Compute the confidence in each claim from the rows of a feature table."""
         return self.offset + self.values(features) @ self.weights
 
 
@@ -92,8 +92,8 @@ class FitTask:
     alpha : float, default=0.1
         Level for which the filter is fitted.
     groups : ndarray of shape (n_problems,), optional
-        Group of each problem, such as its question. Problems of the same group stay together in
-        every split.
+        Group of each problem, such as its question. Problems from the same group are kept
+        together in every split.
     rng : RandomState, optional
         Random number generator, which is used unless the scorer has its own seed.
     relaxation : PathRelaxation or GridRelaxation, optional
@@ -135,22 +135,22 @@ class FitTask:
 
 
 class Scorer(Settings, metaclass=ABCMeta):
-    """Base class of scorers, which compute a confidence in each claim. Higher values are safer.
+    """Base class for scorers, which compute the confidence in each claim.
 
-    A subclass must implement `confidence`, and also `fit` if it requires training. To estimate
-    error probabilities, implement ``error_probability(batch, kept)``, which returns the
-    probability that at least one kept claim of each problem is false. Scorers are scikit-learn
-    estimators, so ``__init__`` must only store parameters, and the names of fitted attributes
-    must end with an underscore.
+    Claims with higher confidence are safer. A subclass must implement `confidence`, and also
+    `fit` if it requires training. To estimate error probabilities, implement
+    ``error_probability(batch, kept)``, which returns the probability that at least one kept claim
+    of each problem is false. Scorers are scikit-learn estimators, so ``__init__`` must only store
+    parameters, and the names of fitted attributes must end with an underscore.
 
     Attributes
     ----------
     requires_fit : bool or None
         Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
-        passed to `fit`. If False, `fit` receives all problems, with unknown labels. If None, the
-        value is True if the class defines `fit` or `fit_levels`, because a `fit` that ignores
-        labels can still depend on the problems. A subclass that defines its own `fit` must set
-        this attribute again.
+        passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown. If
+        None, the value is True if the class defines `fit` or `fit_levels`, because a `fit` that
+        ignores labels can still depend on the problems. A subclass that defines its own `fit`
+        must set this attribute again.
     batch_invariant : bool
         Whether the confidence in a claim is bitwise equal in every batch, as for a feature
         column. If True, rounding errors are not measured.
@@ -164,7 +164,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
         by slightly more than the larger of the two values.
     priors : tuple of PublicPrior
-        Public priors that the scorer uses, which is an empty tuple for most scorers. Even before
+        Public priors that the scorer uses, as a tuple that is empty for most scorers. Even before
         `fit`, a filter rejects problems whose questions were used to train a prior.
 
     Examples
@@ -287,7 +287,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
 
 def probed_form(decide, n_features):
-    """Return the linear form of an affine function, evaluated at 0 and at the unit vectors.
+    """Return the linear form of an affine function, based on its values at 0 and unit vectors.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """For each fold, the problems in all other folds and the problems in the fold itself.
+        """Batches of each fold: the problems in all other folds, and the problems in the fold.
 
         All base scorers of a stack share these batches. Computing the claim ancestors separately
         for each scorer would take 2 % of the fit time.
@@ -393,7 +393,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit a scorer on all other folds and compute the confidences in the claims of this fold."""
+    """Fit a scorer on all folds but one, and compute the confidences in the claims of that fold."""
     training, held_out = parts
     # Warnings about folds without usable training data are ignored, because the effect of such
     # folds is visible in the retention.
@@ -404,13 +404,13 @@ def _confidence_unseen(scorer, parts, labels, tasks):
 
 
 def run_of(task, jobs, scorer, unit="fit"):
-    """Run the independent jobs of a scorer with the settings of the task; return the results."""
+    """Run independent jobs, in parallel if requested, and return the results."""
     name = type(scorer).__name__
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
 
 def confidence_of_each(scorers, batch):
-    """Compute confidences, shape (n_scorers, n_claims), once for each distinct scorer."""
+    """Compute confidences of shape (n_scorers, n_claims), evaluating each distinct scorer once."""
     distinct = {id(scorer): scorer for scorer in scorers}
     confidence = {key: scorer.confidence(batch) for key, scorer in distinct.items()}
     return np.array([confidence[id(scorer)] for scorer in scorers])
@@ -478,7 +478,7 @@ class FeatureScorer(Scorer):
 
 @settings
 class FrequencyScorer(FeatureScorer):
-    """Scorer that uses self-consistency frequencies, optionally mixed over descendants.
+    """Scorer that uses self-consistency frequencies, optionally mixed with descendant medians.
 
     The confidence in claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where f_v is the frequency
     of v and m_v is the median frequency of its descendants. If v has no descendants, the
@@ -489,10 +489,11 @@ class FrequencyScorer(FeatureScorer):
     beta_mix : float, default=0.0
         Weight of the descendants, between 0 and 1.
     over : {"descendants", "children"}, default="descendants"
-        Claims whose median frequency is computed. The value "descendants" corresponds to the
-        published formula. The value "children" reproduces the authors' code, which uses the upper
-        median of the *risks* of the direct children. The upper median of the risks equals the
-        lower median of the frequencies. The parameter ``over`` has no effect if ``beta_mix=0``.
+        Claims over which the median frequency is computed. The value "descendants" corresponds to
+        the published formula. The value "children" reproduces the authors' code, which uses the
+        upper median of the *risks* of the direct children. The upper median of the risks equals
+        the lower median of the frequencies. The parameter ``over`` has no effect if
+        ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column index of the frequency feature.
 
@@ -573,7 +574,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper medians of the values of each owner, or NaN without values."""
+    """Return the lower and upper medians of each group of values, or NaN for empty groups."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

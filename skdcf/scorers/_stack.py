@@ -65,7 +65,7 @@ class Selection:
 
 @settings
 class StackingScorer(Scorer):
-    """Scorer that combines base scorers in a last step, which is trained through calibration.
+    """Scorer that combines base scorers with a last step that is trained through calibration.
 
     The columns of the last step are the out-of-fold confidences of the base scorers on the
     training problems, each divided by its standard deviation. The default last step is a linear
@@ -76,8 +76,8 @@ class StackingScorer(Scorer):
     ----------
     scorers : dict of str to Scorer, or None, default=None
         The base scorers, keyed by name. If None, `NeymanPearsonScorer` ("neyman-pearson") and a
-        logistic regression that estimates the hazards ("regression") are used, with initial
-        weights of e and 1. For other scorers, the initial weight is 1.
+        logistic regression that estimates hazards ("regression") are used. Their initial weights
+        are e and 1, respectively. The initial weight of any other scorer is 1.
     final : Scorer or None, default=None
         Scorer used as the last step, with one column per base scorer. If None,
         ``ConfTrScorer(LinearModel())`` is used, with a shrinkage of 100 towards the initial
@@ -86,12 +86,12 @@ class StackingScorer(Scorer):
         Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         Value assigned to the kept claims of an answer, used by "neyman-pearson" and in the
-        training of the last step. For a number, the value is the number of kept claims raised to
-        the power ``gain``. A callable must be written with ``autograd.numpy``.
+        training of the last step. If ``gain`` is a number, the value is the number of kept claims
+        raised to this power. A callable must use functions from ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        Hazards fitted on public labels, which are blended with the hazards of "neyman-pearson".
-        With a prior, "neyman-pearson" has an initial weight of 1 and "regression" has an initial
-        weight of 0.
+        A prior with hazards fitted on public labels, which are blended with the hazards of
+        "neyman-pearson". With a prior, "neyman-pearson" has an initial weight of 1 and
+        "regression" has an initial weight of 0.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class StackingScorer(Scorer):
     public_prior: PublicPrior | None = None
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter or the combination of parameters is invalid."""
+        """Raise ValueError if a parameter is invalid or if the parameters are incompatible."""
         super().validate()
         check_gain(self.gain)
         if self.scorers is None:
@@ -271,7 +271,7 @@ class StackingScorer(Scorer):
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            Mask of the kept claims, which must be closed under ancestors.
+            Mask of the kept claims, which must include all ancestors of each kept claim.
 
         Returns
         -------

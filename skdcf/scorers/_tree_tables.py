@@ -43,7 +43,8 @@ class HazardTable:
         tree belongs. The forest index is -1 for a tree that adds to the log odds. Trees are
         sorted by depth, with the deepest tree first.
     doubt : ndarray of shape (n_forests,)
-        Weight of the overall error probability in the probability of each forest.
+        Weight of the overall error probability, which is mixed into the probability of each
+        forest.
     n_hazards : int, default=1
         Number of classifiers.
     standardizer : Standardizer, optional
@@ -206,10 +207,10 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     estimator : fitted estimator
         The classifier. The classifier can be a logistic regression, a random forest, or boosted
         trees of scikit-learn or xgboost, or a pipeline of a StandardScaler and any of these
-        classifiers. Instead of a random forest classifier, a random forest regressor fitted to 0
-        and 1 can be passed.
+        classifiers. A random forest regressor fitted to the labels 0 and 1 can be passed instead
+        of a random forest classifier.
     doubt : float, default=0.0
-        Weight of the overall error probability in the probability of a forest.
+        Weight of the overall error probability, which is mixed into the probability of a forest.
 
     Returns
     -------
@@ -310,7 +311,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """Return the table of a booster, whose offset is the part not explained by the trees."""
+    """Convert a booster to a table, whose offset is the part of the output outside the trees."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))
@@ -318,7 +319,7 @@ def _with_offset(estimator, nodes, decide):
 
 
 def _largest_left(threshold):
-    """Return the largest double that descends to the left in single-precision comparisons."""
+    """Return the largest double that single-precision comparisons send to the left child."""
     low = threshold.astype(np.float32)
     low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Conversion of a filter's parameter ``scorer`` to a scorer."""
+"""Convert the parameter ``scorer`` of a filter to a scorer."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _make(scorer, names):
 
 
 def _kind_of(scorer):
-    """Return the class that converts an object to a scorer, or None if there is no such class."""
+    """Return the class that converts an object to a scorer, or None if no class does."""
     # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None

@@ -1,9 +1,9 @@
 """Optimizers and settings for training differentiable models.
 
-The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters.
-After each iteration, the optimizers call ``callback(iteration, x, value)`` and stop if it returns
-True. The optimizers return the last parameters with finite values, and whether all values were
-finite.
+The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)``, where x contains the flat
+parameters. After each iteration, the optimizers call ``callback(iteration, x, value)`` and stop
+if it returns True. The optimizers return the last parameters with finite values, and whether all
+values were finite.
 """
 
 from collections.abc import Callable
@@ -211,10 +211,10 @@ class SoftTraining(Settings):
         and the initial scores, and n is the number of training problems. If None, the shrinkage
         is 1,000. If ``init="random"``, the shrinkage must be 0, and None is equivalent to 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        Value assigned to the kept true claims of an answer, whose mean is used in the loss. A
-        power x uses (soft number + 0.001)^x, while 0 and "answers" use log(1 + soft number). A
-        callable must be written with ``autograd.numpy``. If None, the gain is 1, so the value is
-        the soft number of claims.
+        Value assigned to the kept true claims of an answer. The loss uses the mean of these
+        values. A power x uses (soft number + 0.001)^x, while 0 and "answers" use log(1 + soft
+        number). A callable must use functions from ``autograd.numpy``. If None, the gain is 1, so
+        the value is the soft number of claims.
     unit_variance : bool, default=True
         Whether to scale the scores to unit standard deviation before the relaxation.
 
@@ -256,7 +256,7 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """Return the training settings of arXiv:2604.20098, with Adam and random parameters.
+        """Return the training settings of arXiv:2604.20098, with Adam and a random start.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class SoftTraining(Settings):
 
     @property
     def starts_at_random(self) -> bool:
-        """Whether the model draws its initial parameters at random."""
+        """Whether the initial parameters of the model are random."""
         return isinstance(self.init, str) and self.init == "random"
 
     def resolved(

@@ -1,4 +1,4 @@
-"""Gain, which is the value assigned to the kept true claims of an answer.
+"""Gain functions, which assign a value to the number of kept true claims in an answer.
 
 If the number of kept claims were maximised, the risk would be spent on the safest answers, and no
 claims in other answers would be kept. If the gain is a power below 1, the first claim kept in an
@@ -51,8 +51,8 @@ def _power_of(gain: Any) -> Any:
 def check_gain(gain: Gain) -> None:
     """Raise ValueError unless the gain is increasing and concave.
 
-    For any other gain, the claims have no common price, so the sets of kept claims would not be
-    nested in alpha.
+    With any other gain, claims would have no common price, so the sets of kept claims would not
+    be nested in alpha.
     """
     worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
@@ -66,7 +66,7 @@ def check_gain(gain: Gain) -> None:
 
 
 def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
-    """Return the gain as a function of soft claim numbers that autograd can differentiate.
+    """Return the gain as a function of soft counts, which autograd can differentiate.
 
     Raises
     ------

@@ -9,10 +9,11 @@ mu     weight of the shrinkage towards the initial scores c
 F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, c))``
 =====  ==========================================================================
 
-The objective F is minimised, optionally without the logarithm.
+Training minimises the objective F, in which the logarithm can be omitted.
 
 Autograd differentiates F through the model, `standardised_risk`, the relaxation steps and the
-loss. Each of these steps is one primitive, which is defined together with its gradient.
+loss. Each of these steps is a single autograd primitive, which is defined together with its
+gradient.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """Protocol of a differentiable model, such as `skdcf.scorers.LinearModel`."""
+    """Protocol for differentiable models, such as `skdcf.scorers.LinearModel`."""
 
     def init(self, n_features: int, rng: Any) -> Any: ...
     def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -129,21 +130,21 @@ def train(
     n_jobs : int, optional
         Number of levels to train in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar. The bar shows iterations with their loss and retention for
-        a single level, and completed levels for several levels.
+        Whether to show a progress bar. The bar shows the loss and retention of each iteration if
+        there is a single level, and the number of completed levels otherwise.
     clip : float
-        Absolute value to which standardised features are clipped.
+        Maximum absolute value of standardised features, to which larger values are clipped.
 
     Returns
     -------
     list of TrainingResult
-        The training results, with one result per level.
+        The training results, one for each level.
 
     Raises
     ------
     ValueError
-        If a parameter of the relaxation or the training is invalid, or if the combination of
-        parameters is invalid.
+        If a parameter of the relaxation or the training is invalid, or if the parameters are
+        incompatible.
 
     Examples
     --------
@@ -263,7 +264,7 @@ class _Run:
             )
 
     def _objective(self, alpha):
-        """Return the objective F as a function of flat parameters and two halves of problems."""
+        """Return the objective F as a function of flat parameters and two sets of problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
@@ -358,13 +359,13 @@ def _why_nothing_to_learn(labels, scores):
 
 
 def _coherent_target(batch, labels):
-    """Return which claims are true with all their ancestors, and for which claims this is known."""
+    """Return the coherent labels, a mask of the claims with known coherent labels, and C."""
     target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch), 0.3
 
 
 def _hazard_target(batch, labels):
-    """Return which claims are true, and which judged claims have only true ancestors."""
+    """Return the true claims, a mask of the judged claims with only true ancestors, and C."""
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
@@ -472,7 +473,7 @@ def _pull_standardised(risk, scores):
 
 @with_vjp(_pull_standardised)
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
+    """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
     # If all scores are equal, the scale is NaN, and training stops.
     with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from ..graphs import GraphBatch
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
-    """Return how many of n problems to hold out, given a proportion or number ``size``.
+    """Return the number of problems, out of n, to hold out for a given proportion or number.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class Standardizer:
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """Return the standardised rows, in the shape of ``features``."""
+        """Return the rows of ``features`` after standardisation and clipping."""
         return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
 
     def raw_weights(self, weights: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ class Standardizer:
 
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the indices of non-constant columns that vary only by rounding errors."""
+    """Return the indices of columns that are not constant but vary only by rounding errors."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))

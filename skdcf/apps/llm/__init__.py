@@ -1,8 +1,9 @@
-"""Convert answers to reasoning graphs, and kept claims to text, with a language model.
+"""Use a language model to convert answers to reasoning graphs and kept claims to text.
 
 Models are called through `ChatClient`, which wraps a Python function or an endpoint that uses the
-chat-completions protocol (hosted, vLLM, Ollama, llama.cpp). Endpoints require the extra ``apps``.
-API keys are read from the environment when a call is made, and are never stored.
+chat-completions protocol, such as a hosted service, vLLM, Ollama or llama.cpp. Calls to an
+endpoint require the extra ``apps``. API keys are read from the environment when a call is made,
+and are never stored.
 """
 
 from ._client import ChatClient

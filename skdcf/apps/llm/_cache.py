@@ -17,8 +17,8 @@ prompt TEXT NOT NULL, time REAL NOT NULL)"""
 class ReplyCache:
     """File cache of model replies, keyed by a digest of the call.
 
-    Several programs can use the same file at the same time. The file contains texts of users, so
-    only the owner of the file can read it. The file never contains API keys.
+    Several programs can use the same file at the same time. The file may contain private texts,
+    so only its owner has access. The file never contains API keys.
     """
 
     def __init__(self, path):
@@ -57,7 +57,7 @@ class ReplyCache:
             time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
-        """Return the cached reply to a call (as JSON) and the name of its prompt, or None."""
+        """Return a cached reply as JSON with its prompt name, or None if there is no such reply."""
         query = "SELECT reply, prompt FROM replies WHERE key = ?"
         return self._db.execute(query, (key,)).fetchone()
 
@@ -66,7 +66,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Delete replies of at least this age from the file, and return their number."""
+        """Delete the replies of at least the given age (in seconds), and return their number."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")

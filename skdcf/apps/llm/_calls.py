@@ -100,7 +100,7 @@ class Call:
     seed : int or None
         Seed sent to the endpoint.
     max_tokens : int or None
-        Length limit of the reply. If None, the endpoint's limit applies.
+        Maximum length of the reply in tokens. If None, the endpoint's limit applies.
     structured : bool
         Whether the endpoint is asked to enforce the schema.
     logprobs : bool
@@ -120,7 +120,7 @@ class Call:
     structured: bool = True
 
     def key(self, endpoint: Any) -> str:
-        """Return the cache key of the reply, a digest of everything that affects it.
+        """Return the cache key, a digest of everything that affects the reply.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Call:
         Returns
         -------
         str
-            The digest in hexadecimal digits.
+            The digest as a hexadecimal string.
         """
         content = json.dumps([endpoint, asdict(self)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
@@ -153,7 +153,7 @@ _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
 def _object(**columns):
-    """Return the type of an object with these columns, any of which may have no value."""
+    """Return a reply type with the given fields, some of which have default values."""
     defaults = {"why": ("",), "span": ("",), "claim": (None,)}
     fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
@@ -161,13 +161,13 @@ def _object(**columns):
 
 
 def rows_of(name, **columns):
-    """Return the type of a reply whose only field is a list of rows with these columns."""
+    """Return a reply type whose only field is a list of rows with the given columns."""
     row: Any = _object(**columns)
     return _object(**{name: list[row]})
 
 
 def verdicts_of(*words: str) -> Any:
-    """Return the type of a reply that assigns one of several verdicts to each claim."""
+    """Return a reply type that assigns one of the given verdicts to each claim."""
     return rows_of("verdicts", claim=int | None, why=str, verdict=Literal[words])
 
 
@@ -180,7 +180,7 @@ BareVerdict = _object(verdict=Literal["true", "false"])
 
 
 def read_object(text, kind):
-    """Parse a reply as an object of a type, or raise a ValueError that describes the fault."""
+    """Parse a reply as the given type, or raise a ValueError that describes the fault."""
     name = list(kind.__dataclass_fields__)[-1]
     try:
         # A judge may quote a verdict, so all objects in the reply must agree. For extracted
@@ -213,7 +213,7 @@ def read_object(text, kind):
 
 
 def _read_list(text):
-    """Return the rows of a reply that consists of a list, possibly in a fenced block."""
+    """Return the rows of a reply that consists of a list, possibly in a fenced code block."""
     conclusion = text[:_LONGEST].rpartition(_THOUGHT)[2]
     fenced = _FENCED.findall(conclusion)
     body = (fenced[0] if len(fenced) == 1 else conclusion).strip()
@@ -247,11 +247,11 @@ def schema_of(
     kind : type
         Type of the reply.
     n_rows : int, optional
-        Exact number of rows of the reply.
+        Exact number of rows in the reply.
     most_rows : int, optional
         Maximum number of rows, if the exact number is unknown.
     longest : int
-        Maximum number of characters of a text.
+        Maximum number of characters per text.
 
     Returns
     -------
@@ -283,10 +283,10 @@ def schema_of(
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """Return the last object in a string with a given key. Raise ValueError if objects differ.
+    """Return the last JSON object with the given key in a string.
 
-    If ``corrected`` is True, the objects may differ, because a later object corrects earlier
-    ones.
+    If ``corrected`` is False, all objects with this key must be equal. If ``corrected`` is True,
+    a later object replaces the earlier objects.
     """
     text = text[:_LONGEST]
     objects = list(_objects(text, key))
@@ -325,7 +325,7 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
 
 
 def _unwrapped(value, key, depth=3):
-    """Return an object without wrappers named after the schema or a call.
+    """Return the object inside wrappers that are named after the schema or a function call.
 
     A wrapper may contain the object as a JSON string, and the object may contain its rows as a
     JSON string.
@@ -355,7 +355,7 @@ def _in_text(name, value, start):
 
 
 def _repaired(text, key):
-    """Return the object in invalid JSON, or raise ValueError if the object is ambiguous.
+    """Extract the object from invalid JSON, or raise ValueError if the object is ambiguous.
 
     The text must contain a single, complete object. A text with different verdicts is rejected,
     because one of the verdicts may be a quotation.
@@ -381,7 +381,7 @@ def _repaired(text, key):
 
 
 def _repair(text):
-    """Parse invalid JSON, or raise ValueError if the end of the JSON is missing."""
+    """Parse invalid JSON, or raise ValueError if the JSON is incomplete."""
     json_repair = import_extra("json_repair", "apps")
     value, repairs = json_repair.loads(
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
@@ -392,9 +392,9 @@ def _repair(text):
 
 
 def _row_of(pairs):
-    """Return an object with a standardised verdict and reasons converted to strings.
+    """Return a row with a standardised verdict, without reasons or quotations of the wrong type.
 
-    Raise ValueError if the items contain two different verdicts.
+    Raise ValueError if the row contains two different verdicts.
     """
     row: dict[str, Any] = {}
     for name, value in pairs:
@@ -414,7 +414,7 @@ def _row_of(pairs):
 
 
 def _end_of_thought(text, found):
-    """Return where the thoughts of the model end, ignoring "</think>" inside an object."""
+    """Return the position of the last "</think>" outside all objects, or 0 if there is none."""
     place = text.rfind(_THOUGHT)
     while place >= 0 and any(start < place < end for start, end, _ in found):
         place = text.rfind(_THOUGHT, 0, place)
@@ -422,7 +422,7 @@ def _end_of_thought(text, found):
 
 
 def read_verdict(reply: Reply, shown: str = "") -> str:
-    """Return the verdict ("true" or "false") in the object or the sentences of a reply."""
+    """Return the verdict ("true" or "false") in the JSON object or in the prose of a reply."""
     text = reply.text
     try:
         return read_object(text, Verdict).verdict
@@ -440,7 +440,7 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
 
 
 def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
-    """Return the rows about claims 1 to n, in order.
+    """Return one row for each of the claims 1 to n, in order.
 
     Rows that are numbered from 0 are shifted by one. Rows without numbers are numbered in
     order.
@@ -472,7 +472,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Return the texts. Raise ValueError if a text is empty or no text has a letter or digit."""
+    """Return the texts, or raise ValueError if a text is empty or all texts are punctuation."""
     if not all(values):
         raise ValueError("the reply must not contain empty texts")
     if values and not any(c.isalnum() for value in values for c in value):

@@ -1,4 +1,4 @@
-"""Client that calls models without storing an API key, and the base class of all steps."""
+"""The client that calls models, and the base class of all steps."""
 
 from __future__ import annotations
 
@@ -51,64 +51,67 @@ class ChatClient(Settings):
     Parameters
     ----------
     base_url : str, optional
-        Address of the endpoint, such as ``"http://127.0.0.1:8000/v1"``, which may contain a
-        query (``?api-version=...``). The default is the environment variable
+        URL of the endpoint, such as ``"http://127.0.0.1:8000/v1"``. The URL may contain a query
+        string, such as ``?api-version=...``. The default is the value of the environment variable
         ``OPENAI_BASE_URL``, or OpenAI's endpoint if the variable is not set.
     complete : callable, optional
         Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list of
-        dictionaries with ``role`` and ``content``. The function returns a string or a `Reply`, and
-        may be async. If the function accepts ``**options``, it receives ``model``, ``schema``,
-        ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. Cached replies are stored under
-        the module and function names, so a different function must have a different name.
+        dictionaries with the keys ``role`` and ``content``. The function returns a string or a
+        `Reply`, and may be async. If the function accepts ``**options``, it receives ``model``,
+        ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. The module and
+        function names identify the function in the cache, so different functions must have
+        different names.
     key_variable : str or None, default="OPENAI_API_KEY"
-        Name of the environment variable with the API key for this address. The key is read when
-        calls are made, and is never stored. If None, no key is sent.
+        Name of the environment variable that contains the API key for the endpoint. The key is
+        read when calls are made, and is never stored. If None, no key is sent.
     headers : dict, optional
         Mapping from the name of each additional header to the environment variable that
-        contains its value. For example, ``api-key`` may be mapped to ``AZURE_KEY``. No other
-        environment variables are sent, so the header of an organisation must also be listed,
-        for example ``OpenAI-Organization`` with the variable ``OPENAI_ORG_ID``.
+        contains its value. For example, ``api-key`` may be mapped to ``AZURE_KEY``. The values of
+        other environment variables are not sent. For example, to send an organization, map
+        ``OpenAI-Organization`` to ``OPENAI_ORG_ID``.
     extra : dict, optional
         Additional fields of each request body, such as ``{"top_k": 1}``. These fields are part
         of the cache key of a reply.
     cache : path-like, optional
         File that stores all usable replies, so no reply is requested twice and an interrupted
-        run can be resumed. Other users cannot read the file. If None, replies are only kept for
-        the duration of a run.
+        run can be resumed. Other users of the machine cannot read the file. If None, replies are
+        only kept for the duration of a run.
     in_flight : int, default=8
         Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0
         Time limit for each attempt in seconds, including the time in the server's queue and the
         time to receive the whole reply. After a timeout, the number of concurrent calls is
-        halved, with one warning.
+        halved, and a single warning is issued.
     max_retries : int, default=5
-        Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
-        timeout or a malformed response. A rate limit (429) is not counted as an attempt. A rate
-        limit pauses all calls for the time that the server requests, up to two minutes. If the
-        server requests no time, the pauses last 1, 2, 4 and up to 60 seconds. The run fails after
-        ten minutes without any success.
+        Maximum number of retries of a call after a status code 408, 409, 425 or 5xx, a lost
+        connection, a timeout or a malformed response. A response with status code 429 (rate
+        limit) is not counted as an attempt. After a rate limit, all calls pause for the time that
+        the server requests, up to two minutes. If the server does not specify a time, the first
+        pause lasts one second, and each further pause is twice as long, up to 60 seconds. The run
+        fails after ten minutes without a successful call.
     max_tokens : int, optional
-        Length limit of a reply in tokens. If None, the limit is about three times the expected
+        Maximum length of a reply in tokens. If None, the limit is about three times the expected
         length plus 300. A reply that reaches the limit is requested again, without a schema and
-        with twice the limit. If the thoughts of a model alone reach the default limit, the limit
-        is removed for this model.
+        with twice the limit. If the reasoning of a model alone reaches the default limit, the
+        limit is removed for this model.
     max_calls : int, optional
         Maximum number of calls for one problem in a run. A problem that requires more calls
         fails. If None, there is no limit.
     prices : (float, float), optional
         Prices per million prompt tokens and per million completion tokens, in any currency.
     confirm_above : float, optional
-        Estimate above which a run requires confirmation, in the currency of ``prices``, or in
-        tokens if there are no prices. The default is a cost of 1, or 1,000,000 tokens.
+        Estimated cost above which a run requires confirmation. The cost is measured in the
+        currency of ``prices``, or in tokens if there are no prices. The default is 1 if prices
+        are given, and 1,000,000 tokens otherwise.
 
     Raises
     ------
     ValueError
         If a parameter is invalid.
     EndpointError
-        If there is no key for an endpoint on another machine when calls are made.
+        If a call is made to an endpoint on another machine, but the API key is missing.
     ImportError
-        If the openai client is not installed when calls are made.
+        If a call is made to an endpoint, but the package ``openai`` is not installed.
 
     Notes
     -----
@@ -119,7 +122,7 @@ class ChatClient(Settings):
     user's message.
 
     Connections remain open between runs, until `close` is called or the client is deleted. A
-    client loaded by `skdcf.load` has no address, key or cache until you call
+    client loaded by `skdcf.load` has no address, key or cache until these are set with
     ``set_params(base_url=..., key_variable=...)``.
 
     Examples
@@ -166,7 +169,7 @@ class ChatClient(Settings):
     confirm_above: float | None = None
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid or cannot be used."""
+        """Raise ValueError if a parameter or a combination of parameters is invalid."""
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
             raise ValueError(
@@ -203,7 +206,7 @@ class ChatClient(Settings):
     def _submit(self, items, work, model, *, show=False, dry=False):
         """Start ``work(chat, item)`` for each item, and return a future of results and usage.
 
-        If ``show`` is True, progress is shown. If ``dry`` is True, only the cache is used.
+        If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
         """
         session = Session(self._started(), dry)
         return session.engine.submit(gather_all(session, items, work, model, show=show))
@@ -227,12 +230,12 @@ class ChatClient(Settings):
     def spent(self) -> Usage:
         """Return the usage of all runs since the connections were opened.
 
-        Runs in progress and runs that were interrupted are included.
+        Interrupted runs and runs in progress are included.
 
         Returns
         -------
         Usage
-            A copy that later calls do not change.
+            A copy that is not changed by later calls.
         """
         opened = self._engine
         return Usage() if opened is None else replace(opened[0].usage)
@@ -243,8 +246,8 @@ class ChatClient(Settings):
         Parameters
         ----------
         older_than : timedelta or float, default=0.0
-            Minimum age of the replies to delete, as a timedelta or in seconds. 0 deletes all
-            replies.
+            Minimum age of the replies to delete, as a timedelta or in seconds. By default, all
+            replies are deleted.
 
         Returns
         -------
@@ -266,7 +269,7 @@ class ChatClient(Settings):
             return cache.purge(older_than)
 
     def close(self) -> None:
-        """Close the connections. The next run opens the connections again."""
+        """Close the connections, which are opened again by the next run."""
         with _LOCK:
             opened = self._engine
             self._engine = None
@@ -295,7 +298,7 @@ class ChatClient(Settings):
 
 
 def finish(work: Any) -> Any:
-    """Return the result of a coroutine that never waits."""
+    """Return the result of a coroutine that never suspends."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -303,7 +306,7 @@ def finish(work: Any) -> Any:
 
 
 def as_client(client: Any) -> ChatClient:
-    """Return a ChatClient for the value passed as a client.
+    """Convert a client, a function or None to a `ChatClient`.
 
     Parameters
     ----------
@@ -318,7 +321,8 @@ def as_client(client: Any) -> ChatClient:
     Raises
     ------
     ValueError
-        If the value has another type, such as an openai client, which would store a key.
+        If the value has another type. Clients of the package ``openai`` are rejected, because
+        they store the API key.
     """
     if client is None or isinstance(client, ChatClient):
         return client or ChatClient()
@@ -347,25 +351,25 @@ def _check_url(url):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated calls and tokens of a run.
+    """Estimated numbers of calls and tokens in a run.
 
     Parameters
     ----------
     n_problems : int
         Number of problems in the run.
     n_done : int
-        Number of problems for which all replies are cached, so they incur no cost.
+        Number of problems that incur no cost, because all their replies are cached.
     calls : int
         Estimated number of calls.
     prompt_tokens, completion_tokens : int
-        Estimated token counts, computed from text lengths at four characters per token, and
-        corrected by the tokens of cached answers. Reasoning models write several times as many
-        tokens.
+        Estimated token counts, assuming four bytes per token. The estimates are corrected using
+        the actual token counts of answers that have already been processed. Reasoning models may
+        generate several times as many tokens.
     cost : float or None
-        Cost at the prices of the client, or None if the prices are unknown.
+        Estimated cost, given the prices of the client, or None if the prices are unknown.
     most_completion_tokens : int
-        Maximum number of completion tokens, if each call is made as often and each reply is as
-        long as allowed.
+        Maximum number of completion tokens, reached if every call uses all its attempts and every
+        reply has the maximum length.
     """
 
     n_problems: int
@@ -378,7 +382,7 @@ class Estimate:
 
     @property
     def tokens(self) -> int:
-        """Return the number of prompt and completion tokens."""
+        """Return the total number of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
     def __str__(self):
@@ -400,7 +404,7 @@ def share_of_limit(client, estimate):
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """Return whether an estimate exceeds the limit. Raise ValueError if it is not confirmed."""
+    """Return whether an estimate exceeds the limit, or raise ValueError without confirmation."""
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
@@ -419,7 +423,7 @@ def check_budget(client, estimate, confirm, n_done=0):
 
 
 def _ask(estimate):
-    """Ask for confirmation at the terminal. Return False if there is no terminal."""
+    """Ask for confirmation at the terminal, and return False if there is no terminal."""
     if not (sys.stdin and sys.stdin.isatty()):
         return False
     return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
@@ -427,12 +431,12 @@ def _ask(estimate):
 
 @dataclass(eq=False, repr=False)
 class Step(Settings):
-    """Base class of the steps that convert an answer of a model to an input of a filter.
+    """Base class of the steps that convert a model's answers to input for a filter.
 
-    A subclass defines its prompt and the type of the reply. If a problem may require no call, the
-    type must be a list. ``_question`` returns the input of the model for one problem, and
-    ``_read`` interprets the reply. The default implementations ask for a verdict on each claim of
-    a graph. A step that makes several calls overrides ``_run``.
+    A subclass defines its prompt and the type of the reply. If some problems require no call, the
+    reply type must contain a list. The method ``_question`` returns the model input for one
+    problem, and the method ``_read`` interprets the reply. The default implementations ask for a
+    verdict on each claim of a graph. A step that makes several calls overrides ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
@@ -481,10 +485,12 @@ class Step(Settings):
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
-        """Return estimated calls, prompt tokens, completion tokens and their maximum for a problem.
+        """Return the estimated numbers of calls and tokens for one problem, as an array.
 
-        ``shared`` and ``answer`` are the tokens of the common input and of the answer. ``n_claims``
-        and ``n_others`` are the numbers of claims and alternative answers.
+        The array contains the numbers of calls, prompt tokens and completion tokens, and the
+        maximum number of completion tokens. ``shared`` and ``answer`` are the numbers of tokens
+        in the common input and in the answer. ``n_claims`` and ``n_others`` are the numbers of
+        claims and alternative answers.
         """
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
@@ -546,7 +552,7 @@ def check_step(name: str, step: Any, model: str | None) -> None:
 
 
 def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> Any:
-    """Return the results of `ChatClient._now` and the usage. Raise CallError if a call failed."""
+    """Return the results and the usage of a run, or raise CallError if a call failed."""
     results, usage = finish(as_client(client)._now(items, *work, **options))
     raise_first(results)
     return results, usage
@@ -564,12 +570,12 @@ def raise_first(results: Sequence[Any]) -> None:
 
 
 def count_tokens(text: str | None) -> int:
-    """Return the estimated number of tokens in a text, at four bytes per token."""
+    """Return the estimated number of tokens in a text, assuming four bytes per token."""
     return len((text or "").encode()) // 4 + 1
 
 
 def count_claims(answer: str) -> int:
-    """Return the estimated number of claims in an answer, at forty tokens per claim."""
+    """Return the estimated number of claims in an answer, assuming forty tokens per claim."""
     return count_tokens(answer) // TOKENS_OF_CLAIM + 1
 
 
@@ -582,7 +588,7 @@ async def call_step(step: Any, chat: Any, *item: Any) -> Any:
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return texts as rows for the input of a model, numbered from 1."""
+    """Return one row per text for the input of a model, numbered from 1."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 

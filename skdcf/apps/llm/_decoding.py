@@ -1,8 +1,8 @@
 """Repair wrong backslashes and double escapes in JSON written by models.
 
-Mathematical text contains many backslashes, which models often fail to double. The result is
-either invalid JSON, or valid JSON with another meaning. For example, ``\\frac`` begins with the
-escape sequence of a form feed, and ``\\times`` begins with the escape sequence of a tab.
+Mathematical text contains many backslashes, which models often fail to escape. The resulting JSON
+is either invalid or has a different meaning. For example, ``\\frac`` begins with the escape
+sequence of a form feed, and ``\\times`` begins with the escape sequence of a tab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])"
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts in the input of a model."""
+    """Yield all strings in the input of a model."""
     if isinstance(value, str):
         yield value
         return
@@ -36,9 +36,10 @@ def texts_in(value: Any) -> Iterator[str]:
 def repair_json(text: str, shown: str) -> str:
     r"""Repair and return a reply that is expected to be JSON.
 
-    If the reply is a JSON string that contains JSON, the content of the string is used. Letters
-    that were escaped twice (``\\u00e9``) are escaped once, unless the input of the model contains
-    the same sequence. `repair_backslashes` doubles the literal backslashes.
+    If the reply is a JSON string that contains JSON, the content of the string is used. If
+    characters were escaped twice (``\\u00e9``), one level of escaping is removed, unless the
+    input of the model contains the same sequence. Literal backslashes are doubled by
+    `repair_backslashes`.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def repair_json(text: str, shown: str) -> str:
 def repair_backslashes(text: str, shown: str) -> str:
     r"""Return a reply with its literal backslashes doubled.
 
-    A backslash is doubled if it does not begin a JSON escape sequence, or if it precedes b or f
-    and another letter. A backslash before n, r or t is doubled if the same command occurs in the
-    input of the model.
+    A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
+    or f and another letter. A backslash before n, r or t is doubled if the resulting command
+    occurs in the input of the model.
 
     Parameters
     ----------

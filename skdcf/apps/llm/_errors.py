@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CallError(RuntimeError):
-    """Raised if a call to a model has no usable reply after all retries."""
+    """Raised if a model call does not return a usable reply after all retries."""
 
 
 class EndpointError(CallError):
@@ -23,14 +23,15 @@ class UnreadableError(CallError):
 
 
 class PassingError(Exception):
-    """Raised for a temporary failure, if a retry may succeed.
+    """Raised for a temporary failure, after which a retry may succeed.
 
     Parameters
     ----------
     problem : str
         Description of the failure.
     wait : float, optional
-        Seconds to wait, as requested by the server, or None if the server requests no time.
+        Seconds to wait, as requested by the server, or None if the server does not specify a
+        time.
     """
 
     def __init__(self, problem: str, wait: float | None = None):
@@ -39,4 +40,4 @@ class PassingError(Exception):
 
 
 class RefusedError(PassingError):
-    """Raised for a rate limit, which applies to all calls."""
+    """Raised if the server reports a rate limit, which applies to all calls."""

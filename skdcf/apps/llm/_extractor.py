@@ -1,4 +1,4 @@
-"""Extract reasoning graphs from problems and answers, as a scikit-learn transformer."""
+"""Scikit-learn transformer that extracts reasoning graphs from problems and answers."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ class Answer(NamedTuple):
     alternatives : sequence of str or None
         Other answers to the same question, if they exist.
     metadata : dict or None
-        Additional data of the problem, such as the values that define the groups of a guarantee,
-        and ``group``, which identifies the question.
+        Additional data about the problem, such as values that define the groups of a guarantee.
+        The key ``group`` identifies the question.
     context : str, sequence of str or None
         Passages that must support the answer, or None if the passages are unknown.
     logprobs : dict, list or None
-        Log-probabilities of the tokens of the answer, as in the response of a chat completion.
-        The columns of `skdcf.features.Surprisal` are computed from these log-probabilities.
+        Log-probabilities of the tokens of the answer, in the format of a chat-completions
+        response. The columns of `skdcf.features.Surprisal` are computed from these
+        log-probabilities.
     """
 
     problem: str | None
@@ -72,14 +73,14 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """The result of extracting one answer.
+    """Result of the extraction for one answer.
 
     Parameters
     ----------
     graph : ReasoningGraph
         The extracted graph.
     answer : Answer
-        The answer that the graph was extracted from.
+        The answer from which the graph was extracted.
     flags : tuple of str
         Descriptions of anomalies, such as a graph that had to be repaired.
     usage : Usage
@@ -115,7 +116,7 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
 
 
 def _read_answer(i, item, ask):
-    """Convert one item to an answer, so invalid items are detected before the first call."""
+    """Convert one item to an `Answer`, or raise a ValueError that names the item."""
     names = Answer._fields
     if isinstance(item, str) and ask:
         item = {"problem": item}
@@ -139,7 +140,7 @@ def _read_answer(i, item, ask):
 
 
 def _checked(ask, group, answer, id, context, logprobs, **others):
-    """Return an answer after checking its values."""
+    """Check the values of an item, and return them as an `Answer`."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
@@ -174,10 +175,10 @@ def _whole(value):
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
-    """Return the graph of an answer, whose metadata contain the words that state each claim.
+    """Return the graph of an answer, with the words that state each claim in the metadata.
 
-    Words that equal the claim text are omitted. The log-probabilities of the answer are converted
-    to columns.
+    The words are omitted if they equal the text of the claim. The log-probabilities of the answer
+    are converted to feature columns.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
@@ -249,8 +250,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         default is ``ChatClient()``, which uses OpenAI's endpoint or the address in
         ``OPENAI_BASE_URL``.
     decompose : Decompose or callable, optional
-        Step ``decompose(answer, problem)`` that returns the claims in order. The default is
-        `Decompose`.
+        Step ``decompose(answer, problem)`` that returns the claims of an answer in order. The
+        default is `Decompose`.
     graph : DeduceGraph or callable, optional
         Step ``graph(claims, problem)`` that returns the edges, like the functions of
         `skdcf.edges`. The default is `DeduceGraph`.
@@ -267,25 +268,25 @@ class ClaimExtractor(TransformerMixin, Settings):
         model, such as `skdcf.features.reasoning_features`, to the filter instead
         (``features=``).
     on_failure : {"raise", "abstain"}
-        Behaviour if a model returns no usable reply. "raise" raises an error after the other
-        problems are complete. "abstain" returns a graph without claims, so the filter keeps no
-        claim.
+        Behaviour if a model returns no usable reply. With "raise", an error is raised after the
+        other problems have been processed. With "abstain", a graph without claims is returned, so
+        the filter cannot keep any claims.
     keep_flagged : bool, default=False
         Whether filters may keep flagged claims. A claim is flagged if its words are not in the
         answer, if it contains a number that does not occur in the answer or the question, or if
         it repeats another claim. Use the same setting for calibration and prediction, because
         filters compare this setting.
     confirm : callable, optional
-        Function ``confirm(estimate)`` that returns whether a run above the limit of the client
-        may start. If None, the user is asked at the terminal. Without a terminal, the run does
-        not start.
+        Function ``confirm(estimate)`` that returns whether a run may start if its estimated cost
+        exceeds the limit of the client. If None, the user is asked at the terminal. Without a
+        terminal, the run does not start.
     verbose : bool, default=False
         Whether to print the estimated cost and the progress of a run.
 
     Attributes
     ----------
     usage_ : Usage
-        Usage of the last run.
+        Numbers of calls and tokens used by the last run.
 
     Raises
     ------
@@ -302,17 +303,19 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     The metadata of a graph record how the graph was created:
 
-    * ``answer``: text of the answer
-    * ``written_by``: model and prompt of an answer that a model wrote
-    * ``extraction``: the model, the steps and the parameters that the endpoint does not accept
-      (``left_out``). Filters compare ``written_by`` and ``extraction``.
-    * ``spans``: words of the answer that state a claim
-    * ``flags``: descriptions of anomalies
-    * ``flagged_claims``: claims that may misstate the answer
-    * ``no_verdict``: claims without a verdict of the judge. Filters drop the claims without a
-      verdict, the flagged claims, and all claims that depend on them.
-    * ``log_odds_missing``: proportion of verdicts without log odds. Missing log odds are set to
-      0, and the description contains "missing".
+    * ``answer`` contains the text of the answer.
+    * ``written_by`` contains the model and the prompt, if a model wrote the answer.
+    * ``extraction`` contains the model, the steps, and the parameters that the endpoint does not
+      accept (``left_out``).
+    * ``spans`` contains the words of the answer that state each claim.
+    * ``flags`` contains descriptions of anomalies.
+    * ``flagged_claims`` contains the positions of claims that may misstate the answer.
+    * ``no_verdict`` contains the positions of claims on which the judge returned no verdict.
+    * ``log_odds_missing`` contains the proportion of verdicts without log odds.
+
+    Filters compare ``written_by`` and ``extraction``. Filters drop the claims without a verdict,
+    the flagged claims, and all claims that depend on them. Missing log odds are set to 0, and the
+    extraction description then contains "missing".
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted from
@@ -361,7 +364,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     def from_description(
         cls, description: Mapping[str, Any], client: Any = None, **settings: Any
     ) -> Self:
-        """Create an extractor from the description in a graph, without the address of a model.
+        """Create an extractor from the description stored in the metadata of a graph.
 
         Parameters
         ----------
@@ -391,7 +394,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return cls(description["model"], client, features=columns, **steps, **settings)
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid or cannot be used."""
+        """Raise ValueError if a parameter or a combination of parameters is invalid."""
         super().validate()
         clients.as_client(self.client).validate()
         for name, step in self.steps().items():
@@ -400,7 +403,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Validate the parameters, without fitting anything or calling a model.
+        """Validate the parameters without calling a model.
 
         Parameters
         ----------
@@ -416,13 +419,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         return self
 
     def transform(self, X: Iterable[Any]) -> GraphBatch:
-        """Extract the graphs of answers.
+        """Extract reasoning graphs from answers.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            The answers. Dictionaries must have the key ``answer``, and may have ``problem``,
-            ``id``, ``group``, ``alternatives``, ``context``, ``logprobs`` and ``metadata``.
+            The answers. Dictionaries must have the key ``answer``, and may have the keys
+            ``problem``, ``id``, ``group``, ``alternatives``, ``context``, ``logprobs`` and
+            ``metadata``.
 
         Returns
         -------
@@ -432,7 +436,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
     def extract(self, X: Iterable[Any], *, write: bool = False) -> list[Extraction]:
-        """Extract the graphs of answers, and report anomalies.
+        """Extract reasoning graphs from answers, and report anomalies.
 
         Parameters
         ----------
@@ -485,7 +489,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         GraphBatch
-            The graphs with the new columns.
+            The graphs with the new feature columns.
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
@@ -513,7 +517,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
-        """Return the feature column names.
+        """Return the names of the feature columns.
 
         Returns
         -------
@@ -537,14 +541,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {name: step for name, step in named.items() if step is not None}
 
     def describe(self) -> dict[str, Any]:
-        """Return a description of the models and prompts, without addresses.
+        """Return a description of the models and prompts, without endpoint addresses.
 
         Returns
         -------
         dict
-            The keys are ``model``, ``samples`` (number of other answers sampled),
-            ``keep_flagged`` (if set), and ``steps`` (settings and prompt name, or function
-            name, of each step).
+            The keys are ``model``, ``samples`` (number of sampled answers), ``keep_flagged``
+            (only if True), and ``steps`` (for each step, its settings and the name of its prompt
+            or function).
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
@@ -555,7 +559,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {"model": self.model, "samples": n, "steps": described, **flagged}
 
     def _columns(self):
-        """Return the column names and the step of each element of ``features``."""
+        """Return the column names and the step for each element of ``features``."""
         out = []
         for i, step in enumerate(() if self.features is None else self.features):
             match step:
@@ -670,7 +674,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
-        """Return the extraction, with metadata that record the provenance of the graph."""
+        """Return the extraction, with the provenance of the graph recorded in its metadata."""
         metadata = dict(graph.metadata or {})
         odds = "missing" if metadata.get("log_odds_missing") else True
         extraction = with_log_odds(self.describe(), odds)
@@ -712,11 +716,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         return _agreeing(done)
 
     def _count_first(self, client, answers, share):
-        """Return how many answers to extract first, so their cost can improve the estimate.
+        """Return the number of answers to extract first, to improve the cost estimate.
 
-        If the estimate for all answers is above the limit, the number is small, unless even the
-        cost of these few answers exceeds the limit. If the estimate is below the limit but may be
-        much too low, the number is larger.
+        The number is small if the estimate for all answers is above the limit but the estimate
+        for these few answers is not. The number is larger if the estimate is below the limit by
+        less than a factor of 20.
         """
         few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
         if (
@@ -756,7 +760,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _expect(self, answer):
-        """Return the estimated cost of one answer."""
+        """Return the estimated numbers of calls and tokens for one answer."""
         alternatives = answer.alternatives
         is_written = answer.answer is None
         n = _TOKENS_OF_ANSWER if is_written else count_tokens(answer.answer)
@@ -775,7 +779,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return expected
 
     def _learnt(self, done):
-        """Return the actual cost of the first answers relative to their estimate."""
+        """Return the actual numbers of calls and tokens divided by the estimated numbers."""
         extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
         expected = sum((self._expect(e.answer)[:3] for e in extractions), np.zeros(3))
@@ -784,7 +788,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
     def _failed(self, answer, error):
-        """Return a graph without claims, flagged with the reason why the extraction failed."""
+        """Return an extraction without claims, flagged with the reason for the failure."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
         if answer.answer is None:
@@ -800,7 +804,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Return the description of an extraction, with ``log_odds`` of the steps replaced."""
+    """Return the extraction description with the value of ``log_odds`` replaced in each step."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {
@@ -811,7 +815,7 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
 
 
 def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """Return the description of an extraction, with the parameters that the endpoint rejects.
+    """Add the parameters that the endpoint rejects to the description of an extraction.
 
     Log-probabilities are not listed, because `with_log_odds` records whether they are missing.
     """
@@ -828,17 +832,17 @@ def as_asked(extraction: Any) -> Any:
 
 
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """Return a graph without claims with the same extraction description as other graphs."""
+    """Return the graph, with the given extraction description if the graph has no claims."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
 def _agreeing(done):
-    """Record in all extractions of a run which parameters the endpoint does not support.
+    """Record the parameters that the endpoint does not support in all extractions of a run.
 
-    An answer does not always require every call, and an answer without claims requires few
-    calls.
+    An answer does not always require every call, so unsupported parameters may be detected only
+    for some answers.
     """
     extractions = [e.graph.metadata["extraction"] for e in done]
     left_out = {name for each in extractions for name in each.get("left_out", ())}

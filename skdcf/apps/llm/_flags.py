@@ -1,7 +1,7 @@
 """Find doubtful claims in an answer without calling a model.
 
 A model that splits an answer into claims may change a number, add a statement that is not in
-the answer, or repeat a claim. Such claims are flagged, and filters drop them.
+the answer, or repeat a claim. Doubtful claims are flagged and dropped by filters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return a text without invisible characters, which may hide its content."""
+    """Return a text without invisible characters, which could be used to hide content."""
     return _UNSEEN.sub("", text)
 
 
@@ -42,7 +42,8 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
     Returns
     -------
     dict
-        Positions of the doubtful claims, keyed by a reason that is worded for a single claim.
+        Positions of the doubtful claims, keyed by the reason, such as "is not stated in the
+        answer".
     """
     claims = graph.claims or ()
     metadata = graph.metadata or {}
@@ -70,7 +71,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
 
 
 def texts_of(flagged: dict[str, list[int]]) -> list[str]:
-    """Return descriptions of the faults in the claims of an answer."""
+    """Return one description per type of fault, with the number of affected claims."""
     texts = []
     for wrong, rows in flagged.items():
         if len(rows) == 1:
@@ -82,7 +83,7 @@ def texts_of(flagged: dict[str, list[int]]) -> list[str]:
 
 
 def _words(text):
-    """Return the words and numbers of a text as a string, separated by single spaces."""
+    """Return the words and numbers of a text, separated by single spaces."""
     plain = unicodedata.normalize("NFKC", visible(text)).casefold()
     return f" {' '.join(_WORD.findall(plain))} "
 
@@ -100,7 +101,7 @@ def _numbers(text):
 
 
 def flag_of_text(graph: ReasoningGraph) -> str | None:
-    """Return a flag if no claim covers a large part of the answer."""
+    """Return a flag if a large part of the answer is not covered by any claim."""
     answer, stated = stated_by(graph)
     letters = np.array([c.isalnum() for c in answer], dtype=bool)
     share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
@@ -109,7 +110,7 @@ def flag_of_text(graph: ReasoningGraph) -> str | None:
 
 
 def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:
-    """Return an answer, and for each claim a mask of the characters that state the claim."""
+    """Return the answer, and a mask of the characters that state each claim."""
     metadata = graph.metadata or {}
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}

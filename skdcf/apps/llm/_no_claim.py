@@ -1,9 +1,10 @@
 """Separate claims from sentences without a claim, using a list of patterns.
 
-"Sure." and "Here is what I found:" make no claim. If labels state whether a passage supports each
-sentence, sentences without a claim are labelled false. A filter calibrated on these labels keeps
-fewer of the real claims. Sentences without a claim are therefore removed before any computation,
-both for calibration and for prediction. The list is part of the provenance.
+Sentences such as "Sure." and "Here is what I found:" make no claim. If labels state whether a
+passage supports each sentence, sentences without a claim are labelled false. A filter calibrated
+on such labels keeps fewer actual claims. Sentences without a claim are therefore removed before
+any computation, both for calibration and for prediction. The provenance of the claims records the
+list of patterns.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class NoClaimList:
     Parameters
     ----------
     name : str
-        Name of the list in the provenance. Lists with the same patterns have the same name.
+        Name that identifies the list in the provenance of the claims. Lists with the same
+        patterns have the same name.
     patterns : tuple of re.Pattern
         The patterns. A sentence makes no claim if a pattern matches the whole sentence.
     """
@@ -84,12 +86,12 @@ def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
     ----------
     path : path-like, optional
         A text file with one regular expression per line. Empty lines and lines that begin with
-        ``"# "`` are ignored. The default is the list of the package, ``no_claim.txt``.
+        ``"# "`` are ignored. The default is the built-in list ``no_claim.txt``.
 
     Returns
     -------
     NoClaimList
-        The list, whose name depends on the patterns only.
+        The list, whose name depends only on the patterns.
 
     Raises
     ------

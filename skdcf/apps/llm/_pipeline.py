@@ -1,4 +1,4 @@
-"""Pipeline from a question to a text with the kept claims."""
+"""Pipeline that converts questions to texts that contain only the kept claims."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
 class _Label(Step):
-    """Step that labels each claim, with one call per problem. A verdict may be "unsure"."""
+    """Step that labels all claims of a problem in one call, as "true", "false" or "unsure"."""
 
     _prompt_name = "labels"
     _reply = calls.verdicts_of("true", "false", "unsure")
@@ -79,7 +79,7 @@ def judge_labels(
     *,
     prompt: str | Path | None = None,
 ) -> Bunch:
-    """Return labels proposed by a model, with their source recorded in the metadata.
+    """Label claims with a model, and record the source of the labels in the metadata.
 
     Use these labels to assist human annotators, or as a temporary substitute. A filter calibrated
     only on such labels issues a warning, because the guarantee then refers to the verdicts of the
@@ -88,8 +88,8 @@ def judge_labels(
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        Graphs with claims. If a graph has a context, a claim is labelled true if the context
-        supports it, and the metadata record this meaning (``label_meaning``).
+        Graphs with claims. For a graph with a context, label 1 means that the context supports
+        the claim, and the metadata record this meaning (``label_meaning``).
     model : str
         Name of the judge, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
@@ -103,9 +103,9 @@ def judge_labels(
     Bunch
         ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is
         a list of int arrays (1 true, 0 false or unsure). The metadata list the claims about
-        which the model was unsure (``unsure_claims``). If you set the labels of these claims to
-        -1, `~skdcf.apps.labelling.agreement` does not count the claims as false alarms and
-        excludes them from kappa.
+        which the model was unsure (``unsure_claims``). If the labels of these claims are set to
+        -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and from the false
+        alarms.
 
     Raises
     ------
@@ -149,8 +149,8 @@ class MergedText(NamedTuple):
     text : str
         The text.
     refused : tuple of str
-        Sentences that a model wrote but that the claims do not entail. If this tuple is not
-        empty, ``text`` consists of the unchanged claims.
+        Sentences of the model that are not entailed by the claims. If this tuple is not empty,
+        ``text`` consists of the unchanged claims.
     flag : str or None
         Reason why the requested model text was not used, or None.
     """
@@ -161,9 +161,9 @@ class MergedText(NamedTuple):
 
 
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
-    """Join the kept claims unchanged into one text, without a model.
+    """Join the kept claims into one text, without a model and without changing the claims.
 
-    A filter's guarantee covers only this text.
+    A filter's guarantee covers only texts that are joined in this way.
 
     Parameters
     ----------
@@ -189,14 +189,14 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Merge(Step):
-    """Rewrite the kept claims as fluent text with a model, and check the text for additions.
+    """Rewrite the kept claims as fluent text with a model, and check for added information.
 
     The guarantee does not cover this text, because a model writes and checks it. The kept claims
     must entail every sentence of the text. A sentence must not state a dropped claim, and must
     not contain a number or a name that is missing from the claims and the question. If a sentence
     fails a check, the claims are returned unchanged and the sentence is reported. If there are no
-    claims, the text is ``abstention``. A single claim is returned unchanged. The inputs of
-    `apply` are lists of claims, problems and optionally lists of dropped claims. `apply` returns
+    claims, the text is ``abstention``. A single claim is returned unchanged. The method `apply`
+    requires lists of claims and problems, and accepts lists of dropped claims. The method returns
     a ``MergedText`` for each problem.
 
     Parameters
@@ -293,7 +293,8 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
     """Raise ValueError if the model must write an answer but did not write the calibration answers.
 
     Inside ``with skdcf.accept_provenance(reason): ...``, no error is raised. For an existing
-    answer, the function returns a remark if the writer is unknown, and otherwise an empty string.
+    answer, the function returns a warning text if the writer is unknown, and an empty string
+    otherwise.
     """
     calibrated = pipeline.filter_.provenance_.get("written_by") or [None]
     if answer is not None:
@@ -340,7 +341,7 @@ def _adds(sentence, known):
 
 @dataclass(frozen=True)
 class FilteredAnswer:
-    """The kept part of an answer, with the dropped claims and the reasons.
+    """Result of filtering an answer, including the kept text and the reasons for dropped claims.
 
     Parameters
     ----------
@@ -355,25 +356,25 @@ class FilteredAnswer:
     claim_alpha : ndarray of float, shape (n_claims,)
         Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
-        The level, an upper bound on the proportion of problems with a kept false claim.
+        Level of the filter, which bounds the proportion of problems with a kept false claim.
     error_probability : float or None
         Estimated probability that the text contains a false claim, which is not a guarantee.
         The value is None if no claim is kept or if the filter's scorer does not estimate
         probabilities.
     dropped : tuple of (str, str)
-        Text of each dropped claim, and the reason why the claim was dropped. Each reason is
-        stated in words first, followed by the numbers.
+        Text of each dropped claim, and the reason why the claim was dropped. Each reason contains
+        an explanation in words, followed by the numbers in parentheses.
     flags : tuple of str
         Descriptions of anomalies.
     text_guarantee : {"claims", "none"}
-        Whether the guarantee covers the text. The guarantee refers to claims as they were
-        labelled, so it covers a text that consists of these claims ("claims"). The guarantee
-        does not cover a text that a model wrote from these claims ("none"), because the model
-        may add statements.
+        The value is "claims" if the guarantee covers the text, and "none" otherwise. The
+        guarantee refers to claims as they were labelled, so the guarantee covers a text that
+        consists of unchanged claims. The guarantee does not cover a text that a model wrote from
+        these claims, because the model may add statements.
     excerpt : str
-        The sentences of the answer that consist entirely of words of kept claims. The excerpt is
-        more readable than the claims. The guarantee does not cover the excerpt, because a
-        sentence may have another meaning without its neighbours.
+        The sentences of the answer that consist entirely of words from kept claims. The excerpt
+        is easier to read than the list of claims. The guarantee does not cover the excerpt,
+        because a sentence may have another meaning without its neighbours.
     usage : Usage
         Usage of the answer.
     chosen : int or None
@@ -417,10 +418,11 @@ class ConformalFactualityPipeline(Settings):
     extractor : ClaimExtractor
         Extractor that converts answers to graphs, for calibration and for prediction.
     filter : filter of skdcf
-        The filter. Pass ``features=`` for columns in addition to those of the extractor.
+        The filter. To add feature columns to those of the extractor, set ``features`` of the
+        filter.
     merge : Merge or callable, optional
-        Function ``merge(claims, problem)`` that returns the text of the kept claims. The
-        default is `join_claims`, whose text is the only text covered by the guarantee. With
+        Function ``merge(claims, problem)`` that returns the text of the kept claims. The default
+        is `join_claims`. The guarantee covers only the text returned by this function. With
         `Merge`, the model of the extractor writes the text.
 
     Attributes
@@ -471,7 +473,7 @@ class ConformalFactualityPipeline(Settings):
     merge: Merge | Callable | None = None
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid or cannot be used."""
+        """Raise ValueError if a parameter or a combination of parameters is invalid."""
         super().validate()
         self.extractor.validate()
         clients.check_step("merge", self.merge, self.extractor.model)
@@ -490,7 +492,7 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         filter : fitted filter
-            A filter calibrated on problems made by a `ClaimExtractor` or by ``skdcf extract``.
+            A filter calibrated on problems created by a `ClaimExtractor` or by ``skdcf extract``.
         client : ChatClient or callable, optional
             Client for the model. The default is ``ChatClient()``.
         model : str, optional
@@ -501,7 +503,7 @@ class ConformalFactualityPipeline(Settings):
         Returns
         -------
         ConformalFactualityPipeline
-            A pipeline that extracts claims in the same way as for calibration.
+            A pipeline that extracts claims in the same way as during calibration.
 
         Raises
         ------
@@ -534,9 +536,9 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, or of (problem, answer)
-            Problems made by the extractor, whose missing features are computed. Answers are
-            extracted first. Pass answers only if the extraction always returns the same claims,
-            for example from a cache.
+            Problems created by the extractor, or answers from which claims are extracted first.
+            Missing feature columns are computed. Pass answers only if the extraction always
+            returns the same claims, for example from a cache.
         y : sequence of arrays, one per problem
             Claim labels: 1 true, 0 false, -1 unlabelled.
         groups : array-like of shape (n_problems,), optional
@@ -552,7 +554,7 @@ class ConformalFactualityPipeline(Settings):
         CalibrationWarning
             If there are too few calibration problems.
         LabelWarning
-            If more than 5 % of the labels are from a language model.
+            If more than 5 % of the labels were assigned by a language model.
         """
         self.validate()
         batch = self._admit(X)
@@ -600,10 +602,10 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         problems : sequence of str, of (problem, answer), of dict, or of Answer
-            Questions, or any input of `ClaimExtractor.extract`. The model writes missing
-            answers.
+            Questions, or any input of `ClaimExtractor.extract`. Missing answers are written by
+            the model.
         answers : sequence of str, optional
-            Answers to the questions, if ``problems`` are texts.
+            Answers to the questions, if ``problems`` contains strings.
         alpha : float in (0, 1), optional
             The level. If None, the filter's level is used.
         choose : bool, default=False
@@ -622,7 +624,7 @@ class ConformalFactualityPipeline(Settings):
         ValueError
             If the numbers of answers and problems differ, or if alpha is out of range.
         CallError
-            If the model cannot be reached or does not answer.
+            If the model cannot be reached or does not return an answer.
         """
         items = self._read(problems, answers, alpha)
         work = self._answering(items, alpha, ChatClient._now, _at_once, choose)
@@ -660,7 +662,7 @@ class ConformalFactualityPipeline(Settings):
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
     def _read(self, problems, answers, alpha):
-        """Convert all items to answers, so invalid items are detected before the first call."""
+        """Convert all inputs to answers, or raise a ValueError that names an invalid item."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
         if alpha is not None:
@@ -680,7 +682,7 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """Return the extraction description. Raise ValueError if it differs from calibration."""
+        """Return the extraction description, or raise ValueError if calibration used another."""
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):
@@ -762,13 +764,13 @@ class ConformalFactualityPipeline(Settings):
         return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
-        """Return the item with its answer. The model writes a missing answer."""
+        """Return an item with its answer, which the model writes if it is missing."""
         if item.answer is None:
             item = await self.extractor._write(chat, item)
         return item, chat
 
     async def _finish(self, chat, item):
-        """Return the kept claims' text, and all other results for an answer."""
+        """Return the text of the kept claims and all other results for an answer."""
         asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept

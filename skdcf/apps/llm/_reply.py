@@ -1,4 +1,4 @@
-"""Model replies, and call and token counts."""
+"""Replies of models, and counts of calls and tokens."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Reply:
     text : str
         Reply text.
     finish_reason : str
-        Reason why the reply ended, which is "stop" for a complete reply, "length" for a reply
-        that was cut off, and "content_filter" for a blocked reply.
+        Reason why the reply ended. The value is "stop" for a complete reply, "length" for a
+        truncated reply, and "content_filter" for a blocked reply.
     top_logprobs : list of dict
-        Log-probabilities of the most likely tokens at the position of each token. The list is
-        empty if log-probabilities were not requested or cannot be read.
+        Log-probabilities of the most likely tokens at each position. The list is empty if
+        log-probabilities were not requested or cannot be read.
     prompt_tokens, completion_tokens : int
         Token counts reported by the endpoint, or 0 if the endpoint does not count tokens.
     tokens : list of str
-        The tokens of the reply to which ``top_logprobs`` refer. If the list is empty, the most
+        Tokens of the reply, one per entry of ``top_logprobs``. If the list is empty, the most
         likely token at each position is assumed to be the token of the reply.
     left_out : list of str
-        Parameters that the endpoint does not accept for this model, or only accepts in a weaker
+        Parameters that the endpoint does not accept for this model, or accepts only in a weaker
         form.
     """
 
@@ -92,7 +92,7 @@ class Usage:
         Parameters
         ----------
         prices : (float, float)
-            Prices of a million prompt tokens and of a million completion tokens.
+            Prices per million prompt tokens and per million completion tokens.
 
         Returns
         -------

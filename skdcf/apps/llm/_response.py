@@ -53,9 +53,9 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
     """Return the reply in a response body, or raise PassingError if there is none.
 
     The text is the only required field of the reply. Other fields are ignored if they are
-    malformed, because the reply has been paid for and should not be requested again. Expected JSON
-    is also searched for in the arguments of a tool call and in the reasoning, where some servers
-    place it.
+    malformed, because the reply has been paid for and should not be requested again. If JSON is
+    expected, the arguments of a tool call and the reasoning are also searched, because some
+    servers return the JSON there.
     """
     try:
         is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
@@ -82,7 +82,7 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
 
 
 def _check_protocol(reply):
-    """Raise an error if the body contains an error or uses another protocol."""
+    """Raise an error if the response body contains an error or uses another protocol."""
     if not isinstance(reply, dict) or reply.get("choices"):
         return
     if error := reply.get("error"):
@@ -117,13 +117,13 @@ def _text_of(message, wants_json):
 
 
 def _arguments_of(call):
-    """Return the arguments of a tool call, or None."""
+    """Return the arguments of a tool call, or None if there are none."""
     function = call.get("function") or {}
     return function.get("arguments") or (call.get("custom") or {}).get("input")
 
 
 def _joined(content):
-    """Return the content of a message as a string, after joining the parts of the content."""
+    """Return the content of a message as one string, joining its parts if necessary."""
     if isinstance(content, list):
         kinds = ("text", "output_text")
         content = "".join(p["text"] for p in content if p.get("type", "text") in kinds)
@@ -135,7 +135,7 @@ def _joined(content):
 
 
 def _join_stream(body: bytes) -> dict[str, Any]:
-    """Join server-sent events to a chat completion, or raise ValueError if they are incomplete."""
+    """Join server-sent events into a chat completion, or raise ValueError if some are missing."""
     texts = {"content": "", "reasoning_content": ""}
     calls: dict[int, str] = {}
     logprobs = []
@@ -209,7 +209,7 @@ def fault_of(
     wait : float, optional
         Seconds to wait, as requested by the server.
     has_succeeded : bool, default=False
-        Whether the endpoint has replied to another call.
+        Whether the endpoint has successfully replied to another call.
 
     Returns
     -------
@@ -242,14 +242,14 @@ def fault_of(
 
 
 def read_wait(headers: Mapping[str, str], message: str) -> float | None:
-    """Return the wait in seconds that a server requests, or None if it requests no wait.
+    """Return the waiting time in seconds that a server requests, or None if there is none.
 
     Parameters
     ----------
     headers : dict
         Headers of the response, with names in lower case.
     message : str
-        Message of the server about the error.
+        Error message of the server.
 
     Returns
     -------

@@ -1,8 +1,7 @@
 """Split a text into sentences without a model.
 
-Each block of code and each row of a table is recognised first and becomes one claim. All other
-lines are split into sentences by sentencex, which recognises the abbreviations of many
-languages.
+Each code block and each table row becomes one claim. All other lines are split into sentences by
+sentencex, which recognises the abbreviations of many languages.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def split_sentences(
     """Split an answer into lines and sentences without a model.
 
     Use this function instead of `Decompose` for answers with one claim per line or sentence. A
-    fenced block of code and a row of a table are one claim each. Horizontal rules are ignored.
+    fenced code block or a table row is a single claim. Horizontal rules are ignored.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ def split_sentences(
         Ignored.
     language : str
         ISO 639 code of the language, such as "en" or "de". The language determines which
-        abbreviations do not end a sentence, and is part of the provenance. For a language other
-        than "en", pass for example ``functools.partial(split_sentences, language="de")`` as
-        ``decompose``.
+        abbreviations do not end a sentence, and is part of the provenance. For example, pass
+        ``functools.partial(split_sentences, language="de")`` as ``decompose`` for answers in
+        German.
 
     Returns
     -------
@@ -95,7 +94,7 @@ def split_sentences(
 
 
 def pieces_of(text: str, language: str = "en") -> list[str]:
-    """Split a text at the ends of lines and sentences. The joined pieces equal the text.
+    """Split a text after each line and each sentence, without changing or removing characters.
 
     Parameters
     ----------
@@ -107,7 +106,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
     Returns
     -------
     list of str
-        The pieces, each including the white space that follows it.
+        The pieces, each including its trailing whitespace.
     """
     segment = import_extra("sentencex", "apps").segment
     # sentencex 1.1 panics on multi-byte white space, as in "z.\u00a0B.".
@@ -126,7 +125,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
 
 
 def splitter_of(language: str = "en") -> dict[str, str]:
-    """Return the splitter and the language, for the provenance of the claims.
+    """Return the name of the splitter and the language, for the provenance of the claims.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line or block of code, and whether it is a single claim."""
+    """Yield each line or code block, and whether it must remain a single claim."""
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""
@@ -165,7 +164,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _ends(line: str, begin: str) -> bool:
-    """Return whether a line ends the block of code or the formula that began with ``begin``."""
+    """Return whether a line ends the code block or formula that begins with ``begin``."""
     if begin[0] in "`~":
         return line.startswith(begin) and not line.strip(begin[0])
     end = {"$$": "$$", "\\[": "\\]"}.get(begin, begin.replace("begin", "end"))
@@ -173,7 +172,7 @@ def _ends(line: str, begin: str) -> bool:
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
-    """Return the line numbers of table rows, which are lines around a rule or between bars."""
+    """Return the line numbers of table rows, which are recognised by bars and horizontal rules."""
     rows = set()
     below = False
     for number, line in enumerate(lines):

@@ -24,7 +24,7 @@ _EDGES = {"none": no_edges, "chain": chain_edges}
 
 
 class AnsweredLine(NamedTuple):
-    """A line of a log, with an answer, the log-probabilities of its tokens, and other data."""
+    """An answer read from a log, with the log-probabilities of its tokens and its problem."""
 
     answer: str | None
     logprobs: Any

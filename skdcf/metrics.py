@@ -53,10 +53,10 @@ def coverage_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false. A flat array
-        has one claim per problem.
+        Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are treated as
+        false. In a flat array, each label belongs to a separate problem with one claim.
     kept : sequence of boolean masks
-        Masks as returned by `predict`.
+        Boolean masks returned by `predict`.
     sample_weight : array-like of shape (n_problems,), optional
         Weight of each problem, for example 1 divided by the number of answers to the question.
 
@@ -68,8 +68,8 @@ def coverage_score(
     Raises
     ------
     ValueError
-        If ``y`` or ``kept`` contains invalid values, if labels are hidden by a numpy mask, or if
-        the weights are negative, not finite, or all zero.
+        If ``y`` or ``kept`` contains invalid or masked values, or if the weights are negative,
+        not finite, or all zero.
 
     Examples
     --------
@@ -89,9 +89,10 @@ def retention_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims do not count as true.
+        Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are not counted
+        as true.
     kept : sequence of boolean masks
-        Masks as returned by `predict`.
+        Boolean masks returned by `predict`.
     sample_weight : array-like of shape (n_problems,), optional
         Weight of each problem.
 
@@ -129,7 +130,7 @@ def coverage_interval(
     Returns
     -------
     (low, high) : tuple of float
-        Lower and upper ends of the interval.
+        Lower and upper limits of the interval.
 
     Examples
     --------
@@ -155,10 +156,10 @@ def error_rate_upper_bound(
     In an audit, a person judges the kept claims of randomly drawn answers. The bound is exact and
     does not depend on the calibration, so it holds for any filter.
 
-    Choose ``n_audited`` before the first verdict. If an audit is extended until the bound is small
-    enough, the bound is wrong in 18 % of cases instead of 5 %. To compute the bound K times during
-    an audit, choose all K sample sizes beforehand and pass ``confidence_level=1 - 0.05 / K`` each
-    time.
+    Choose ``n_audited`` before judging the first answer. If an audit is extended until the bound
+    is small enough, the bound is wrong in 18 % of cases instead of 5 %. To compute the bound K
+    times during an audit, choose all K sample sizes beforehand and pass ``confidence_level=1 -
+    0.05 / K`` each time.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def error_rate_upper_bound(
         Number of answers that were drawn at random and judged. The bound holds for the
         sampled population, which may include or exclude empty answers.
     confidence_level : float in (0, 1), default=0.95
-        Probability that the bound holds, over random draws of the answers.
+        Probability, over random samples of answers, that the bound holds.
 
     Returns
     -------
@@ -208,11 +209,11 @@ def coverage_band(
     n_test: int | None = None,
     delta: float | None = None,
 ) -> tuple[float, float]:
-    """Compute the theoretical coverage band for one random sample of calibration problems.
+    """Compute the theoretical coverage band for a random sample of calibration problems.
 
-    Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k), where k is
-    the conformal rank. Ties can only raise the coverage. Problems without a false claim can also
-    raise the coverage if fewer than k problems have a false claim.
+    Without ties, the coverage conditional on the calibration problems follows Beta(n + 1 - k, k),
+    where k is the conformal rank. Ties can only raise the coverage. Problems without a false
+    claim can also raise the coverage if fewer than k problems have a false claim.
 
     Parameters
     ----------
@@ -223,15 +224,16 @@ def coverage_band(
     confidence_level : float, default=0.95
         Probability that the coverage is in the band.
     n_test : int, optional
-        Number of test problems. If set, the band is for the coverage *observed* on this many
-        problems (beta-binomial). If None, the band is for the true coverage.
+        Number of test problems. If given, the band applies to the coverage *observed* on this
+        number of problems, which follows a beta-binomial distribution. If None, the band applies
+        to the true coverage.
     delta : float, optional
         The parameter ``delta`` of `skdcf.guarantees.NoFalseClaim`.
 
     Returns
     -------
     (low, high) : tuple of float
-        The ends of the band; (1, 1) if nothing can be kept.
+        The lower and upper limits of the band, or (1, 1) if no claim can be kept.
 
     References
     ----------
@@ -253,7 +255,7 @@ def coverage_band(
     4096
 )  # The result is cached, because a comparison needs the same few bands repeatedly.
 def band_of_law(shape, confidence_level, n_test=None):
-    """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
+    """Compute the band of a coverage that follows Beta(a, b), where ``shape`` is (a, b) or None."""
     from scipy.stats import beta, betabinom
 
     if shape is None or shape[1] == 0:
@@ -267,12 +269,12 @@ def band_of_law(shape, confidence_level, n_test=None):
 
 
 def mean_interval(losses, probability, n_problems):
-    """Compute a 95 % confidence interval for 1 - mean loss from each question's mean loss.
+    """Compute a 95 % confidence interval for 1 - mean loss from the mean loss of each question.
 
     If each loss is 0 or 1, the result is the Clopper-Pearson interval. If several answers to a
     question were averaged, the Clopper-Pearson interval is computed for the effective number of
     independent problems (Korn and Graubard 1998). For other losses, the result is Student's
-    interval.
+    t-interval.
     """
     from scipy.stats import t
 
@@ -292,7 +294,7 @@ def mean_interval(losses, probability, n_problems):
 
 
 def _clopper_pearson(k, n, confidence_level):
-    """Compute the Clopper-Pearson interval for k / n. k and n need not be integers."""
+    """Compute the Clopper-Pearson interval for k / n, where k and n need not be integers."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence_level) / 2
@@ -318,7 +320,7 @@ NO_COVERAGE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FilterReport(Table):
-    """Report of the coverage and retention of a filter at several alphas, printed as a table.
+    """Report on the coverage and retention of a filter at several levels, printed as a table.
 
     Each question has the same weight, regardless of the number of its answers. Values are averaged
     over the answers to each question, and then over the questions.
@@ -328,45 +330,46 @@ class FilterReport(Table):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_alphas,)
-        Proportion of problems in which no false claim is kept, or in which the filter's guarantee
-        holds. If the guarantee bounds a mean, the coverage is 1 - mean loss. The coverage and all
-        values below are means over questions. If the guarantee has ``show``, only the passing
-        answers are included in the coverage.
+        Proportion of problems in which the filter's guarantee holds, for example in which no
+        false claim is kept. If the guarantee bounds a mean, the coverage is 1 - mean loss. The
+        coverage and all following values are means over questions. If the guarantee has ``show <
+        1``, only passing answers are included in the coverage.
     coverage_interval : ndarray of shape (n_alphas, 2)
-        95 % confidence interval for the coverage, computed over questions. The Clopper-Pearson
-        interval is used, or Student's interval if the guarantee bounds a mean.
+        Confidence interval (95 %) for the coverage, computed over questions. The Clopper-Pearson
+        interval is used, or Student's t-interval if the guarantee bounds a mean.
     coverage_band : ndarray of shape (n_alphas, 2)
-        Theoretical 95 % coverage band for this number of calibration problems and questions; NaN if
-        the distribution is unknown.
+        Theoretical 95 % coverage band for the numbers of calibration problems and test questions,
+        or NaN if the coverage distribution is unknown.
     retention, retention_error : ndarray of shape (n_alphas,)
         Mean number of true claims kept per problem, and its standard error.
     false_kept : ndarray of shape (n_alphas,)
-        Mean number of false claims kept per problem. Unjudged claims count as false.
+        Mean number of false claims kept per problem. Unjudged claims are treated as false.
     abstention : ndarray of shape (n_alphas,)
-        Proportion of problems in which nothing is kept.
+        Proportion of problems in which no claim is kept.
     shown_error : ndarray of shape (n_alphas,)
         Standard error of `shown`, the proportion of problems with a kept claim.
     false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
-        Proportion of shown texts that contain a false or unjudged claim, and its standard error;
-        NaN if nothing is shown.
+        Proportion of nonempty filtered answers that contain a false or unjudged claim, and its
+        standard error, or NaN if all filtered answers are empty.
     unfiltered : float
         Proportion of unfiltered answers that contain a false or unjudged claim.
     threshold : ndarray of shape (n_alphas,)
-        Threshold at each level; NaN if the problems have different thresholds.
+        Threshold at each level, or NaN if the problems have different thresholds.
     n_problems, n_questions : int
-        Number of test problems, and number of different questions.
+        Number of test problems, and number of distinct questions.
     n_calibration : int
-        The filter's number of calibration problems.
+        Number of problems used to calibrate the filter.
     seen : tuple of two int
-        Numbers of test problems that were used for training and for calibration. Results on these
-        problems are biased upwards.
+        Numbers of test problems that were used for training and for calibration. Results on
+        problems that were used for training or calibration are biased upwards.
     groups : dict of FilterReport
-        Report of each group, keyed by its name; empty if there are no groups.
+        Report on each group, keyed by group name, or an empty dict if there are no groups.
     passing : ndarray of shape (n_alphas,)
-        Proportion of answers that pass; 1 unless the guarantee has ``show``.
+        Proportion of answers that pass, which is 1 unless the guarantee has ``show < 1``.
     reworded : ndarray of shape (n_alphas,) or None
-        Mean number of true claims per problem that are not shown in the most specific wording; None
-        if no problem has wordings. Every claim counts once in ``retention`` and ``false_kept``.
+        Mean number of true claims per problem that are kept only in a vaguer wording, or None if
+        no problem has wordings. Each claim is counted only once in ``retention`` and
+        ``false_kept``, regardless of its wordings.
     """
 
     alpha: np.ndarray
@@ -394,16 +397,18 @@ class FilterReport(Table):
     def from_predictions(
         cls, y: Labels, kept: Mapping[float, Labels], *, groups: ArrayLike | None = None
     ) -> FilterReport:
-        """Return a report on masks from any filter.
+        """Create a report from the masks returned by any filter.
 
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false.
+            Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are treated
+            as false.
         kept : dict of float to sequence of boolean masks
-            Masks as returned by `predict`, keyed by alpha.
+            Boolean masks returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional
-            The question that each answer belongs to. None means one question per problem.
+            Identifier of the question that each answer belongs to. If None, each problem belongs
+            to a separate question.
 
         Returns
         -------
@@ -438,23 +443,23 @@ class FilterReport(Table):
 
     @property
     def shown(self) -> NDArray[np.float64]:
-        """Proportion of problems with a kept claim, shape (n_alphas,)."""
+        """Proportion of problems with a kept claim at each level."""
         return 1 - self.abstention
 
     @property
     def false_shown(self) -> NDArray[np.float64]:
-        """Proportion of problems with a false or unjudged claim shown, shape (n_alphas,)."""
+        """Proportion of problems in which a false or unjudged claim is kept, at each level."""
         return np.where(self.shown > 0, self.false_among_shown, 0) * self.shown
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Proportion of kept claims that are true, shape (n_alphas,); NaN if none is kept."""
+        """Proportion of kept claims that are true at each level, or NaN if no claim is kept."""
         kept = self.retention + self.false_kept
         return self.retention / np.where(kept > 0, kept, np.nan)
 
     @property
     def target(self) -> NDArray[np.float64]:
-        """Coverage that is guaranteed at each level, shape (n_alphas,)."""
+        """Guaranteed coverage at each level."""
         return 1 - self.alpha
 
     _fields = (
@@ -491,7 +496,7 @@ class FilterReport(Table):
 
     @property
     def warning(self) -> str:
-        """Warning about test problems that were used in `fit`; empty if there are none."""
+        """Warning about test problems that were used in `fit`, or an empty string."""
         sentences = [
             f"{n} of these problems were used for {word}"
             for n, word in zip(self.seen, ("training", "calibration"), strict=True)
@@ -502,12 +507,12 @@ class FilterReport(Table):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict per alpha for all problems, then one dict per alpha for each group.
+        """Return the table rows for all problems, followed by those for each group.
 
         Returns
         -------
         list of dict
-            The rows of the table, with plain values.
+            The rows of the table, as dicts of plain Python values.
         """
         own_rows = super().rows()
         if not self.groups:
@@ -571,7 +576,7 @@ def report_of(
     n_calibration=0,
     passing=None,
 ):
-    """Count the kept claims, and return the report of all problems and of each group.
+    """Count the kept claims, and return a report on all problems and on each group.
 
     Parameters
     ----------
@@ -580,22 +585,21 @@ def report_of(
     batch : GraphBatch
         The problems.
     counted : tuple of ndarray
-        Levels, shape (n_alphas,); kept claims, shape (n_alphas, n_claims), or (n_draws, n_alphas,
-        n_claims) to report means over draws; labels, shape (n_claims,); and the question that
-        each answer belongs to, shape (n_problems,).
+        The levels, masks, labels and question identifiers. The masks have shape (n_alphas,
+        n_claims), or (n_draws, n_alphas, n_claims) to report means over draws.
     groups : dict of ndarray of int, optional
-        Indices of the problems in each group, keyed by its name.
+        Indices of the problems in each group, keyed by group name.
     laws : list of length n_alphas, optional
-        Coverage distribution at each level; None if it is unknown.
+        Coverage distribution at each level, or None if the distribution is unknown.
     seen : ndarray of bool, shape (2, n_problems), optional
-        Whether a problem was used for training, and for calibration.
+        Whether each problem was used for training (first row) and for calibration (second row).
     threshold : ndarray of shape (n_alphas,), optional
         Thresholds of the filter. If omitted, the thresholds in the report are NaN.
     n_calibration : int, default=0
         Number of calibration problems.
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
-        Whether a problem passes, so the guarantee covers it. By default, all problems pass. The
-        loss of a problem that does not pass is 0.
+        Whether each problem passes and is therefore covered by the guarantee. By default, all
+        problems pass. The loss of a problem that does not pass is 0.
     """
     alphas, kept, labels, questions = counted
     unknown = [None] * len(alphas)
@@ -691,7 +695,7 @@ def _interval_of_passing(losses, passes, probability, n_problems):
 
 
 def mean_error(values):
-    """Compute the standard error of the mean along the last axis; NaN if its length is 1."""
+    """Compute the standard error of the mean along the last axis, or NaN for a single value."""
     m = values.shape[-1]
     if m < 2:
         return np.full(values.shape[:-1], np.nan)
@@ -699,7 +703,7 @@ def mean_error(values):
 
 
 def per_question(values, questions):
-    """Average over the answers to each question, along the last axis."""
+    """Average values over the answers to each question, along the last axis."""
     distinct, code, count = np.unique(
         questions, return_inverse=True, return_counts=True
     )
@@ -726,17 +730,18 @@ def evaluate_filter(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems in any form that the filter's `fit` accepts.
     y : sequence of 1-D arrays, one per problem
-        Claim labels. A claim with an unknown label counts as false for coverage, and does not count
-        as true for retention.
+        Claim labels. A claim with an unknown label is treated as false in the coverage, and is
+        not counted as a true claim in the retention.
     alphas : sequence of float in (0, 1)
         Levels at which the filter is evaluated.
     by : str, callable or list, optional
         Definition of problem groups that are reported separately, as in
         `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to. If None, the questions are read from the
-        problems (`skdcf.graphs.question_groups`). False means one question per problem. Each
-        question has the same weight, and intervals are computed over questions.
+        Identifier of the question that each answer belongs to. If None, the questions are
+        identified as in `skdcf.graphs.question_groups`. If False, each problem belongs to a
+        separate question. Each question has the same weight, and intervals are computed over
+        questions.
 
     Returns
     -------
@@ -783,7 +788,7 @@ def evaluate_filter(
 
 
 def _rows_by_group(groups):
-    """Return the indices of the problems in each group; a problem may be in several groups."""
+    """Return the indices of the problems in each group, where groups may overlap."""
     places: dict = {}
     for i, group in enumerate(groups):
         for name in sorted(as_set(group), key=str):
@@ -803,9 +808,9 @@ def leave_one_out(
 ) -> FilterReport:
     """Evaluate the scorer of a fitted filter by exact leave-one-question-out cross-validation.
 
-    Each problem is filtered with the threshold that is calibrated on one answer to every other
-    question of X. The running time is O(n log n) for all alphas together. The problems must not
-    have been used to train the scorer. The filter's calibration is not used.
+    Each problem is filtered with a threshold that is calibrated on one answer to every other
+    question. The running time is O(n log n) for all alphas together. The problems must not have
+    been used to train the scorer. The existing calibration of the filter is not used.
 
     Parameters
     ----------
@@ -819,19 +824,19 @@ def leave_one_out(
     alphas : sequence of float in (0, 1)
         Levels at which the scorer is evaluated.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in `evaluate_filter`.
+        Identifier of the question that each answer belongs to, as in `evaluate_filter`.
     n_draws : int, optional
-        Number of random choices of the calibration answer, over which the results are averaged.
-        Only one answer per question is used for calibration. If None, the answer that `fit` would
-        choose is used.
+        Number of random draws of calibration answers, over which the results are averaged. Only
+        one answer per question is used for calibration. If None, the answers that `fit` would
+        choose are used.
     random_state : int, RandomState or None, default=None
-        Seed of the random choices.
+        Seed of the random draws.
 
     Returns
     -------
     FilterReport
-        The report. ``threshold`` is calibrated on all questions together, in the last draw. If the
-        guarantee has ``show``, the coverage is NaN because it would be the same for every
+        The report. ``threshold`` is calibrated on all questions, using the last draw. If the
+        guarantee has ``show < 1``, the coverage is NaN because it would be the same for every
         filter.
 
     Raises
@@ -912,7 +917,7 @@ def leave_one_out(
 
 
 def _by_question(claims, questions, chosen):
-    """Join all answers to a question into one problem.
+    """Merge all answers to a question into one problem.
 
     Parameters
     ----------
@@ -924,11 +929,11 @@ def _by_question(claims, questions, chosen):
     Returns
     -------
     claims : Claims
-        The claims, ordered by question, and by group within each question.
+        The claims, ordered by question and then by group.
     order : ndarray of int, shape (n_claims,)
-        The previous positions of the claims.
+        Original index of each reordered claim.
     chosen : ndarray of int
-        The calibration answers, in the order of the joined problems.
+        The calibration answers, in the order of the merged problems.
     """
     groups = claims.groups or [None] * len(claims)
     units = list(zip(questions.tolist(), groups, strict=True))
@@ -947,6 +952,6 @@ def _by_question(claims, questions, chosen):
 
 
 def _levels_of(filter, alphas):
-    """Return the distinct levels in the form that the filter's guarantee uses."""
+    """Return the levels in the form required by the filter's guarantee, or raise ValueError."""
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

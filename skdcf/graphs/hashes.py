@@ -12,7 +12,8 @@ never change, and must not depend on the session, unlike the values of Python's 
 `problem_digest`            hexadecimal digits, for label files that people may read
 ==========================  ===================================================================
 
-SHA-256 is used for questions because constructing a text with the same hash must be infeasible.
+SHA-256 is used for questions because it must be infeasible to construct a text with the same hash
+as a question.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def hash_question(kind: str, value: Any) -> int:
 
 
 def text_code(text: str) -> int:
-    """Return a text hash that ignores white space and case and is the same in all data sets."""
+    """Return a hash of a text, ignoring whitespace and letter case."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -68,7 +69,7 @@ def _first_63_bits(content):
 
 
 def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """Return a hash of each problem's question, ignoring white space and case.
+    """Return a hash of each question, ignoring whitespace and letter case.
 
     Parameters
     ----------
@@ -78,9 +79,8 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes of the questions, which are the same for equal texts in every process. For a
-        problem without a question, the hash of its context is returned, or -1 if there is no
-        context.
+        Hashes of the questions. Equal texts have the same hash in every process. For a problem
+        without a question, the hash of its context is returned, or -1 if there is no context.
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
@@ -101,7 +101,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """Return a hash of the texts of each problem or, without texts, of the columns and edges."""
+    """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
     n = len(batch)
     hashes = np.zeros(n, dtype=np.uint64)
     by_text = np.zeros(n, dtype=bool)
@@ -120,7 +120,7 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 
 
 def hash_numbers(batch):
-    """Return an exact hash of each problem's columns and edges.
+    """Return a hash of the columns and edges of each problem.
 
     The problems are processed in blocks that fit into the processor cache, which halves the
     running time for a million problems.
@@ -160,9 +160,9 @@ def problem_digest(graph: Any) -> str:
 
 
 def most_answers(n: int) -> float:
-    """Return how many of n answers may share a question text.
+    """Return the maximum number of answers, out of ``n``, that may share a question text.
 
-    If more answers share a text, it may be an instruction.
+    If more answers share a text, the text may be an instruction rather than a question.
     """
     return max(20, 0.05 * n)
 
@@ -236,7 +236,7 @@ class Hashes:
 
     @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
-        """Join the hashes of several parts, with the same questions as in a single call."""
+        """Concatenate the hashes of several parts, and identify the questions across all parts."""
         joined = cls(
             **{
                 field.name: np.concatenate(
@@ -262,15 +262,16 @@ class Hashes:
         return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return hashes that determine which answers and which questions are chosen.
+        """Return the hashes that determine which answers and questions are selected.
 
-        Copies of the same answer have different hashes. Therefore, an answer that a model
-        generates in nine of ten samples is chosen for nine of ten questions. The hash of a
-        question does not depend on the hashes of its answers. If the smallest answer hash were
-        used as the question hash, questions with many answers would be preferred.
+        Copies of the same answer have different hashes. Therefore, if a model generates the same
+        answer in nine of ten samples, this answer is selected for about nine of ten questions.
+        The hash of a question does not depend on the hashes of its answers. If the smallest
+        answer hash were used as the question hash, questions with many answers would be
+        preferred.
 
         The hashes of answers and questions are salted with the six smallest question hashes.
-        Without a salt, the same answers would be chosen in every sample. For example, if a pool
+        Without a salt, the same answers would be selected in every sample. For example, if a pool
         of 60 questions were split many times, some of the questions would almost always be used
         for calibration. The hashes do not depend on labels or on the order of rows, so users
         cannot search for a more favourable draw.
@@ -298,8 +299,8 @@ class Hashes:
         """Return the sorted, distinct hashes that are stored to recognise problems.
 
         For each text, a flag is stored that indicates whether the text identifies a single
-        question. A text identifies a question if its answers have at most one name, and if the
-        answers are too few for the text to be an instruction.
+        question. A text identifies a question if the answers with this text have at most one
+        name, and if there are too few of these answers for the text to be an instruction.
         """
         text, names_one, is_named = self._texts()
         return {
@@ -328,7 +329,7 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return which problems are stored, and for which problems this is uncertain.
+        """Return masks of problems with a stored question and of problems with a doubtful match.
 
         Parameters
         ----------
@@ -339,10 +340,9 @@ class Hashes:
         -------
         same_question : ndarray of bool, shape (n_problems,)
             Whether the names match, or whether the texts match and identify a single question in
-            both calls. If both calls have names and the names differ, the context must also be
-            equal.
+            both calls. If the texts match but the names differ, the contexts must match as well.
         doubtful : ndarray of bool, shape (n_problems,)
-            Whether the text is equal although the caller stated that the question is different.
+            Whether the texts match although the questions cannot be considered equal.
         """
         same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
         if not len(kept["text"]) or not (self.text >= 0).any():
@@ -364,7 +364,7 @@ class Hashes:
 
 
 def hash_passages(batch, text):
-    """Return a hash of the question and the context, or of the context alone."""
+    """Return a hash of the question and context of each problem."""
     passage = mix(text.view(np.uint64))
     if batch.context is None:
         return passage
@@ -390,6 +390,6 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """Return the sorted distinct values, several times faster than `numpy.unique`."""
+    """Return the sorted, distinct values, as `numpy.unique` does but several times faster."""
     values = np.sort(values)
     return values[starts_run(values)]

@@ -1,4 +1,4 @@
-"""Conversion of labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
+"""Conversion of labels to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 import re
 from collections import Counter
@@ -85,16 +85,16 @@ def pack_labels(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
-        The labels. Labels are 1 (true), 0 (false) and -1 (unknown, because nobody judged the
-        claim), or words such as "true" and "false".
+        The labels. Labels are either numbers, namely 1 (true), 0 (false) and -1 (unknown), or
+        words such as "true" and "false".
     batch : GraphBatch, or sequence of ReasoningGraph
         The labelled problems.
 
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer wording
-        of the same claim is false.
+        Claim labels (1 for true, 0 for false, -1 for unknown). A wording is considered false if a
+        vaguer wording of the same claim is false.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8
-        Claim labels (1 true, 0 false, -1 unknown).
+        Claim labels (1 for true, 0 for false, -1 for unknown).
 
     Raises
     ------
@@ -164,7 +164,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
 
 def word_key(word: Any) -> str:
-    """Return a label word in lower case with single spaces, in the format of `LABEL_WORDS`.
+    """Return a label word normalised to the format of the keys of `LABEL_WORDS`.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def read_words(
     Returns
     -------
     ndarray of int8
-        Claim labels (1 true, 0 false, -1 unknown).
+        Claim labels (1 for true, 0 for false, -1 for unknown).
 
     Raises
     ------
@@ -224,7 +224,7 @@ def read_words(
 def read_column(
     y: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int8], NDArray[Any]]:
-    """Convert a column of two values to labels, and determine the values for false and true.
+    """Convert a column of two classes to labels, and return the classes that mean false and true.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def read_column(
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
-        Claim labels (1 true, 0 false, -1 unknown).
+        Claim labels (1 for true, 0 for false, -1 for unknown).
     classes : ndarray of shape (2,)
         The values for false and true, with the dtype of y. If y contains only one value of a
         known pair, the other value of the pair is added. If several words have the same meaning,
@@ -287,7 +287,7 @@ def read_column(
 
 
 def _meaning_of(found):
-    """Return the values for false and true among the distinct values."""
+    """Return the values that mean false and true, given the sorted distinct values."""
     if isinstance(found[0], bool):
         return (False, True)
     if found in ([0], [1], [0, 1], [-1, 0], [-1, 0, 1]):
@@ -313,7 +313,7 @@ def _meaning_of(found):
 
 
 def _word_classes(y, labels):
-    """Return the words for false and true in a column of words, with the column's dtype."""
+    """Return the words that mean false and true, with the dtype of the column."""
     words = [_usual_word(y[labels == label].tolist()) for label in LABELS]
     if None in words:
         word_given = words[0] or words[1] or "true"
@@ -330,7 +330,7 @@ def _usual_word(words):
 
 
 def _opposite(word):
-    """Return the opposite of a word for true or false."""
+    """Return the opposite of a word that means true or false."""
     text = _as_text(word)
     key = word_key(text)
     meaning = LABEL_WORDS[key]
@@ -354,7 +354,7 @@ def _as_text(word):
 
 
 def _flat_labels(y, batch):
-    """Return the unchecked labels of all claims in one array of numbers or objects."""
+    """Return the labels of all claims as a flat array, without checking the values."""
     _check_sequence(y)
     if _is_plain(y):
         if len(y) != batch.n_claims:
@@ -391,7 +391,7 @@ def _flat_labels(y, batch):
 
 
 def _join_arrays(rows):
-    """Join all rows into one plain array, or return None if a row has a different type.
+    """Concatenate all rows into one array of numbers, or return None if this is impossible.
 
     All rows are joined in a single call, because separate calls for a million rows would dominate
     the fit time.
@@ -419,7 +419,7 @@ def _check_sequence(y):
 
 
 def _is_plain(y):
-    """Return whether ``y`` is a flat array of numbers without a mask."""
+    """Return whether ``y`` is an unmasked 1-D array of numbers."""
     return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in _NUMBERS
 
 

@@ -1,4 +1,4 @@
-"""Conversion of the caller's input to packed problems, questions, groups and weights."""
+"""Conversion of user input to packed problems, questions, groups and weights."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def as_batch(X: Any) -> GraphBatch:
 
 
 def _is_table(X):
-    """Return whether X has two dimensions and no texts. The numbers in X are checked later."""
+    """Return whether X is two-dimensional and contains no strings."""
     try:
         table = np.asanyarray(X)
     except (TypeError, ValueError):
@@ -147,7 +147,7 @@ def answer_text(graph: ReasoningGraph) -> str:
     """Return the text of an answer, with one claim per line.
 
     Sentences without claims that were found by `skdcf split` are inserted at their original
-    positions. The text of an answer without claims is empty, even if the answer has such
+    positions. The text of an answer without claims is empty, even if the answer contains other
     sentences.
 
     Parameters
@@ -208,24 +208,24 @@ GROUP = "group"
 def question_groups(
     batch: GraphBatch | Sequence[ReasoningGraph], groups: Groups = None
 ) -> NDArray[np.int64]:
-    """Return the question that each answer belongs to.
+    """Return a question identifier for each answer.
 
     Answers to the same question are not independent of each other. Therefore, only one answer per
     question can be used for calibration, and all answers to a question must be on the same side
     of a split. A question is identified by ``groups`` or, if this argument is None, by the
-    metadata key ``group``. Without this key, a question is identified by its text, ignoring white
-    space and case, or by the context if there is no text. An answer without a key, text or
-    context is treated as the only answer to its question. If only some problems have the key,
-    answers belong to the same question if they share the key or the text, directly or through
-    other answers.
+    metadata key ``group``. Without the key ``group``, a question is identified by its text,
+    ignoring whitespace and letter case, or by the context if there is no text. An answer without
+    a key, text or context is treated as the only answer to its question. If only some problems
+    have the key, two answers belong to the same question if they are linked by equal keys or
+    texts, either directly or through other answers.
 
     Parameters
     ----------
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        A string or number for each problem, which overrides the data in the problems. If False,
-        each answer belongs to a different question.
+        A string or number for each problem, which takes precedence over metadata, texts and
+        contexts. If False, each answer belongs to a different question.
 
     Returns
     -------
@@ -238,9 +238,9 @@ def question_groups(
     ------
     ValueError
         If ``groups`` does not match the problems, or if a key is neither a string nor an integer.
-        A ValueError is also raised if more than 20 problems, and more than 5 % of all problems,
-        share a question or context and have no key, because the shared text may be an
-        instruction.
+        A ValueError is also raised if more than 20 problems and more than 5 % of all problems
+        have the same question text or context, because this text may be an instruction. No error
+        is raised if all of these problems have a key.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
 
 
 def _tell_questions(batch, names, texts, groups):
-    """Return the question of each answer by name, by text, or by both if some names are missing."""
+    """Return question identifiers based on names, texts, or both if some names are missing."""
     if (names >= 0).all():
         return names
     own_numbers = -1 - np.arange(len(names))
@@ -319,7 +319,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes of the names, which are the same for equal names in every process.
+        Hashes of the names. Equal names have the same hash in every process.
     """
     if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))
@@ -342,7 +342,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
 
 
 def _check_shared(texts, keys, batch):
-    """Raise ValueError if so many problems share a text that it may be an instruction."""
+    """Raise ValueError if too many problems have the same text, which may be an instruction."""
     distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
     most = most_answers(len(texts))
     for text, i, n in zip(distinct, first, count, strict=True):
@@ -377,18 +377,17 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     Parameters
     ----------
     by : str, callable, or list of these
-        Definition of the groups. The argument can be a metadata key, the name of a feature that
-        is equal for all claims of a problem, or a function of the batch. The function must return
-        one value per problem, or a 2-D boolean array with one column per group. If ``by`` is a
-        list, each problem belongs to the groups of all entries, as pairs (name of the entry,
-        group).
+        The groups can be defined by a metadata key, by a feature that is equal for all claims of
+        a problem, or by a function of the batch. The function must return one value per problem,
+        or a 2-D boolean array with one column per group. If ``by`` is a list, the groups defined
+        by all entries are combined, and each group is a pair of the entry name and the group.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     list of length n_problems
-        Group of each problem, or a frozenset of its groups if groups may overlap.
+        The group of each problem, or a frozenset of groups if a problem can have several groups.
 
     Raises
     ------
@@ -453,7 +452,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Convert a table to booleans. All numbers in the table must be 0 or 1."""
+    """Convert a table of zeros and ones to booleans, or raise ValueError."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
@@ -474,25 +473,25 @@ def _check_known(values, by, batch):
 
 
 def _names(several):
-    """Return the names of the entries in a list. Equal names are numbered."""
+    """Return the names of the entries in a list, with numbers added to duplicate names."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
 
 
 def _name(by):
-    """Return the name of an entry, which is the same for a copy and in another session."""
+    """Return the name of an entry, which does not depend on memory addresses."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 
 
 def as_set(group: Any) -> Any:
-    """Return the groups of a problem as a set, even if no groups in its batch overlap."""
+    """Return the groups of a problem as a set, even if the problem has a single group."""
     return group if isinstance(group, frozenset) else frozenset([group])
 
 
 def as_one(group: Any) -> Any:
-    """Return the single group of a problem, even if groups in its batch overlap."""
+    """Return the group of a problem, or the set of its groups if there are several."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
 

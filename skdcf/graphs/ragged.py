@@ -3,11 +3,11 @@
 A ragged array consists of flat values and offsets. Segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
-Values are passed from parents to children, either by layers or edge by edge. A batch of small
-problems has a few wide layers, and numpy processes each layer in a single call. A long chain has
-many narrow layers, and calling numpy for each layer would take longer than processing the edges
-one by one. If every claim of a chain has at most one parent, the whole chain is processed in a
-single call.
+Values are passed from parents to children, either layer by layer or edge by edge. A batch of
+small problems has a few wide layers, and numpy processes each layer in a single call. A long
+chain has many narrow layers, and calling numpy for each layer would take longer than processing
+the edges one by one. If every claim of a chain has at most one parent, the whole chain is
+processed in a single call.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
-    """Return the offsets, shape (n + 1,), of segments with the given lengths, shape (n,)."""
+    """Return the n + 1 offsets of n segments with the given lengths."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def slices(offsets: NDArray[np.int64]) -> Iterator[slice]:
-    """Return the slice of each segment."""
+    """Return an iterator over the slices of all segments."""
     bounds = offsets.tolist()
     return map(slice, bounds[:-1], bounds[1:])
 
@@ -46,12 +46,12 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def optional_rows(values: Any, rows: Any) -> Any:
-    """Return the given rows of a column, or None if the column is missing."""
+    """Return the given rows of a column, or None if the column is None."""
     return None if values is None else values[rows]
 
 
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether each value differs from the previous value, which is True for the first."""
+    """Return a mask of the first value of each run of equal values."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -60,7 +60,7 @@ def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
 def reduce_segments(
     ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
 ) -> NDArray[Any]:
-    """Apply ``ufunc`` to each segment, shape (n,), using ``empty`` for empty segments.
+    """Reduce each segment with ``ufunc``, and return ``empty`` for empty segments.
 
     The result for a segment depends only on the values of the segment and is reproducible to the
     bit.
@@ -83,7 +83,7 @@ def read_only(array: NDArray[Any]) -> Any:
 
 
 def flatten(y: Any, kept: Any) -> Any:
-    """Return the labels and masks of all claims and the problem offsets, or raise ValueError."""
+    """Return flat labels, flat masks and the problem offsets, or raise ValueError."""
     if len(y) != len(kept):
         raise ValueError(
             f"y and kept must contain the same number of problems, got {len(y)} and "
@@ -109,7 +109,7 @@ def flatten(y: Any, kept: Any) -> Any:
 
 
 def _joined(rows):
-    """Return the values of all rows, and the length of each row."""
+    """Return the concatenated values of all rows, and the length of each row."""
     flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
     if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
         raise ValueError(
@@ -135,7 +135,7 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 
 
 class Layer(NamedTuple):
-    """Edges with distinct children, which can be processed in a single call.
+    """Edges that can be processed in a single call, grouped by child.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
     """
@@ -145,20 +145,20 @@ class Layer(NamedTuple):
     starts: np.ndarray
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Combine the values of parents with those of their children, in place."""
+        """Update the values of children with the values of their parents, in place."""
         inherited = ufunc.reduceat(values[self.parents], self.starts)
         values[self.children] = ufunc(values[self.children], inherited)
 
 
 class Walk(NamedTuple):
-    """Edges that are processed one after another, with ends given as indices of ``claims``."""
+    """Edges that are processed one after another, with claims given as positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
     children: list[int]
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Combine the values of parents with those of their children, in place."""
+        """Update the values of children with the values of their parents, in place."""
         join = _OF_TWO[ufunc]
         claim_values = values[self.claims].tolist()
         for parent, child in zip(self.parents, self.children, strict=True):
@@ -172,7 +172,7 @@ class Chain(NamedTuple):
     claims: np.ndarray
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Combine the value of each claim with that of the next claim, in place."""
+        """Update the value of each claim with the value of the previous claim, in place."""
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
@@ -181,7 +181,7 @@ Sweep = Sequence[Layer | Walk | Chain]
 
 
 def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of the values, each combined with the values of all ancestors."""
+    """Return a copy of ``values``, with each value combined with those of all ancestors."""
     out = np.array(values)
     for edges in sweep:
         edges.pass_on(ufunc, out)
@@ -189,7 +189,7 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 
 def sort_small(numbers: Any) -> Any:
-    """Return the stable sort order of small integers, and the first index of each integer."""
+    """Return a stable sort order of small integers, and the offset of each distinct integer."""
     # numpy sorts integers of up to 16 bits in linear time.
     if (most := numbers.max(initial=0)) < 2**15:
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
@@ -197,13 +197,13 @@ def sort_small(numbers: Any) -> Any:
 
 
 def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return parents and children sorted by the child's rank, and the start of each rank."""
+    """Return parents and children sorted by the child's rank, and the offset of each rank."""
     order, bounds = sort_small(rank)
     return *np.take(edges, order, axis=0).T, bounds
 
 
 def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return one `Layer` for each rank of a child. The ``rank`` increases along every edge."""
+    """Return one `Layer` for each rank of a child, given ranks that increase along every edge."""
     if not len(edges):
         return []
     parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
@@ -214,7 +214,7 @@ def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
 def find_sweep(
     edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Return layers, walks and chains that visit all edges, starting with the parents.
+    """Return layers, walks and chains that contain all edges in topological order.
 
     The argument ``rank`` contains the rank of each edge's child, which increases along every
     path. Adjacent narrow layers are merged. The argument ``offsets`` contains the offsets of the
@@ -236,7 +236,7 @@ def find_sweep(
 
 
 def _cut_narrow(parents, children, offsets):
-    """Return long chains and the walks between them, problem by problem."""
+    """Divide the edges of narrow layers into long chains and the walks between these chains."""
     if not len(parents):
         return []
     problem = np.searchsorted(offsets, children, side="right")
@@ -254,7 +254,7 @@ def _cut_narrow(parents, children, offsets):
 
 
 def make_layer(parents: Any, children: Any) -> Any:
-    """Return the layer of edges that are sorted by child."""
+    """Create a layer from edges that are sorted by child."""
     new = np.flatnonzero(starts_run(children))
     return Layer(parents, children[new], new)
 

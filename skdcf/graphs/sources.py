@@ -44,7 +44,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     Returns
     -------
     dict or None
-        The restricted metadata. If any value changed, a copy is returned.
+        The restricted metadata. The original dict is not modified.
     """
     if not metadata:
         return metadata
@@ -66,7 +66,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the metadata about a problem as a whole, which remain valid for other claims.
+    """Return the metadata that does not refer to individual claims.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The metadata about the problem as a whole.
+        The remaining metadata.
     """
     of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
     return metadata and {k: v for k, v in metadata.items() if k not in of_claims}
@@ -93,7 +93,7 @@ def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
     Returns
     -------
     list of int
-        Indices of these claims.
+        Sorted indices of the claims that are never kept.
     """
     rows = metadata or {}
     return sorted({v for key in NEVER_KEPT for v in rows.get(key) or ()})
@@ -122,7 +122,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
 def marked_claims(
     metadata: Mapping[str, Any] | None, key: str, n_claims: int
 ) -> list[int]:
-    """Return the claims that are marked under a key, such as `UNSURE` or `NO_CLAIM`.
+    """Return the claims that are listed under a metadata key, such as `UNSURE` or `NO_CLAIM`.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def marked_claims(
     Returns
     -------
     list of int
-        Indices of these claims. The list is empty if the value of this key has a different
-        format.
+        Indices of the listed claims. The list is empty if the value of the key is not a list of
+        claim indices.
     """
     listed: Any = (metadata or {}).get(key)
     return list(listed) if is_list_of_claims(listed, n_claims) else []
@@ -158,8 +158,8 @@ def sentences_without_claim(
     Returns
     -------
     list of (int, str)
-        For each sentence, the number of claims before the sentence, and its text. The list is
-        empty if the metadata have a different format.
+        For each sentence, the number of preceding claims and the text of the sentence. The list
+        is empty if the stored sentences have an unexpected format.
     """
     listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
     if not isinstance(listed, (list, tuple)):
@@ -176,7 +176,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return which claims in a batch state a fact, which is assumed unless marked otherwise.
+    """Return a mask of the claims that state a fact, which excludes claims marked as `NO_CLAIM`.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_claims,)
-        False for claims that are marked under `NO_CLAIM`, and True for all others.
+        False for claims that are listed under `NO_CLAIM`, and True for all other claims.
     """
     out = np.ones(batch.n_claims, dtype=bool)
     for i, row in enumerate(batch.metadata_rows):
@@ -198,7 +198,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
-    """Return the source of each label in a problem, or None for labels with unknown source.
+    """Return the source of each label in a problem, or None for labels with an unknown source.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     -------
     list of (dict or None)
         Sources of the labels. All sources are None if the stored list does not match the claims,
-        for example after the graph was filtered by other software.
+        for example after the graph has been filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)
     if not isinstance(rows, list) or len(rows) != n_claims:
@@ -233,7 +233,7 @@ def iterate_sources(batch: Any) -> Iterator[Any]:
     Yields
     ------
     dict or None
-        Source of one label, or None if it is unknown.
+        Source of a label, or None if the source is unknown.
     """
     for i, size in enumerate(batch.sizes):
         metadata = None if batch.metadata is None else batch.metadata[i]

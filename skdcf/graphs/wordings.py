@@ -1,4 +1,4 @@
-"""Wordings of a claim. A filtered text shows the most specific kept wording.
+"""Alternative wordings of claims, from the most specific to the vaguest wording.
 
 Each wording is a node of the graph. The wordings of a claim are adjacent and start with the most
 specific wording. Each wording depends on the next vaguer wording. Therefore, a filter that keeps
@@ -14,8 +14,8 @@ counted once   the vaguest false wording of a claim represents all false ones: `
 statement      most specific kept wording of a claim, which is shown: `shown_statements`
 =============  ==============================================================================
 
-All counts refer to the shown text, which contains one statement per claim. If there are no
-wordings, ``counts`` and ``vaguest`` are None.
+The number of claims in a filtered answer is the number of statements, with one statement per
+claim. If there are no wordings, ``counts`` and ``vaguest`` are None.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def check_wordings(
     Parameters
     ----------
     wordings : sequence
-        The wordings of each claim, starting with the most specific wording. If the wording in
-        ``claims`` is the only wording of a claim, its entry is None or empty.
+        The wordings of each claim, starting with the most specific wording. If a claim has only
+        the wording in ``claims``, its entry is None or empty.
     claims : tuple of str or None
         The most specific wording of each claim.
     where : str
@@ -84,7 +84,7 @@ def check_wordings(
 
 
 def text_key(text: str) -> str:
-    """Return a wording with normalised case and white space, for use in comparisons.
+    """Return a wording with normalised letter case and whitespace, for use in comparisons.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the index of the wording shown for each claim, the most specific kept wording.
+    """Return the index of the most specific kept wording of each claim with a kept wording.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> li
 
 
 def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
-    """Return the claims on which a claim depends directly, regardless of wordings.
+    """Return the direct premises of the claim to which a wording belongs.
 
     Parameters
     ----------
@@ -248,24 +248,24 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 
 
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Complete the labels of wordings, from the vaguest wording to the most specific wording.
+    """Make the labels of wordings consistent, from the vaguest to the most specific wording.
 
     A wording is false if any vaguer wording of the same claim is false. The label of a true
-    wording becomes unknown if the label of a vaguer wording is unknown. With these labels, the
-    guarantee is exact for all wordings. If a true wording implied that vaguer wordings are true,
-    false vaguer wordings would lead to error rates of 0.14 to 0.17 instead of 0.1.
+    wording becomes unknown if the label of a vaguer wording is unknown. With the resulting
+    labels, the guarantee holds exactly for all wordings. If the label of a true wording were
+    instead copied to all vaguer wordings, the error rates would be 0.14 to 0.17 instead of 0.1.
 
     Parameters
     ----------
     labels : ndarray of int8, shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown).
+        Claim labels (1 for true, 0 for false, -1 for unknown).
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        The completed labels of all wordings. If no problem has wordings, the same array is
+        The consistent labels of all wordings. If no problem has wordings, the input array is
         returned.
 
     Warns
@@ -303,8 +303,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
 def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     """Return labels in which each claim has at most one wording that is not true.
 
-    Among all untrue wordings of a claim, the vaguest wording has the smallest path risk. If this
-    wording is kept, the text makes a false statement about the claim.
+    Among all untrue wordings of a claim, the vaguest wording has the smallest path risk. If the
+    vaguest untrue wording is kept, the text makes a false statement about the claim.
 
     Parameters
     ----------
@@ -316,8 +316,8 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        Labels in which all other wordings have the label 1. If no problem has wordings, the same
-        array is returned.
+        The label of the vaguest untrue wording of each claim, and 1 for all other wordings. If no
+        problem has wordings, the input array is returned.
     """
     if batch.vaguest is None:
         return labels
@@ -348,19 +348,19 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
 
 
 def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
-    """Return the gain of keeping each claim in training: 1 for a true claim, 0 otherwise.
+    """Return the gain from keeping each claim, which is positive only for true claims.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown).
+        Claim labels (1 for true, 0 for false, -1 for unknown).
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        The gain of keeping each claim. The gain of a true wording is its share of the claim's
+        The gain from keeping each claim. The gain of a true wording is its share of the claim's
         weight.
     """
     true = (labels == 1).astype(np.float64)
@@ -368,7 +368,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
 
 
 class Statements(NamedTuple):
-    """Statements of filtered texts, with one statement per claim.
+    """Statements in filtered answers, with one statement per claim.
 
     Attributes
     ----------
@@ -394,7 +394,7 @@ class Statements(NamedTuple):
 def shown_statements(
     X: Any, y: ArrayLike | Sequence[ArrayLike], kept: ArrayLike | Sequence[ArrayLike]
 ) -> Statements:
-    """Return the statements of filtered texts, one per claim, together with their labels.
+    """Return the statements in filtered answers, one per claim, together with their labels.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
         Problems with wordings.
     steps : int
         Index of the selected wording of each claim, where 0 is the most specific wording. If a
-        claim has fewer wordings than the index requires, its vaguest wording is selected.
+        claim has no wording with this index, its vaguest wording is selected.
 
     Returns
     -------
@@ -514,12 +514,11 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 def table_of_wordings(
     make: Callable[[GraphBatch], Any], batch: GraphBatch
 ) -> NDArray[np.float64]:
-    """Compute columns of wordings from answers in which each claim has a single wording.
+    """Compute the feature columns of wordings from answers with a single wording per claim.
 
-    The columns of the most specific wordings are computed from the most specific wordings of all
-    claims, the columns of the next vaguer wordings from the next vaguer wordings, and so on.
-    Columns that do not depend on the wording, such as the position of a claim in its answer, are
-    therefore the same for all its wordings.
+    The columns of the k-th wording of each claim are computed from answers that contain only the
+    k-th wording of every claim. Columns that do not depend on the wording, such as the position
+    of a claim in its answer, are therefore the same for all wordings of the claim.
 
     Parameters
     ----------

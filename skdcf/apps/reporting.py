@@ -1,4 +1,4 @@
-"""Write an HTML report on the guarantee and results of a filter, for readers without Python."""
+"""Write an HTML report on a filter for readers who do not use Python."""
 
 from __future__ import annotations
 
@@ -96,16 +96,17 @@ def write_report(
     alphas : sequence of float in (0, 1)
         Levels in the results table. Single answers are shown at the filter's level.
     by : str, callable or list, optional
-        Definition of groups, whose results are also reported, as in
+        Definition of groups for which results are also reported, as in
         `skdcf.metrics.evaluate_filter`.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in `skdcf.metrics.evaluate_filter`.
+        Questions to which the answers belong, as in `skdcf.metrics.evaluate_filter`.
     n_answers : int, default=30
-        Number of answers to show, in addition to the answers with a kept false claim. The
-        answers are selected at regular intervals. If the answers are very long, fewer are
-        shown, and the page states how many are omitted.
+        Number of answers to show, in addition to the answers with a kept false claim. The answers
+        are selected from ``X`` at regular intervals. If the answers are very long, fewer are
+        shown, and the page states the number of omitted answers.
     filter_name, data_name : str, optional
-        Names of the filter and of the test problems to print in the report, such as file names.
+        Names of the filter and of the test data, such as file names, which are printed in the
+        report.
 
     Returns
     -------
@@ -259,7 +260,7 @@ def _drawing(kind, report):
 
 
 def _chances(filter, batch, labels, groups):
-    """Yield cards that compare the stated error probabilities of texts with the labels."""
+    """Yield cards that compare the estimated error probabilities of texts with the labels."""
     title = "Error probability of a single text"
     if not hasattr(filter.scorer_, "error_probability"):
         reason = (
@@ -301,7 +302,7 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return the error probability of each text in words, or "" if it is unknown."""
+    """Return the error probability of each text in words, or an empty string if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
@@ -356,7 +357,7 @@ def _keeps(explanation, label):
 
 
 def _shown(answers, most):
-    """Return the first answers that fit on the page, and the number of omitted answers."""
+    """Return HTML with the first answers that fit on the page and the number of omitted answers."""
     sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))

@@ -32,13 +32,12 @@ class AnsweredLine(NamedTuple):
 
 
 class AnswerReader:
-    """Reader of the answers in the lines of a log.
+    """Callable that reads an answer and its problem from a line of a log.
 
     Parameters
     ----------
     rename : mapping of str to str
-        Mapping from keys or paths of the lines to ``answer``, ``logprobs`` and keys of the
-        format.
+        Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the format.
     own : collection of str
         Keys of additional user data.
     needs_answer : bool
@@ -76,7 +75,7 @@ class AnswerReader:
         Parameters
         ----------
         record : dict
-            The parsed object of a line.
+            The JSON object parsed from a line.
 
         Returns
         -------
@@ -93,7 +92,7 @@ class AnswerReader:
         Parameters
         ----------
         record : dict
-            The parsed object of a line.
+            The JSON object parsed from a line.
 
         Returns
         -------
@@ -104,12 +103,12 @@ class AnswerReader:
         return next((k for k in keys if isinstance(value_at(record, k), str)), None)
 
     def __call__(self, record: dict[str, Any]) -> AnsweredLine:
-        """Read a line. If the line has no claims, its problem has zero claims.
+        """Read a line, and create a problem with zero claims if the line has no claims.
 
         Parameters
         ----------
         record : dict
-            The parsed object of a line.
+            The JSON object parsed from a line.
 
         Returns
         -------
@@ -146,13 +145,13 @@ class AnswerReader:
 
 
 def _keys_mapped_to(name, rename):
-    """Return the keys of a log that ``rename`` maps to a key of the package."""
+    """Return the keys of a log that ``rename`` maps to the given name."""
     return [theirs for theirs, ours in rename.items() if ours == name]
 
 
 @dataclass(frozen=True)
 class AnswerSplitter:
-    """Splitter of answers into sentences, which are used as claims.
+    """Splitter that divides answers into sentences, which are used as claims.
 
     Parameters
     ----------
@@ -161,7 +160,7 @@ class AnswerSplitter:
     edges : {"none", "chain"}
         Dependencies of a claim. With "chain", each claim depends on the previous claim.
     no_claim : NoClaimList, optional
-        List of patterns for sentences without a claim. The default is the list of the package.
+        List of patterns for sentences without a claim. The default is the built-in list.
     """
 
     language: str = "en"
@@ -177,7 +176,7 @@ class AnswerSplitter:
         filter : fitted filter
             A filter calibrated on the output of ``skdcf split``.
         no_claim : NoClaimList, optional
-            List of patterns for sentences without a claim, as in the parameter of the class.
+            List of patterns for sentences without a claim, as in `AnswerSplitter`.
 
         Returns
         -------
@@ -209,7 +208,7 @@ class AnswerSplitter:
 
     @cached_property
     def provenance(self) -> dict[str, str]:
-        """Return a description for the provenance of the claims."""
+        """Return a description of the splitter for the provenance of the claims."""
         description = splitter_of(self.language)
         return description | {"edges": self.edges, "no_claim": self._no_claim.name}
 
@@ -225,7 +224,7 @@ class AnswerSplitter:
         Parameters
         ----------
         record : dict
-            The parsed object of a line without claims.
+            The JSON object parsed from a line without claims.
         read : callable
             Function that reads a line, such as an `AnswerReader`.
 

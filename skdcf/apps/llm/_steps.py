@@ -81,7 +81,7 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """Text of a claim, whose words in the answer are stored in ``span``."""
+    """Claim text, with the words of the answer that state the claim in ``span``."""
 
     span = ""
 
@@ -90,9 +90,9 @@ class Claim(str):
 class Decompose(Step):
     """Split an answer into claims with a model.
 
-    The inputs of `apply` are answers and problems. `apply` returns an ordered list of claims for
-    each answer. An answer with more than ``max_claims`` claims is split near its middle, and its
-    parts are decomposed separately.
+    The method `apply` requires a list of answers and a list of problems. `apply` returns an
+    ordered list of claims for each answer. An answer with more than ``max_claims`` claims is
+    split near its middle, and its parts are decomposed separately.
 
     Parameters
     ----------
@@ -177,17 +177,18 @@ class DeducedGraph(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeduceGraph(Step):
-    """Deduce the dependencies between claims with a model.
+    """Use a model to deduce the dependencies between claims.
 
-    The inputs of `apply` are lists of claims and problems. `apply` returns a ``DeducedGraph`` for
-    each problem.
+    The method `apply` requires lists of claims and problems. `apply` returns a ``DeducedGraph``
+    for each problem.
 
-    If the claims name their premises, as in "(by #2 #4)", the model is not called. A cyclic or
-    malformed graph is requested again with a description of the error. After three requests, the
-    graph is repaired. Edges are removed if they start at a later claim, connect a claim to itself
-    or refer to an unknown claim. A claim that is not mentioned depends on the previous claim. If
-    the reply contains no graph, every claim depends on the previous claim, which is conservative.
-    Repaired and missing graphs are flagged. Replies that number the claims from 0 are recognised.
+    If the claims cite their premises, as in "(by #2 #4)", the model is not called. If the graph
+    is cyclic or malformed, the model is asked again with a description of the error. After three
+    requests, the graph is repaired. Edges are removed if they start at a later claim, connect a
+    claim to itself or refer to an unknown claim. A claim that the reply does not mention depends
+    on the previous claim. If the reply contains no graph, every claim depends on the previous
+    claim, which is conservative. Repaired and missing graphs are flagged. Replies that number the
+    claims from 0 are recognised.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ class DeduceGraph(Step):
     model : str, optional
         Model name for this step. The default is the extractor's model.
     read_cited : bool, default=True
-        Whether to use premises named in the claims instead of calling the model.
+        Whether to use premises cited in the claims instead of calling the model.
 
     Raises
     ------
@@ -283,7 +284,7 @@ def _repaired(text, claims):
 class Reword(Step):
     """Use a model to generate vaguer wordings of each claim, for the ``wordings`` of a problem.
 
-    The inputs of `apply` are lists of claims and problems. `apply` returns one list per
+    The method `apply` requires lists of claims and problems. `apply` returns one list per
     problem, with the wordings of each claim. The first wording is the claim itself. Use the same
     settings for calibration and prediction. The guarantee holds for any wordings that the model
     generates, because wordings are judged from the vaguest to the most specific.
@@ -335,7 +336,7 @@ class Reword(Step):
         return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
 
     def _worded(self, claim, vaguer):
-        """Return a claim and its vaguer wordings, without empty and repeated wordings."""
+        """Return a claim and its vaguer wordings, without empty or repeated wordings."""
         worded = {text_key(claim): claim}
         for text in vaguer:
             text = visible(text).strip()
@@ -357,7 +358,7 @@ class Reword(Step):
 class SampleAnswers(Step):
     """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
 
-    The inputs of `apply` are problems and optionally their passages. `apply` returns a list of
+    The method `apply` requires problems, and accepts their passages. `apply` returns a list of
     answers for each problem. Use the same settings for calibration and prediction.
 
     Parameters
@@ -373,7 +374,7 @@ class SampleAnswers(Step):
         Sampling temperature, from 0 to 2. Higher temperatures increase the diversity of
         answers.
     max_tokens : int, optional
-        Length limit of an answer in tokens. The default is the limit of the client.
+        Maximum length of an answer in tokens. The default is the limit of the client.
 
     Raises
     ------
@@ -422,7 +423,7 @@ class SampleAnswers(Step):
         return texts
 
     async def _answer(self, chat, problem, context=None):
-        """Return an answer for users. The answer may be truncated, but must not be empty."""
+        """Return an answer for users, which may be truncated but must not be empty."""
         question = _with_passages(problem, context)
         return await self._one(chat.of(self.model), question, 0, chat.flag)
 
@@ -455,7 +456,10 @@ def _with_passages(problem, context):
 
 
 def _said(reply, flag=None):
-    """Return an answer's text. A truncated answer is shown only together with a flag."""
+    """Return the text of an answer, or raise ValueError if the answer is unusable.
+
+    A truncated answer is usable only if ``flag`` is not None.
+    """
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
@@ -471,8 +475,8 @@ class Frequency(Step):
 
     For each of the ``alternatives`` of the problem, a model judges whether the alternative
     supports a claim (+1), contradicts the claim (-1) or does neither (0). The score of a claim is
-    the sum of these values. One call is made per alternative. The input of `apply` is a list of
-    graphs, and its result is an array of shape (n_claims, 1) for each graph. The column is named
+    the sum of these values. The step makes one call per alternative. The method `apply` accepts a
+    list of graphs and returns an array of shape (n_claims, 1) for each graph. The column is named
     ``frequency-score``.
 
     Parameters
@@ -532,8 +536,8 @@ class SemanticJudge(Step):
 
     The features are ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size``
     (0 to 5 missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
-    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call is
-    made per problem. The input of `apply` is a list of graphs, and its result is an array of
+    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. The step makes
+    one call per problem. The method `apply` accepts a list of graphs and returns an array of
     shape (n_claims, 8) for each graph. `skdcf.features.SemanticFeatures` selects these columns.
 
     Parameters
@@ -572,12 +576,12 @@ class SemanticJudge(Step):
 class Verify(Step):
     """Compute the verdict of a judge on each claim, and the log odds of the verdict.
 
-    The frequency score identifies most doubtful claims. At strict levels, the verdicts of a
-    judge are a stronger signal for the remaining doubtful claims. The columns are
-    ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``, the log of the ratio of the
-    probabilities of "true" and "false" at the position of the verdict, between -14 and 14. The
-    input of `apply` is a list of graphs, and its result is an array of shape (n_claims, 2) for
-    each graph, or (n_claims, 1) without log odds.
+    The frequency score identifies most of the doubtful claims. At strict levels, the verdicts of
+    a judge are a stronger signal for the remaining doubtful claims. The columns are
+    ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``. The log odds are the logarithm of
+    the ratio of the probabilities of "true" and "false" at the position of the verdict, limited
+    to the range from -14 to 14. The method `apply` accepts a list of graphs and returns an array
+    of shape (n_claims, 2) for each graph, or (n_claims, 1) without log odds.
 
     Parameters
     ----------
@@ -592,8 +596,8 @@ class Verify(Step):
         Whether to make one call for each claim and its premises, or one cheaper call for all
         claims of an answer.
     why : bool, default=True
-        Whether the judge writes a reason before each verdict. Without reasons, the reply for a
-        claim is a single word.
+        Whether the judge writes a reason before each verdict. If False, the reply for each claim
+        contains only the verdict.
 
     Raises
     ------
@@ -620,7 +624,7 @@ class Verify(Step):
     why: bool = True
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid or cannot be used."""
+        """Raise ValueError if a parameter or a combination of parameters is invalid."""
         super().validate()
         if self.per == "answer" and not self.why:
             raise ValueError(
@@ -704,7 +708,7 @@ def _judged(verdicts, reply):
 
 
 def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
-    """Return the model, prompt, temperature and length limit for writing an answer."""
+    """Return the model, prompt, temperature and length limit used to write an answer."""
     writer = describe(step) | {"model": step.model or model}
     return {
         key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
@@ -731,7 +735,7 @@ def describe(step: Any) -> dict[str, Any]:
 
 
 def rebuild(described: dict[str, Any]) -> Any:
-    """Create a step from the result of `describe`, or raise ValueError if it is not built in."""
+    """Create a step from its description, or raise ValueError if the step is not built in."""
     settings = dict(described)
     # Log odds were requested, but the endpoint did not return any.
     if settings.get("log_odds") == "missing":

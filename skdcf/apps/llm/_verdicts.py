@@ -61,16 +61,16 @@ def plain_word(word: str) -> str:
 
 
 def read_prose(sentences: Sequence[str], shown: str) -> str | None:
-    """Return the verdict "true" or "false" in prose, or None if it is ambiguous.
+    """Return the verdict ("true" or "false") in prose, or None if the verdict is ambiguous.
 
-    A verdict is unambiguous if the reply begins with it and mentions no other verdict, or if
-    the last sentence states the verdict with a single word and no earlier sentence contradicts
-    it. Quotations, questions, negations and suppositions are not verdicts.
+    A verdict is unambiguous if it begins the reply and no other verdict is mentioned. A verdict
+    is also unambiguous if the last sentence states it with a single word and no earlier sentence
+    contradicts it. Quotations, questions, negations and suppositions are not verdicts.
 
     Parameters
     ----------
     sentences : sequence of str
-        The sentences of the reply, without the preceding thoughts of the model.
+        The sentences of the reply, without the preceding reasoning of the model.
     shown : str
         The texts in the model's input. The reply may repeat these texts.
 
@@ -103,10 +103,10 @@ def _agreed(words):
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     """Return the log odds of "true" for each verdict in a reply, in text order.
 
-    The log odds are computed at the position of the verdict, because the preceding thoughts or
-    reasons may also contain the words "true" and "false". If this position is not found, or if
-    the log odds contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has
-    no log-probabilities, the log odds are NaN.
+    The log odds are computed at the position of the verdict, because the preceding reasoning may
+    also contain the words "true" and "false". If this position is not found, or if the log odds
+    contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has no
+    log-probabilities, the log odds are NaN.
     """
     rows = reply.top_logprobs
     if not rows:

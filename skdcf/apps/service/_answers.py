@@ -1,4 +1,4 @@
-"""Answer questions with filtered text, within limits of calls, cost and time."""
+"""Answer questions with filtered text, within limits on calls, cost and time."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Answers:
     model : str or None
         Name of the model to use instead of the model used for calibration.
     seconds : float
-        Maximum time for an answer.
+        Maximum time for an answer in seconds.
     budget : float or None
         Maximum cost per day (UTC), or maximum number of tokens if the client has no prices.
-        After this budget is spent, new requests are refused.
+        Once the budget is spent, new requests are refused.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Answers:
         self._spent_before = 0.0  # total cost of all previous days
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
-        """Return a pipeline that answers questions with this filter.
+        """Return a pipeline that answers questions with the given filter.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class Answers:
 
 
 def _refuse(estimate: Any) -> bool:
-    """Refuse a cost above ``confirm_above``, because no user can confirm it."""
+    """Refuse a request whose cost exceeds ``confirm_above``, because nobody can confirm it."""
     raise RefusedError(
         413,
         f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} "

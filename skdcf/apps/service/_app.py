@@ -60,7 +60,7 @@ def create_app(
     ----------
     filter : fitted filter, or dict of them
         The filters to serve. A filter fitted with ``online=True`` can also decide claim by
-        claim. If there are several filters, the field ``"filter"`` of a request selects one.
+        claim. If there are several filters, each request selects one with the field ``"filter"``.
     token : str, optional
         Secret that each request must send as a bearer token, in the header ``Authorization``. If
         None, only requests to loopback host names are answered.
@@ -69,27 +69,28 @@ def create_app(
         questions, but no texts except those of open runs. If None, the latest 10,000 answers
         are stored in memory, and runs are not available.
     client : ChatClient, optional
-        Client of the models that extract and judge claims, for ``POST /v1/answer``. The limits
-        ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no
-        model is called.
+        Client for the models that extract and judge claims, for ``POST /v1/answer``. The limits
+        ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no model
+        is called.
     model : str, optional
         Model name. The default is the model used for calibration.
     answer_seconds : float, default=300.0
-        Maximum time in seconds for an answer. After this time, the status of the reply is 504.
+        Maximum time in seconds for an answer. If the time is exceeded, the reply has status 504.
     budget : float, optional
         Maximum cost per day (UTC), or maximum number of tokens if the client has no prices. Each
-        process counts the cost since its start. After this budget is spent, the status of the
-        reply is 429.
+        process counts the cost since its start. Once the budget is spent, replies have status
+        429.
     cors : sequence of str, default=()
         Origins of web pages that may call the service, for example
         ``https://app.example``.
     rename : dict, optional
-        Mapping from keys or paths of requests to ``POST /v1/filter`` to keys of the format, or
-        to ``answer`` for a whole answer. For example, ``reply.text`` may be mapped to ``answer``.
+        For ``POST /v1/filter``, a mapping from keys or paths in the request to keys of the
+        format. A key that contains a whole answer is mapped to ``answer``. For example,
+        ``reply.text`` may be mapped to ``answer``.
     own : collection of str, default=()
         Keys of additional data in requests to ``POST /v1/filter``.
     no_claim : path-like, optional
-        File with patterns of sentences that make no claim. The file is required if the
+        File with patterns for sentences that make no claim. The file is required if the
         calibration answers were created by ``skdcf split --no-claim``.
 
     Returns
@@ -134,7 +135,7 @@ def create_app(
 
 
 class Service:
-    """ASGI application that is created by `create_app`.
+    """ASGI application created by `create_app`.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ class Service:
     folder : path-like or None
         Parameter of `create_app`.
     answers : Answers, optional
-        Object that calls the models, if a client was passed.
+        Object that calls the models, or None if no client was passed.
     cors : list of str, optional
         Parameter of `create_app`.
     reader : AnswerReader, optional
@@ -238,8 +239,8 @@ class Service:
         ------
         ValueError
             If there is no filter, or if models are called but a filter does not store the
-            description of its extractor. After this error, the service continues to use the old
-            filters.
+            description of its extractor. If an error is raised, the service continues to use the
+            old filters.
         """
         if not filters:
             raise ValueError(
@@ -264,7 +265,7 @@ class Service:
         self.served = served
 
     def named(self, name: str | None) -> Served:
-        """Return the served filter with a name.
+        """Return the served filter with the given name.
 
         Parameters
         ----------
@@ -335,7 +336,7 @@ class Service:
         return served
 
     def _state(self) -> Iterable[Metric]:
-        """Yield Prometheus metrics of the state of the service."""
+        """Yield Prometheus metrics for the current state of the service."""
         gauges: dict[str, float] = {
             "waiting": self.guard.n_waiting,
             "streams": self.guard.n_streams,
@@ -394,7 +395,7 @@ _HELP = {
 
 
 class _Admission:
-    """Check of the host, the origin and the token of a request.
+    """Checks of the host, the origin and the token of requests.
 
     Parameters
     ----------

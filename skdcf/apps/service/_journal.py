@@ -1,11 +1,11 @@
 """Journal of the service, with answers, their labels, and open runs.
 
-The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
-deleted. Answer texts are not stored. Texts of open runs are stored, so open runs survive a restart.
-The texts of a run are overwritten when the run is closed.
+The journal is an SQLite database in a folder or in memory. A database in memory contains only the
+latest 10,000 answers. Answer texts are not stored. Texts of open runs are stored, so open runs
+survive a restart. The texts of a run are overwritten when the run is closed.
 
-Processes that serve the same folder share the database. Each change is one transaction. Before a
-process uses its in-memory copies, it compares them with the database.
+Processes that serve the same folder share the database. Each change is made in a single
+transaction. A process compares its in-memory copies with the database before it uses the copies.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _NO_RUN = "no run with this id is open. It was closed, or it had no step for a w
 
 
 class Entry(NamedTuple):
-    """Entry of an answer, with its decision and labels.
+    """Journal entry for an answer, with its decision and labels.
 
     Parameters
     ----------
     id : str
-        Id of the answer, which clients send with labels.
+        Identifier of the answer, which clients send together with its labels.
     mask : str
         One character per claim, "1" for a kept claim and "0" for a dropped claim.
     filter : str
-        Digest of the filter that decided.
+        Digest of the filter that made the decision.
     alpha : float
         Decision level.
     question : str or None
@@ -63,9 +63,9 @@ class Entry(NamedTuple):
     labels : str or None
         The labels as JSON, or None if the answer was not judged.
     drawn : bool or None
-        Whether the answer was drawn at random to be judged.
+        Whether the answer was randomly selected to be judged.
     judged : int or None
-        Position of the answer in the order of judgement.
+        Position of the answer in the sequence of judged answers.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Run(NamedTuple):
     Parameters
     ----------
     filter : str
-        Digest of the filter that decides.
+        Digest of the filter that makes the decisions.
     size : int
         Number of characters in the texts of the run.
     n_steps : int
@@ -133,7 +133,9 @@ class Journal:
             ) from error
 
     def add(self, entry: Entry) -> None:
-        """Add an answer, which is not lost if the process ends after this method returns.
+        """Add an answer to the journal.
+
+        After this method returns, the answer is not lost if the process ends.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class Journal:
                 )
 
     def label(self, name: str, labels: list[int], drawn: bool) -> bool:
-        """Add the labels of an answer, which are on disk when this method returns.
+        """Add the labels of an answer, and save them to disk before returning.
 
         Parameters
         ----------
@@ -161,7 +163,7 @@ class Journal:
         labels : list of int
             Claim labels: 1, 0 or -1.
         drawn : bool
-            Whether the answer was drawn at random.
+            Whether the answer was randomly selected.
 
         Returns
         -------
@@ -171,7 +173,7 @@ class Journal:
         Raises
         ------
         RefusedError
-            If there is no answer with this id, or if it has different labels.
+            If there is no answer with this id, or if the answer has different labels.
         ValueError
             If the number of labels differs from the number of claims.
         """
@@ -202,14 +204,14 @@ class Journal:
         return True
 
     def judged(self, digest: str, after: int = 0) -> list[Entry]:
-        """Return the judged answers in the order of judgement.
+        """Return the judged answers in the order in which they were judged.
 
         Parameters
         ----------
         digest : str
-            Digest of the filter that decided.
+            Digest of the filter that made the decision.
         after : int, default=0
-            Position after which answers are returned.
+            Only answers after this position are returned.
 
         Returns
         -------
@@ -221,7 +223,7 @@ class Journal:
         return [Entry._make(row) for row in rows]
 
     def count_claims(self, digest: str) -> tuple[int, int]:
-        """Return how many claims a filter has kept and dropped in all answers.
+        """Return the total numbers of claims that a filter has kept and dropped.
 
         Parameters
         ----------
@@ -244,9 +246,9 @@ class Journal:
         name : str
             Id of the run.
         digest : str
-            Digest of the filter that decides.
+            Digest of the filter that makes the decisions.
         head : dict
-            Data that are known before the first step.
+            Data known before the first step.
         """
         text = json.dumps(head)
         with self._change():
@@ -256,7 +258,7 @@ class Journal:
     def add_step(
         self, name: str, number: int, record: dict[str, Any], keep: bool
     ) -> bool:
-        """Add a step and its decision, which are on disk when this method returns.
+        """Add a step and its decision, and save both to disk before returning.
 
         Parameters
         ----------
@@ -314,7 +316,7 @@ class Journal:
             return self._run(name)
 
     def head(self, name: str) -> dict[str, Any]:
-        """Return the data of an open run that were known before its first step.
+        """Return the data that were known before the first step of an open run.
 
         Parameters
         ----------
@@ -356,13 +358,13 @@ class Journal:
         Parameters
         ----------
         entry : Entry
-            The answer, which has the id of the run.
+            The answer, which has the same id as the run.
 
         Returns
         -------
         bool
-            True if the run was closed. False if other steps were added, in which case the run
-            remains open.
+            True if the run was closed. The value is False if other steps were added, and the run
+            then remains open.
 
         Raises
         ------
@@ -442,10 +444,10 @@ class Journal:
 
     @contextmanager
     def _change(self, is_lasting: bool = True) -> Iterator[None]:
-        """Execute changes in one transaction.
+        """Execute the changes inside the ``with`` block in one transaction.
 
-        The changes survive the end of the process and, if ``is_lasting`` is True, a power
-        failure.
+        The changes are not lost if the process ends. If ``is_lasting`` is True, the changes also
+        survive a power failure.
         """
         with self._lock:
             if is_lasting:

@@ -54,7 +54,7 @@ class Metrics:
         )
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Add a request to the counts.
+        """Count a request and its duration.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def format(self) -> bytes:
-        """Return all metrics in the text format of Prometheus.
+        """Return all metrics in the Prometheus text format.
 
         Returns
         -------
@@ -109,8 +109,8 @@ class JsonFormatter(logging.Formatter):
         Parameters
         ----------
         record : LogRecord
-            The record. If the only argument of a log record is a dictionary, its items are added
-            to the object.
+            The record. If the only argument of a log record is a dictionary, the items of the
+            dictionary are added to the JSON object.
 
         Returns
         -------

@@ -77,7 +77,7 @@ class _Request(BaseModel):
 
 
 class FilterRequest(_Request):
-    """An answer, as a text or as claims, in the format of a line of a JSON Lines file.
+    """An answer to filter, given as text or as claims, in the format of a JSON Lines record.
 
     Unknown keys are stored as metadata.
     """
@@ -151,7 +151,7 @@ class FilterRequest(_Request):
 
 
 class AnswerRequest(_Request):
-    """A question, optionally with one or several answers to it."""
+    """A question, optionally with one or more answers."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -187,7 +187,7 @@ class AnswerRequest(_Request):
 
 
 class LabelRequest(_Request):
-    """Claim labels of an answer."""
+    """Labels for the claims of an answer."""
 
     id: Annotated[str, Field(description="The id of the answer in the reply.")]
     labels: Annotated[
@@ -321,7 +321,7 @@ class Dropped(BaseModel):
 
 
 class Spent(BaseModel):
-    """The calls and tokens used for an answer."""
+    """Numbers of calls and tokens used for an answer."""
 
     calls: int
     prompt_tokens: int
@@ -364,7 +364,7 @@ class Answered(Decided):
 
 
 class Labelled(BaseModel):
-    """Reply to a request with labels, which have been saved to disk."""
+    """Confirmation that labels have been saved to disk."""
 
     said: str
     alarm: Annotated[
@@ -415,7 +415,7 @@ class FilterState(BaseModel):
 
 
 class Health(BaseModel):
-    """The status of the service, which lists the filters if the service has no token."""
+    """Status of the service, including the filters if the service has no token."""
 
     status: Literal["ok"]
     filters: dict[str, FilterState] | None = None
@@ -428,6 +428,6 @@ class Ready(BaseModel):
 
 
 class Refusal(BaseModel):
-    """An error message that states the fault and a remedy."""
+    """An error message that explains what is wrong and what to do."""
 
     error: str

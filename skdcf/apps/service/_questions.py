@@ -21,14 +21,14 @@ _KEY = "journal.key"
 
 
 class Questions:
-    """The questions whose answers a monitor has used.
+    """Questions whose answers have been counted by a monitor.
 
     Parameters
     ----------
     filter : fitted filter
         The filter, whose calibration questions are ignored.
     key : bytes
-        Secret key of the hashes.
+        Secret key for the hashes.
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
@@ -42,7 +42,7 @@ class Questions:
         self.counted: set[str] = set()
 
     def name(self, graph: ReasoningGraph) -> tuple[str | None, bool]:
-        """Return the hash of the question of an answer, for the journal.
+        """Return the hash that identifies the question of an answer in the journal.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Questions:
     def counts(self, entry: Entry) -> bool:
         """Return whether an answer is the first labelled answer to a new question.
 
-        The question of such an answer is recorded.
+        The method records the question if it is new.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Questions:
 
 
 def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
-    """Return the key for hashes of questions, which persists as long as the journal.
+    """Return the secret key for hashes of questions.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ router = APIRouter(
 
 
 def content_types(api: FastAPI) -> dict[str, str | None]:
-    """Return the content type of the requests to each path.
+    """Return the request content type for each path.
 
     Parameters
     ----------
@@ -208,7 +208,8 @@ class _Lines(Response):
     Parameters
     ----------
     first : str
-        The first line. An error before the first line is sent with its own HTTP status.
+        The first line. If an error occurs before the first line, the reply has the HTTP status of
+        the error.
     lines : async iterator of str
         The other lines.
     """

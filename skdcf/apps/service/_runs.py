@@ -35,7 +35,7 @@ class _Run:
     head : dict
         Data that are known before the first step, as sent by the client.
     writing : Writing
-        State of the decisions, on which the decision on the next step is based.
+        Decision state, which determines the decision on the next step.
     steps : list of dict
         The decided steps, as sent by the client.
     """
@@ -48,8 +48,8 @@ class _Run:
 class Runs:
     """Store of all open runs.
 
-    The methods are thread-safe. Runs are stored in the journal, so other processes can continue
-    them. Recently used runs are also stored in memory. Before a run in memory is used, it is
+    The methods are thread-safe. Runs are stored in the journal, so any process can continue a
+    run. Recently used runs are also stored in memory. Before a run in memory is used, it is
     updated with the steps that other processes have added to the journal.
 
     Parameters
@@ -79,7 +79,7 @@ class Runs:
         served : Served
             The filter that decides.
         head : dict
-            Data that are known before the first step.
+            Data known before the first step.
 
         Returns
         -------
@@ -117,12 +117,12 @@ class Runs:
         name : str
             The id of the run.
         number : int
-            Position of the step. A decided step may be sent again.
+            Position of the step. A step that has already been decided may be sent again.
         step : dict
-            The step, with the keys ``text`` and ``features`` if the run has them. If there are
-            no ``parents``, the step depends on the previous step. If the run was opened with
-            ``messages``, the step contains the messages since the previous step and ends with
-            its own message.
+            The step, with the keys ``text`` and ``features`` if the run uses them. If the key
+            ``parents`` is missing, the step depends on the previous step. If the run was opened
+            with ``messages``, the step contains the messages since the previous step and ends
+            with its own message.
         filters : iterable of Served
             All served filters.
 
@@ -135,7 +135,7 @@ class Runs:
         Raises
         ------
         ValueError
-            If the step is invalid. The run is then unchanged.
+            If the step is invalid. In this case, the run is not changed.
         RefusedError
             If no run with this id is open, if the run has a different number of steps, or if
             the run becomes too long.
@@ -173,7 +173,7 @@ class Runs:
         Returns
         -------
         Writing
-            The decisions about the run.
+            The decisions on the steps of the run.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Runs:
             return run.writing
 
     def _end_old(self) -> None:
-        """Delete the runs that have had no step for too long."""
+        """Delete runs that have had no new step for a week."""
         self._journal.end_runs(before=time.time() - _LONGEST_PAUSE)
 
     def _refuse_too_much(self, n_new: int, n_before: int) -> None:
@@ -207,7 +207,7 @@ class Runs:
     def _alone(self, name: str, filters: Iterable[Served]) -> Iterator[_Run]:
         """Context manager for exclusive use of a run within this process.
 
-        After an error, the run is read from the journal when it is used again.
+        After an error, the run is read again from the journal before its next use.
         """
         self._end_old()
         with self._lock:
@@ -228,7 +228,7 @@ class Runs:
             self._busy.discard(name)
 
     def _keep(self, name: str, run: _Run) -> None:
-        """Keep a run in memory, and discard the least recently used one if necessary."""
+        """Keep a run in memory, and discard the least recently used run if necessary."""
         with self._lock:
             self._runs[name] = run
             if len(self._runs) > _MOST_IN_MEMORY:
@@ -265,7 +265,7 @@ class Runs:
 
 
 def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
-    """Return the decision on a repeated step, whose reply may have been lost."""
+    """Return the decision on a step that is sent again, for example after a lost reply."""
     if step != run.steps[number]:
         raise RefusedError(
             409, f"step {number} was already decided, but with different content"
@@ -300,7 +300,7 @@ def _claims_of(
 def _steps_in_messages(
     head: dict[str, Any], sent: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Convert steps that were sent as messages to texts and feature columns."""
+    """Return the text and the feature values of each step that was sent as messages."""
     messages = [message for body in (head, *sent) for message in body["messages"]]
     run = {"task": "open", "messages": messages}
     try:

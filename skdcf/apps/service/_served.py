@@ -52,7 +52,7 @@ class Asked:
     Parameters
     ----------
     alpha : float or None
-        The level in the request, or None.
+        The level requested by the client, or None.
     level : float
         The level of the decision, which is the filter's level if ``alpha`` is None.
     graph : ReasoningGraph
@@ -84,13 +84,13 @@ class Asked:
         return self.kept is not None or self.error is not None
 
     def filtered_line(self) -> dict[str, Any]:
-        """Return the additional fields of the reply to a whole answer, after the decision.
+        """Return the additional reply fields for a whole answer that has been filtered.
 
         Returns
         -------
         dict
-            The kept text, and the request with this text instead of the answer. The dict is
-            empty if the request contains claims.
+            The kept text, the claims, and the request with the answer replaced by the kept text.
+            The dict is empty if the request contains claims.
         """
         if self.log_line is None or self.answer_key is None or self.kept is None:
             return {}
@@ -118,7 +118,7 @@ class Served:
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
-        List of patterns for sentences without a claim. The default is the list of the package.
+        List of patterns for sentences without a claim. The default is the built-in list.
     """
 
     def __init__(
@@ -157,13 +157,13 @@ class Served:
         self._waiting: list[Asked] = []
 
     def read(self, record: dict[str, Any]) -> Asked:
-        """Return the answer in a request.
+        """Parse the answer in a request.
 
         Parameters
         ----------
         record : dict
-            An object in the format of `skdcf.datasets.read_jsonl`, which may also contain the key
-            ``alpha``, or a whole answer instead of claims.
+            An object in the format of `skdcf.datasets.read_jsonl`. The object may also contain
+            the key ``alpha``, and may contain a whole answer instead of claims.
 
         Returns
         -------
@@ -316,7 +316,7 @@ class Served:
         return bool(passing_answers(self.filter, [graph])[0])
 
     def _part_of(self, graph: ReasoningGraph) -> int | None:
-        """Return the position of the group of a passing answer, or None without groups."""
+        """Return the position of a passing answer's group, or None if there are no groups."""
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
         batch = GraphBatch.from_graphs([graph])
@@ -450,7 +450,7 @@ class Served:
         }
 
     def numbers(self) -> dict[str, float]:
-        """Return the state of the monitor, keyed by the names in /metrics.
+        """Return the state of the monitor, keyed by metric name.
 
         Returns
         -------
@@ -480,8 +480,8 @@ class Writing:
     served : Served
         The filter that decides.
     head : dict
-        Data that are known before the first claim, and whether to ``stop`` at the first dropped
-        claim.
+        Data known before the first claim. The key ``stop`` determines whether filtering stops at
+        the first dropped claim.
 
     Raises
     ------
@@ -517,7 +517,7 @@ class Writing:
 
     @property
     def has_stopped(self) -> bool:
-        """Return whether a dropped claim has stopped the answer."""
+        """Return whether filtering stopped because a claim was dropped."""
         return self.stop and not all(self.mask)
 
     def add(self, claim: dict[str, Any]) -> bool:
@@ -626,7 +626,7 @@ def check_size(n_claims: int) -> None:
 
 
 def _digest_of(filter: Any) -> str:
-    """Return a digest that identifies a filter with its calibration."""
+    """Return a digest that identifies a filter and its calibration."""
     description = f"{filter!r} {filter.n_calibration_}"
     arrays = filter.max_path_risks_, filter.nonconformity_scores_
     scores = np.concatenate(arrays, dtype=np.float64).tobytes()

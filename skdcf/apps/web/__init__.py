@@ -1,4 +1,4 @@
-"""The guard, error responses and server, which the service and the labelling page share."""
+"""Guard, error responses and server that are shared by the service and the labelling page."""
 
 from ..._checks import import_extra
 

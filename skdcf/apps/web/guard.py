@@ -1,8 +1,8 @@
 """ASGI middleware that controls access and limits the duration and size of requests.
 
 The service and the labelling page both use this middleware. The body of a rejected request is
-not read. Other bodies are read completely before the route is called, so routes never wait for
-a client.
+not read. Except for streams, the body of an admitted request is read completely before the route
+is called, so routes do not wait for slow clients.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Guard:
     app : ASGI application
         The application that handles the admitted requests.
     routes : dict
-        Content type of the requests to each path, or None for requests without a body.
+        Request content type for each path, or None for paths without a request body.
     admit : callable
         Function that is called with a request and its path, and raises RefusedError to reject
         the request.
@@ -156,7 +156,7 @@ class Guard:
                 await self._app(scope, _replay(body, request.receive), send)
 
     def check_room(self) -> None:
-        """Raise RefusedError if an additional request would be rejected now."""
+        """Raise RefusedError if the service would reject a further request."""
         if self.n_waiting >= _MOST_WAITING:
             raise RefusedError(503, "too many requests are waiting. Try again later")
 
@@ -173,9 +173,10 @@ class Guard:
 
 
 class _Bodies:
-    """The request bodies in progress. If there are too many bodies, the oldest is dropped.
+    """Request bodies that are being received.
 
-    Slow clients therefore cannot block other clients.
+    If there are too many bodies, the oldest is dropped, so slow clients cannot block other
+    clients.
     """
 
     def __init__(self) -> None:
@@ -210,7 +211,7 @@ class _Bodies:
             ) from error
 
     def _count(self, deadline: asyncio.Timeout, n_bytes: int) -> None:
-        """Count received bytes, and drop the oldest bodies until the other bodies fit."""
+        """Count received bytes, and drop the oldest bodies until the remaining bodies fit."""
         if deadline in self._n_bytes:
             self._n_bytes[deadline] += n_bytes
             self._total += n_bytes
@@ -242,7 +243,7 @@ async def _chunks(receive: Any) -> AsyncIterator[bytes]:
 
 
 def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
-    """Return a receive channel that first yields an already received body."""
+    """Return an ASGI receive channel that first returns a body that was already received."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_body() -> Any:
@@ -252,7 +253,7 @@ def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
 
 
 def _by_line(receive: Any) -> Callable[[], Any]:
-    """Return a receive channel with a size limit and a deadline for each line."""
+    """Return an ASGI receive channel with a size limit and a deadline for each line."""
     n_bytes = 0
     patience = _BODY
     deadline = asyncio.get_running_loop().time() + patience

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 class RefusedError(HTTPException):
-    """Rejection of a request with an HTTP status and a message.
+    """Error that rejects a request with an HTTP status and a message.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_object(content: bytes | bytearray) -> dict[str, Any]:
 
 
 def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with these keys and values, or raise RefusedError for duplicate keys."""
+    """Return a dict of the keys and values, or raise RefusedError if a key is repeated."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]

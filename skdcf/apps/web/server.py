@@ -22,7 +22,7 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
     Returns
     -------
     uvicorn.Server
-        The configured server, which is not started yet.
+        The configured server, which has not been started.
     """
     config = uvicorn.Config(
         app,

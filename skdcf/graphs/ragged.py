@@ -62,8 +62,8 @@ def reduce_segments(
 ) -> NDArray[Any]:
     """Reduce each segment with ``ufunc``, and return ``empty`` for empty segments.
 
-    The result for a segment depends only on the values of the segment and is reproducible to the
-    bit.
+    The result for a segment depends only on the values of the segment, and is bitwise
+    reproducible.
     """
     filled = offsets[:-1] < offsets[1:]
     dtype = np.result_type(values, empty)

@@ -8,9 +8,9 @@ count, problems of <= 250 claims  sum over the list of ancestors, for all proble
 sum or count, larger problems     rows of bits (`skdcf.graphs.bit_rows`)
 ================================  ===========================================================
 
-For a problem of n claims, rows of bits require n^2 / 8 steps and 1 KB per claim.
+For a problem with n claims, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
-The result for a claim depends only on its own problem and is reproducible to the bit.
+The result for a claim depends only on the problem of the claim, and is bitwise reproducible.
 """
 
 import numpy as np
@@ -124,12 +124,12 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def count_ancestors(batch: GraphBatch) -> np.ndarray:
-    """Return the number of proper ancestors of each claim, shape (n_claims,)."""
+    """Return the number of proper ancestors of each claim."""
     return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
 
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
-    """Return the number of descendants of each claim, shape (n_claims,)."""
+    """Return the number of descendants of each claim."""
     out = np.bincount(batch.listed_closure[1], minlength=batch.n_claims)
     tree = batch.is_forest[batch.unlisted]
     if tree.any():
@@ -143,7 +143,7 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 
 
 def _count_below(batch, rows):
-    """Compute the sizes of subtrees in the forests of the given rows by pointer doubling.
+    """Compute the size of the subtree below each claim of the given rows by pointer doubling.
 
     After k rounds, ``jump`` contains the ancestor 2^k edges above each claim, and all descendants
     that are fewer than 2^k edges below a claim have been counted.

@@ -1,4 +1,4 @@
-"""Error probability of a filtered answer, computed from hazards and the frailty of answers.
+"""Error probabilities of filtered answers, computed from hazards and a frailty.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true
@@ -9,9 +9,9 @@ S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: probability of no kept
 ======  ========================================================================
 
 In the frailty model, the hazards of each answer are multiplied by an unobserved factor with mean
-1 and variance theta. If this factor has a gamma distribution, S is the mean of exp(-factor L).
-The parameters (theta, a, b) are estimated by maximum likelihood from out-of-fold hazards and the
-first errors in the training answers.
+1 and variance theta. If the unobserved factor has a gamma distribution, S(L) is the expected
+value of exp(-factor * L). The parameters (theta, a, b) are estimated by maximum likelihood from
+out-of-fold hazards and the first errors in the training answers.
 
 References
 ----------
@@ -43,12 +43,12 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the probability that the kept claims of each answer include a false claim.
+    """Compute the probability that the kept claims of each answer contain a false claim.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
-        Log odds of the hazards.
+        Log odds that each claim is false, given that all its ancestors are true.
     kept : ndarray of bool, shape (n_claims,)
         Whether each claim is kept. All ancestors of a kept claim must be kept as well.
     batch : GraphBatch
@@ -85,15 +85,15 @@ def fit_frailty(
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
-        Log odds of the hazards.
+        Log odds that each claim is false, given that all its ancestors are true.
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). In each answer, only the claims up to the
-        first claim that is not known to be true are used.
+        Claim labels (1 for true, 0 for false, -1 for unknown). In each answer, claims after the
+        first claim that is not known to be true are ignored.
     batch : GraphBatch
         The problems.
     confidence : ndarray of shape (n_claims,)
         Confidence in each claim, which must not increase along the edges. The claims of each
-        answer are used in decreasing order of confidence.
+        answer are processed in decreasing order of confidence.
 
     Returns
     -------

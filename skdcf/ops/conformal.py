@@ -5,10 +5,10 @@ thresholds. The threshold t_alpha is the k-th *smallest* of n scores with k = fl
 1)), which equals the ceil((1 - alpha)(n + 1))-th largest score.
 
 The loss of a problem is a step function of the threshold. The loss starts at 0 and jumps when the
-threshold exceeds the path risk of certain claims. Given the jumps of n calibration problems, a
-claim with path risk R is kept at the following level.
+threshold exceeds the path risk of certain claims. The smallest level at which a claim with path
+risk R is kept is computed from the jumps of n calibration problems:
 
-    (w own + sum of the heights of all jumps at or below R) / (w + sum of weights)
+    (w * own + sum(heights of the jumps at or below R)) / (w + sum(weights))
 
 In this formula, ``own`` is an upper bound on the loss of the new problem if the claim is kept, and
 w is the weight of the new problem. Split conformal prediction is the special case in which own = 1
@@ -39,9 +39,9 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
     If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, the result
-    is the smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the
-    twelfth digit. At this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of
-    all calibration sets.
+    is the smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up to twelve
+    significant digits. At the resulting alpha, the coverage is at least 1 - alpha with
+    probability at least 1 - delta over calibration sets.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
 
 def _round_up(x):
-    """Round x up in its twelfth digit, unless the excess is only a rounding error."""
+    """Round x up to twelve significant digits, unless the excess is only a rounding error."""
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
@@ -80,9 +80,9 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     """Return the rank of the threshold among n sorted scores, or 0 if there are too few scores.
 
     If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is
-    floor(alpha (n + 1)) in exact arithmetic. A floating-point product would be rounded twice
-    (0.29 * 100 is 28.999...). A quotient is rounded only once and therefore compares correctly
-    with the user's decimal number.
+    floor(alpha (n + 1)) in exact arithmetic. A floating-point product would be rounded twice, so
+    0.29 * 100 would be 28.999... instead of 29. A quotient is rounded only once and therefore
+    compares correctly with the user's decimal number.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
 
 
 def passing_count(n: int, share: float) -> int:
-    """Compute how many calibration problems pass the cut for a given share, if there are no ties.
+    """Compute the number of calibration problems that pass the cut without ties.
 
-    The cut is the k0-th smallest of the smallest path risks of the n problems, where k0 =
+    The cut is the k0-th smallest value among the minimum path risks of the n problems, where k0 =
     ceil(share (n + 1)). The share is converted to an exact decimal number, because ceil(0.07 *
     100) would be 8 in floating-point arithmetic.
 
@@ -145,7 +145,7 @@ def passing_count(n: int, share: float) -> int:
 
 
 def least_share(n_passing: int, n: int) -> float:
-    """Return the smallest share, in hundredths, with which n_passing of n problems pass.
+    """Return the smallest share, in hundredths, at which ``n_passing`` of ``n`` problems pass.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     Parameters
     ----------
     lowest : ndarray of shape (n,)
-        Smallest path risk of each calibration problem.
+        Minimum path risk of each calibration problem.
     share : float in (0, 1]
         Proportion of new problems that may pass.
 
@@ -200,13 +200,13 @@ def problems_needed(alpha, delta=None, share=1):
 def whole_count(
     n: int, alpha: float, share: float = 1, at_most: float | None = None
 ) -> int:
-    """Return how many of n problems to hold out for calibration, without waste.
+    """Return the number of problems, out of ``n``, to hold out for calibration.
 
     The rank for n_cal calibration problems is floor(alpha (n_cal + 1)), so some of the problems
     may not affect the rank. For example, 19 and 30 problems result in the same rank at alpha =
     0.05. Therefore, the rank is computed first, from about two fifths of the problems. The
-    returned number is the smallest n_cal with this rank. The guarantee holds because this number
-    depends only on n and alpha.
+    returned number is the smallest n_cal with this rank. The guarantee holds because the number
+    of calibration problems depends only on n and alpha.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def whole_count(
     share : float in (0, 1]
         Proportion of problems that may pass. Only passing problems are counted in the rank.
     at_most : float, optional
-        Proportion of problems to hold out if rank 1 would require too many problems. If None, the
-        proportion is 0.3.
+        Proportion of problems to hold out if a rank of 1 would require too many problems. If
+        None, the proportion is 0.3.
 
     Returns
     -------
@@ -235,13 +235,13 @@ def whole_count(
 
 @lru_cache
 def fewest_of_rank(n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the same rank as n, or n if the rank is 0."""
+    """Compute the smallest number of problems for which the rank is the same as for n problems."""
     k = conformal_rank(passing_count(n, share), alpha, delta)
     return _fewest(k, n, alpha, delta=delta, share=share) if k else n
 
 
 def _fewest(k, n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with rank k, or n if this number exceeds n."""
+    """Compute the smallest number of problems, up to n, for which the rank is at least k."""
 
     def rank(m):
         return conformal_rank(passing_count(m, share), alpha, delta)
@@ -258,21 +258,22 @@ def conformal_threshold(
 
 
 def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
-    """Compute the rank that limits the expected proportion of wrong shown texts to alpha.
+    """Compute the rank that limits the false discovery rate among shown answers to alpha.
 
-    The Benjamini-Hochberg procedure is applied to the smallest path risks. The number of shown
-    answers is the largest k for which the k-th smallest value of ``(1 + #{i: s_i <= low_j}) m /
-    ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``.
-    Exactly k answers have a claim whose path risk is below the r-th smallest score.
+    The Benjamini-Hochberg procedure is applied to the conformal p-values of the minimum path
+    risks. The number of shown answers is the largest k for which the k-th smallest value of ``(1
+    + #{i: s_i <= low_j}) m / ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m
+    / ((n + 1) k) <= alpha``. Exactly k answers have a claim whose path risk is below the r-th
+    smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Sorted nonconformity scores of the calibration problems.
     lowest : ndarray of shape (m,)
-        Smallest path risk of each new answer, or +inf for an answer without claims.
+        Minimum path risk of each new answer, or +inf for an answer without claims.
     alpha : float
-        Maximum expected proportion, in (0, 1), of shown answers with a false claim.
+        Maximum expected proportion of shown answers with a false claim, between 0 and 1.
 
     Returns
     -------
@@ -302,7 +303,7 @@ def claim_alpha(
     keep_equal: Any = False,
     delta: float | None = None,
 ) -> Any:
-    """Compute the smallest alpha at which each claim is kept, shape (n_claims,).
+    """Compute the smallest alpha at which each claim is kept.
 
     Parameters
     ----------
@@ -362,8 +363,8 @@ class Jumps:
     Attributes
     ----------
     position : ndarray of shape (n_jumps,)
-        Position of each jump. Threshold above which the loss jumps, or +inf if the loss never
-        jumps.
+        Position of each jump, which is the threshold above which the loss increases. The position
+        is +inf if the loss never jumps.
     problem : ndarray of int, shape (n_jumps,), not decreasing
         Problem index of each jump.
     height : ndarray of shape (n_jumps,)
@@ -383,7 +384,7 @@ class Jumps:
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
-        """Return the jumps of the given problems, which are numbered from 0 in the result."""
+        """Return the jumps of the given problems, with the problems renumbered from 0."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
@@ -409,7 +410,7 @@ class Jumps:
         )
 
     def first(self) -> Any:
-        """Position of the first jump of each problem, shape (n,)."""
+        """Return the position of the first jump of each problem."""
         if np.array_equal(self.problem, np.arange(self.n)):
             return self.position
         return segment_min(self.position, self.offsets)
@@ -440,7 +441,7 @@ def share_jumps(
 
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The
     running maximum never decreases, and is never smaller than the proportion. A claim with
-    several wordings counts as kept if its vaguest wording is kept.
+    several wordings is considered kept if its vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = _count_kept(order, of, offsets, vaguest)
@@ -457,7 +458,7 @@ def share_jumps(
 
 
 def _count_kept(order, of, offsets, vaguest):
-    """Count the claims of the same problem that are kept with each claim, in the given order."""
+    """Count the claims of the same problem up to and including each claim, in the given order."""
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])
@@ -487,7 +488,7 @@ def count_up_to(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
-    """Count, for each claim, the claims of its problem whose path risk is at most as large."""
+    """For each claim, count the claims of its problem with the same or a smaller path risk."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
     kept = _count_kept(order, of, offsets, vaguest)

@@ -8,9 +8,9 @@ pair       (s, v): claim s is claim v or one of its ancestors
 link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) to (s, v)
 =========  ==========================================================================
 
-Shortest paths from different source claims s are independent of each other. Links are therefore
-processed in blocks of adjacent source claims, which limits the memory used for any number of
-problems. A single very large problem can still require too much memory.
+Shortest paths from different source claims can be computed independently. Links are therefore
+processed in blocks of adjacent source claims, which limits the memory usage. A single very large
+problem can still require too much memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +92,7 @@ def _count_children(batch):
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """Compute PageRank with the power iteration and the stopping rule of networkx."""
+    """Compute PageRank by power iteration, with the stopping rule of networkx."""
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
@@ -112,7 +112,7 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
 
 
 def _cluster(batch):
-    """Compute clustering coefficients, which are at most 1/2 in a DAG, from triangles."""
+    """Compute clustering coefficients from the number of triangles at each claim."""
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
     first = offsets_of(n_parents)[:-1]
@@ -150,7 +150,7 @@ _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
 def _check_links(batch, n_links, name):
-    """Raise ValueError if a problem has too many links, given ``n_links`` of each edge."""
+    """Raise ValueError if a problem has too many links, given the number of links per edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
     total = np.bincount(problem, n_links, minlength=len(batch))
     if total.max(initial=0) > MOST_LINKS:
@@ -165,7 +165,7 @@ def _check_links(batch, n_links, name):
 
 
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive items, whose weight exceeds `_BLOCK` by at most one item."""
+    """Yield ranges of consecutive items with a total weight of about `_BLOCK`."""
     total = np.cumsum(weights)
     marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")
@@ -173,7 +173,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Compute closeness and betweenness. Betweenness is valid only if its name is in ``names``."""
+    """Compute closeness and, if requested in ``names``, betweenness."""
     # If a problem is not a forest, two claims may be connected by more than one path.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
@@ -194,7 +194,7 @@ def _measure_paths(batch, names):
 
 
 def _walk_paths(batch, with_between):
-    """Sum the distances to each claim, and the fractions of shortest paths through it."""
+    """Return the total distance to each claim and its unnormalized betweenness."""
     n_claims = batch.n_claims
     indptr, source = batch.closure
     n_children = np.repeat(_count_children(batch), np.diff(indptr))
@@ -217,7 +217,7 @@ def _find_pairs(batch, a, b):
     """Return the pairs and links of the source claims from a to b as four arrays.
 
     The first two arrays contain the claims s and v of each pair. For each link, the last two
-    arrays contain the list indices of the pair (s, u) at its start and the pair (s, v) at its
+    arrays contain the positions of the pair (s, u) at its start and of the pair (s, v) at its
     end.
     """
     i = batch.problem_of[a]
@@ -247,7 +247,7 @@ def _shorten(distance, shorter, longer, depth):
 
 
 def _accumulate(distance, shorter, longer):
-    """Compute the fractions of shortest paths from s through v with Brandes' accumulation."""
+    """Compute the fractions of shortest paths from s that pass through v, by Brandes' algorithm."""
     tight = distance[shorter] + 1 == distance[longer]
     shorter = shorter[tight]
     longer = longer[tight]
@@ -269,6 +269,6 @@ def _accumulate(distance, shorter, longer):
 
 
 def _group(keys):
-    """Return the indices of equal keys, from the smallest key to the largest."""
+    """Return one array of indices per distinct key, in increasing order of keys."""
     order, bounds = sort_small(keys)
     return [order[a:b] for a, b in pairwise(np.unique(bounds))]

@@ -6,9 +6,9 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-The claims with R_v < t include all ancestors of these claims. No claim with R_v < t is false if and
-only if t <= s. Therefore, the closed form requires neither a grid of thresholds nor a list of
-subgraphs.
+For any threshold t, the set of claims with R_v < t contains all ancestors of its members. All
+claims of problem i with R_v < t are true if and only if t <= s_i. Therefore, the closed form
+requires neither a grid of thresholds nor a list of subgraphs.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from ..graphs.ragged import pass_all, reduce_segments
 
 
 def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
-    """Compute the maximum of ``risk`` over each claim and its ancestors.
+    """For each claim, compute the maximum of ``risk`` over the claim and its ancestors.
 
     The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
     """
@@ -35,33 +35,33 @@ def _find_errors(labels, offsets):
 
 
 def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the minimum of each segment, shape (n,), or +inf for an empty segment."""
+    """Compute the minimum of each segment, or +inf for an empty segment."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
 def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the maximum of each segment, shape (n,), or -inf for an empty segment."""
+    """Compute the maximum of each segment, or -inf for an empty segment."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
 def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the sum of each segment, shape (n,), or 0 for an empty segment."""
+    """Compute the sum of each segment, or 0 for an empty segment."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
 def nonconformity_scores(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Compute the smallest path risk of a false claim in each problem, shape (n_graphs,).
+    """Compute the smallest path risk of any false claim in each problem.
 
-    Unknown labels count as false, so the guarantee holds for all their possible values.
+    Unknown labels are treated as false, so the guarantee holds whatever the true labels are.
 
     Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
         Path risk of each claim.
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), or booleans.
+        Claim labels (1 for true, 0 for false, -1 for unknown), or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
         Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
 
@@ -84,8 +84,8 @@ def allowing_scores(
 ) -> NDArray[Any]:
     """Compute the (max_false + 1)-th smallest path risk of a false claim in each problem.
 
-    If s is this value, at most ``max_false`` false claims are kept at a threshold t if and only
-    if t <= s. The other parameters and the result are the same as those of
+    At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
+    the returned path risk. The other parameters and the result are the same as those of
     `nonconformity_scores`.
     """
     if max_false == 0:
@@ -133,12 +133,12 @@ def last_safe_thresholds(
 
 
 def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
-    """Return which claims are known to be true together with all their ancestors.
+    """Return whether each claim and all its ancestors are known to be true.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), or booleans.
+        Claim labels (1 for true, 0 for false, -1 for unknown), or booleans.
     batch : GraphBatch
         The problems.
 

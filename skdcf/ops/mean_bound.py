@@ -6,7 +6,7 @@ from scipy.special import bdtr, rel_entr
 
 
 def largest_mean(total: float, n: int, delta: float) -> float:
-    """Compute an upper confidence bound on the mean of a distribution from n losses in [0, 1].
+    """Compute an upper confidence bound on the expected loss, given n losses in [0, 1].
 
     Parameters
     ----------

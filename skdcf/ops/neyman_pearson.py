@@ -10,11 +10,12 @@ L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
 If the first k claims are kept, the probability that at least one of them is false is 1 -
-exp(-L_k), and the expected number of true claims among them is the sum of their g_v. The price of
-a claim is the slope of the convex minorant of this curve. For a given total risk over all
-problems, the number of kept true claims is maximal if all claims below a common price are kept
-(Neyman-Pearson lemma). The value m increases along the edges, and the price increases with m.
-Therefore, a claim is kept only if all its ancestors are kept.
+exp(-L_k). The expected number of true claims among the first k claims is the sum of their g_v.
+The price of a claim is a slope of the convex minorant of the risk as a function of the expected
+number of true claims. For a given total risk over all problems, the number of kept true claims is
+maximal if all claims below a common price are kept (Neyman-Pearson lemma). The value m increases
+along the edges, and the price increases with m. Therefore, a claim is kept only if all its
+ancestors are kept.
 """
 
 import math
@@ -48,8 +49,9 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     q : float in [0, 1]
         Probability that a claim is true given that one of its ancestors is false.
     worth : callable, optional
-        Function that returns the value of a number of kept claims, as the parameter ``gain`` of
-        `skdcf.scorers.NeymanPearsonScorer`. If None, the value is the number of kept claims.
+        Function that returns the value of keeping a given number of claims, as in the parameter
+        ``gain`` of `skdcf.scorers.NeymanPearsonScorer`. If None, the value is the number of kept
+        claims.
 
     Returns
     -------
@@ -91,7 +93,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
 
 def _sum_before(values, offsets):
-    """Compute, for each value, the sum of the previous values in its segment."""
+    """For each value, compute the sum of all previous values in the same segment."""
     out = np.zeros(len(values))
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
@@ -111,7 +113,8 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
 
     The pool adjacent violators algorithm is applied to all segments at once. This algorithm
     merges adjacent pieces with decreasing slopes until the slopes no longer decrease. All values
-    are logarithms, because values for curves of many claims exceed the range of a float.
+    are logarithms, because the values for curves with many claims exceed the range of
+    floating-point numbers.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""Thresholds that hold within each of several groups, which may overlap.
+"""Thresholds with a guarantee for each of several groups, which may overlap.
 
 Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025) fit a
 quantile regression on group indicators to the n calibration scores and the score S of the new
 problem. The score S is rejected if it is below the fitted quantile. The rejected values of S form
-an interval that is unbounded below. The upper end of this interval is the threshold.
+an interval that is unbounded below. The threshold is the upper end of the interval of rejected
+values.
 
 Let alpha be the level, let Phi_i be the indicators of problem i preceded by a 1, and let x be the
 indicators of the new problem. The dual of the regression on n + 1 scores has one variable in
@@ -34,7 +35,7 @@ OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 
 
 
 def squash(scores: NDArray[Any]) -> NDArray[Any]:
-    """Return ``s / (1 + abs(s))``, which is in [-1, 1], mapping +-inf to +-1."""
+    """Return ``s / (1 + abs(s))`` for each score, with the limits -1 and 1 for infinite scores."""
     scores = np.asarray(scores, dtype=np.float64)
     out = np.array(np.sign(scores))
     finite = np.isfinite(scores)
@@ -42,7 +43,7 @@ def squash(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def unsquash(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the inverse of `squash`, mapping values outside [-1, 1] to +-inf."""
+    """Return the inverse of `squash`, which is infinite for values outside (-1, 1)."""
     values = np.asarray(values, dtype=np.float64)
     out = np.array(np.copysign(np.inf, values))
     inside = np.abs(values) < 1
@@ -52,7 +53,7 @@ def unsquash(values: NDArray[Any]) -> NDArray[Any]:
 def overlap_threshold(
     scores: NDArray[Any], indicators: Any, x: NDArray[Any], alpha: float
 ) -> float:
-    """Compute the threshold t(x) for a new problem in the groups ``x``.
+    """Compute the threshold t(x) for a new problem with the group indicators ``x``.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ def overlap_threshold(
     Returns
     -------
     float
-        A value slightly below t(x), where the difference exceeds the solver's rounding error. The
-        threshold is -inf if one of the groups is too small for alpha.
+        A value slightly below t(x), with a margin that exceeds the rounding error of the solver.
+        The threshold is -inf if one of the groups is too small for alpha.
 
     Raises
     ------

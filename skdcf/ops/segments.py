@@ -1,9 +1,9 @@
-"""Segment operations, each of which is defined directly after its gradient.
+"""Operations on segments of arrays, with gradients for automatic differentiation.
 
 The array ``offsets``, of shape (n + 1,), contains the bounds of contiguous segments of
-``values``, and segments may be empty. The array ``index`` contains the source or target index of
-each value. Second derivatives are not defined. If several values are tied for a minimum or
-maximum, they share its gradient equally.
+``values``. Segments may be empty. The array ``index`` contains the source or target index of each
+value. Second derivatives are not defined. If several values are tied for a minimum or maximum,
+the gradient is divided equally among them.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Sum the weighted values of each index, shape (n,), which is 0 for an index without values."""
+    """Sum the weighted values that have the same index, for each index from 0 to n - 1."""
     return np.bincount(index, values * weights, n)
 
 
@@ -78,7 +78,7 @@ segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 @with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute ``log(sum(exp(values)))`` of each segment, shape (n,), or -inf if it is empty."""
+    """Compute ``log(sum(exp(values)))`` for each segment, or -inf for an empty segment."""
     top = hard.segment_max(values, offsets)
     scaled = np.exp(values - spread(top, offsets))
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
@@ -86,13 +86,13 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
 
 @with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Compute ``exp(values)``, scaled to sum to 1 in each segment."""
+    """Compute the softmax of ``values`` within each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
     return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the gradient for the values from the gradient for their softmax."""
+    """Compute the vector-Jacobian product of `segment_softmax`."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
@@ -104,7 +104,7 @@ def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
-    """Compute the gradient for the values from the gradient for the rescaled values."""
+    """Compute the vector-Jacobian product of `segment_rescale`."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
     start = hard.segment_sum(g, offsets) * scale - end
@@ -116,7 +116,7 @@ def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[An
 
 
 def _low_and_scale(values, offsets):
-    """Compute the first value and 1 / (last - first) of each segment, or 0 if it is constant."""
+    """Compute the first value and the scale 1 / (last - first) of each segment."""
     if not len(values):
         return np.zeros((2, len(offsets) - 1))
     low = values.take(offsets[:-1], mode="clip")
@@ -126,12 +126,12 @@ def _low_and_scale(values, offsets):
 
 
 def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Repeat the value of each segment for all its elements."""
+    """Repeat the value of each segment for all elements of the segment."""
     return np.repeat(per_segment, np.diff(offsets))
 
 
 def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
-    """Divide the ``g`` of each segment among the values that equal its ``extreme``.
+    """Divide the gradient ``g`` of each segment among the values that equal its ``extreme``.
 
     Returns
     -------

@@ -10,8 +10,8 @@ rho    strength of NeuralSort, one over its temperature
 T      temperature of a maximum, of a sigmoid or of a distribution function
 =====  ========================================================================
 
-No function adds a constant inside a logarithm. If the temperature is 0, the hard maximum is
-computed, and tied values share its subgradient equally.
+The functions do not add small constants inside logarithms. If the temperature is 0, the hard
+maximum is computed, and its subgradient is divided equally among tied values.
 """
 
 import math
@@ -26,7 +26,7 @@ from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
 def log_sigmoid(x: NDArray[Any]) -> Any:
-    """Compute ``log(1 / (1 + exp(-x)))``, which is nearly linear for very negative x.
+    """Compute the logarithm of the sigmoid function in a numerically stable way.
 
     `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
     """
@@ -35,7 +35,7 @@ def log_sigmoid(x: NDArray[Any]) -> Any:
 
 @with_vjp(lambda ans, x, sign: lambda g: -g * sign * expit(-sign * x))
 def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
-    """Compute the logistic loss, which is the sum of ``-log sigmoid(sign score)``."""
+    """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
     return -log_sigmoid(sign * scores).sum()
 
 
@@ -78,8 +78,8 @@ def soft_maximum(
     index : ndarray of int
         Indices of the claims over which the maximum is computed, segment by segment.
     temperature : float
-        Temperature T in the soft maximum ``T log(sum(exp(r / T)))``. The soft maximum exceeds the
-        maximum by at most T log(number of values).
+        Temperature T in the soft maximum ``T log(sum(exp(r / T)))``. The soft maximum of m values
+        exceeds their maximum by at most T log(m).
     """
     chosen = values.take(index)
     if temperature == 0:
@@ -118,7 +118,7 @@ def _pull_retention(ans, path_risk, threshold, temperature):
 def path_retention(
     path_risk: NDArray[Any], threshold: float, temperature: float
 ) -> Any:
-    """Compute ``sigmoid((threshold - R) / temperature)``, shape (n_claims,).
+    """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
 
     The hard version of this function is ``R < threshold``.
     """
@@ -126,10 +126,10 @@ def path_retention(
 
 
 def _pull_neural_sort(ans, scores, k, strength):
-    """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, where l_j are the logits of the row p.
+    """Compute the gradient ``p + sum_j p_j (s_j - ans) dl_j / ds``, where p = softmax(l).
 
     The derivative of each term ``|s_j - s_l|`` in l_j depends only on the order of the scores.
-    Therefore, this term is computed from sums over the scores below and above each score.
+    Therefore, the derivative is computed from sums over the scores below and above each score.
     """
 
     def pull(g):
@@ -192,7 +192,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return how many scores are smaller than each sorted score, and how many are not larger."""
+    """Return the numbers of scores below each sorted score, and at or below each sorted score."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]
@@ -212,7 +212,7 @@ def _pull_quantile(ans, scores, count, temperature):
 
 @with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
-    """Compute the value t at which the soft number of scores below t equals ``count``.
+    """Compute the value t for which the soft count of scores below t equals ``count``.
 
     The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T approaches 0, t converges to
     the ceil(count)-th smallest score.
@@ -220,9 +220,9 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        The scores. Scores of +inf never count as below t.
+        The scores. Infinite scores are never counted as below t.
     count : float, strictly between 0 and the number of finite scores
-        Target for the soft number of scores below t.
+        Target value of the soft count of scores below t.
     temperature : float > 0
         Temperature T.
 

@@ -70,7 +70,7 @@ class GridLayout:
 
     @classmethod
     def of(cls, sizes: Any) -> Self:
-        """Return the layout of problems with the given numbers of claims, shape (n_problems,)."""
+        """Return the layout for problems with the given numbers of claims."""
         offsets = offsets_of(sizes)
         grid_offsets = offsets_of(sizes + 2)
         problem = segment_ids(offsets)
@@ -101,10 +101,10 @@ def _pull_grid(ans, risk, layout, margin):
 
 @with_vjp(_pull_grid)
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
-    """Compute the thresholds T, which are min r - m, the risks in their order, and max r + m.
+    """Compute the thresholds of each problem, which are min r - m, all risks, and max r + m.
 
-    The array of thresholds has shape (n_thresholds,). The thresholds of a problem without claims
-    are -m and m.
+    The risks are in the order of the claims. The thresholds of a problem without claims are -m
+    and m.
     """
     thresholds = np.empty(layout.grid_offsets[-1])
     lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
@@ -132,7 +132,7 @@ def log_keep(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """Compute log p, shape (n_cells,), where p is ``sigmoid((t - r_v + shift) / temperature)``.
+    """Compute log p for each cell, where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
     The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
     """
@@ -149,8 +149,7 @@ def _pull_coherence(ans, log_p, blocks):
 def log_coherence(log_p: Any, blocks: Any) -> Any:
     """Compute log q, the weighted mean of log p over each claim and its ancestors.
 
-    The array log q has shape (n_cells,). The hard version of q indicates whether the claim and
-    all its ancestors are kept.
+    The hard version of q indicates whether the claim and all its ancestors are kept.
 
     Parameters
     ----------
@@ -164,7 +163,7 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
 
 
 def _block_product(cells, blocks):
-    """Multiply the block of each problem by the cells of the problem, shape (n_cells,)."""
+    """Multiply the block of each problem by the cells of the problem."""
     out = np.empty_like(cells)
     start = 0
     for block in blocks:
@@ -199,7 +198,7 @@ def violation(
     false_share: Any,
     temperature: float,
 ) -> Any:
-    """Compute V = ``1 - exp(mean of log(1 - q) / temperature)``, shape (n_thresholds,).
+    """Compute V for each threshold, which is ``1 - exp(mean(log(1 - q)) / temperature)``.
 
     The mean is over the false claims of each problem, and V is 0 for problems without false
     claims. The hard version of V indicates whether a false claim is kept.
@@ -243,15 +242,15 @@ def soft_supremum(
     sharpness: float,
     weight: Any,
 ) -> Any:
-    """Compute the soft nonconformity score of each problem, shape (n_problems,).
+    """Compute the soft nonconformity score of each problem.
 
     The score is the mean of the thresholds, weighted by ``softmax(sharpness (minmax(t) - weight
     minmax(V_t)))``. The weight multiplies V, as in algorithm 1 and in the tables of the paper. In
     the text of the paper, however, the weight multiplies t. If the weight is 1 and only the
-    lowest threshold is safe, the lowest and highest thresholds are tied (0 - 0 and 1 - 1).
-    Therefore, the limit requires a weight above 1. Both t and V have their minimum at the first
-    threshold and their maximum at the last threshold, because V never decreases in t. The hard
-    version of the score is the last safe threshold.
+    lowest threshold is safe, the lowest and highest thresholds are tied, because 0 - 0 = 1 - 1.
+    Therefore, convergence to the hard score requires a weight above 1. Both t and V have their
+    minimum at the first threshold and their maximum at the last threshold, because V never
+    decreases in t. The hard version of the score is the last safe threshold.
     """
     _, _, w = _supremum(
         thresholds, violations, layout, sharpness=sharpness, weight=weight
@@ -286,10 +285,10 @@ def gated_weights(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """Compute the weights w of the thresholds, shape (n_thresholds,).
+    """Compute the weight w of each threshold.
 
-    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to sum
-    to 1 in each problem. The hard version of the weights selects the largest threshold below
+    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalized to
+    sum to 1 in each problem. The hard version of the weights selects the largest threshold below
     ``bound``. Theorem 2 of the paper uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
@@ -307,7 +306,7 @@ def _pull_retention(ans, log_q, weights, layout):
 
 @with_vjps(_pull_retention)
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
-    """Compute the mean of q_vt over the thresholds with the given weights, shape (n_claims,).
+    """Compute the weighted mean of q_vt over the thresholds for each claim v.
 
     The hard version of this mean indicates whether claim v is kept.
     """

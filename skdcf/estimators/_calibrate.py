@@ -102,7 +102,7 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """Return the smallest and largest path risks of each answer, with and without lowering."""
+    """Return extreme path risks of each answer, with and without tolerance for rounding."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below the largest risk of every
@@ -166,10 +166,10 @@ def calibration_scores(estimator, X, y):
     Returns
     -------
     ndarray of shape (n_problems,)
-        Nonconformity score of each problem, which is +inf if every threshold is safe. For the
-        default guarantee, the score is the smallest path risk among the claims that are not known
-        to be true. Each nonconformity score is lowered by slightly more than the rounding error
-        of the scorer.
+        Nonconformity score of each problem, which is +inf if no threshold violates the guarantee.
+        For the default guarantee, the score is the smallest path risk among the claims that are
+        not known to be true. Each nonconformity score is lowered by slightly more than the
+        rounding error of the scorer.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

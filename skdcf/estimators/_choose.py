@@ -144,7 +144,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     -------
     GraphBatch
         One answer per question, selected without scoring any answers. The provenance of these
-        answers can be compared before any paid call is made.
+        answers can be checked before any paid model call is made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -202,14 +202,14 @@ def _risks(cf, batch, rule):
 def _questions(batch, groups):
     """Return the question index of each answer, and the number of answers per question.
 
-    Questions are numbered in the order of their first answers.
+    Questions are numbered in order of first appearance.
     """
     question = number_groups(question_groups(batch, groups))
     return question, np.bincount(question)
 
 
 def _tie_hashes(batch):
-    """Return hashes of the contents of answers, which are equal only for copies."""
+    """Return content hashes of answers, which are equal only for copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
@@ -217,10 +217,10 @@ def _tie_hashes(batch):
 def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     """Join all answers to each question into a single problem.
 
-    If a filter is calibrated on joined answers, it keeps no false claim in any of the k answers
-    to a question with probability at least 1 - alpha. The guarantee therefore holds for any
-    choice among the k answers, even if a person chooses after reading all of them. The number of
-    answers per question must be the same as in calibration, because the columns of a claim may
+    If a filter is calibrated on joined answers, then with probability at least 1 - alpha, it
+    keeps no false claim in any of the k answers to a question. The guarantee therefore holds for
+    any choice among the k answers, even if a person chooses after reading all of them. The number
+    of answers per question must be the same as in calibration, because the columns of a claim may
     depend on all answers.
 
     Parameters
@@ -236,8 +236,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
         The joined answers, with one problem per question. The questions are in the order in which
-        they first appear in X, and the claims of each question keep the order of X. The joined
-        problem contains only the alternatives that all answers to the question share. The
+        they first appear in X, and the claims of each question are in the same order as in X. The
+        joined problem contains only the alternatives that all answers to the question share. The
         metadata key ``chosen_by`` contains the number k of joined answers.
 
     Raises

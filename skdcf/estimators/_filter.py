@@ -69,7 +69,7 @@ OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Restore all attributes of the estimator if an error occurs in the block."""
+    """Restore all attributes of the estimator if an error occurs inside the ``with`` block."""
     state = dict(vars(estimator))
     try:
         yield
@@ -81,7 +81,7 @@ def unchanged_on_error(estimator):
 
 @settings
 class ConformalFilter(Settings):
-    """Score claims, calibrate a threshold, and keep claims with a path risk below it.
+    """Filter that keeps claims whose path risk is below a calibrated threshold.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
     The parameters are documented in these subclasses.
@@ -169,8 +169,8 @@ class ConformalFilter(Settings):
         y : sequence of 1-D arrays, one per problem
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
-            single flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of
-            words such as "yes" and "no", or of any two numbers. If y contains any other pair of
+            single flat array. If X is an array, y is a 1-D array that contains 0 and 1, booleans,
+            words such as "yes" and "no", or any two numbers. If y contains any other pair of
             numbers, the larger number means true. The pair -1 and 1 is rejected, because -1 could
             mean either false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
@@ -189,8 +189,8 @@ class ConformalFilter(Settings):
         TypeError
             If any other argument is passed. Problem weights must be specified in ``guarantee``.
         ValueError
-            If the problems, labels or parameters are invalid. The input is checked before any
-            computation.
+            If the problems, labels or parameters are invalid. All input is checked before
+            anything is computed.
 
         Warns
         -----
@@ -277,7 +277,7 @@ class ConformalFilter(Settings):
         )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
-        """Recalibrate on parts that were scored separately, for example by several workers.
+        """Recalibrate the filter on parts that were scored separately, for example in parallel.
 
         Parameters
         ----------
@@ -347,11 +347,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return the confidence in each claim of a batch, independently of all other problems."""
+        """Return the confidence in each claim of a batch, computed without other problems."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Return the path risks, weights and groups of a batch, without other problems."""
+        """Return the path risks, weights and groups of a batch, computed without other problems."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):
@@ -408,7 +408,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         input_features : ignored
-            Ignored, present for compatibility with scikit-learn.
+            Not used, present here for API consistency by convention.
 
         Returns
         -------
@@ -443,8 +443,8 @@ class ConformalFilter(Settings):
         Warns
         -----
         GuaranteeWarning
-            If X contains several answers to the same question, because the guarantee applies to
-            one answer per question.
+            If X contains several answers to the same question. The guarantee applies to one
+            answer per question.
         """
         risks, view = self._claims(X)
         warn_of_several_answers(view.raw)
@@ -506,8 +506,8 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If the scorer has no hazards, if the masks do not match the problems, or if a claim is
-            kept without all of its ancestors.
+            If the scorer does not estimate hazards, if the masks do not match the problems, or if
+            a claim is kept without all of its ancestors.
 
         Examples
         --------
@@ -620,8 +620,8 @@ class ConformalFilter(Settings):
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Problem weights, used to compute the weighted mean. All weights must be non-negative,
-            and at least one must be positive.
+            Problem weights used in the mean. All weights must be non-negative, and at least one
+            must be positive.
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
 
@@ -710,7 +710,7 @@ class ConformalFilter(Settings):
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Return a text that states the guarantee, the label source and the shown error rate.
+        """Describe the guarantee, the source of the labels and the error rate among shown texts.
 
         Parameters
         ----------
@@ -751,7 +751,7 @@ class ConformalFilter(Settings):
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.
 
-        If the guarantee has ``show`` less than 1, claims are kept only in answers that pass.
+        If ``show`` of the guarantee is less than 1, claims are kept only in answers that pass.
 
         Parameters
         ----------
@@ -762,8 +762,8 @@ class ConformalFilter(Settings):
         -------
         float
             The threshold. For the default ``guarantee``, the threshold is the floor(alpha (n +
-            1))-th smallest nonconformity score of the n calibration problems. If this rank is 0,
-            the threshold is -inf and no claims are kept. If the number of calibration problems
+            1))-th smallest nonconformity score among the n calibration problems. If this rank is
+            0, the threshold is -inf and no claims are kept. If the number of calibration problems
             with a false claim is smaller than this rank, the threshold is +inf and all claims are
             kept.
 
@@ -794,7 +794,7 @@ class ConformalFilter(Settings):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Coefficients of a linear scorer for the unstandardized columns."""
+        """Coefficients of a linear scorer for the original columns."""
         return self._of_scorer("coef_")
 
     @property

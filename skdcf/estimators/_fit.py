@@ -66,7 +66,7 @@ def fit(estimator, X, y, groups) -> None:
 
 @dataclass
 class Split:
-    """Training and calibration problems used in a fit.
+    """Training and calibration problems used to fit a filter.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Split:
         Whether to calibrate on the smallest number of questions that results in the same rank,
         floor(alpha (n + 1)). For example, both 19 and 25 questions result in rank 2 at alpha =
         0.1, but the threshold is usually higher with 19 questions. All held-out questions are
-        used unless the proportion of answers that may pass is chosen.
+        used unless `fit` chooses the proportion of answers that may pass.
     rng : RandomState
         Random number generator used after the split.
     """

@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """Copy a filter with the function ``copier``, and set its level to alpha."""
+    """Copy a filter with the function ``copier``, and set the level of the copy to alpha."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -161,8 +161,8 @@ def calibrated_masks(
     masks : ndarray of bool, shape (n_alphas, n_claims)
         Predictions after calibration, concatenated over the problems, with one row per level.
     passing : ndarray of bool, shape (n_alphas, n_problems)
-        Whether each problem passes at each level. All problems pass if the guarantee does not
-        have ``show``.
+        Whether each problem passes at each level. All problems pass if the guarantee has
+        ``show=1``.
     n_calibration : list of int
         Number of calibration problems used at each level.
     """

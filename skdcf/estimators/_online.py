@@ -115,7 +115,8 @@ def scores_claims_alone(fitted: Any) -> bool:
 
     If the score is independent of other claims, prefixes do not have to be scored. Columns passed
     by the caller are assumed not to depend on later claims. Columns that the filter computes may
-    depend on other claims, and so may all scorers that are not listed here.
+    depend on other claims. Scorers that are not listed in this function may also depend on other
+    claims.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -229,9 +230,9 @@ def _decisions(fitted, claims, alpha, *, stop, about):
 class _Answer:
     """An answer that is still being written, with the path risks of its claims so far.
 
-    Each new claim is scored once. All earlier claims are scored with it, unless the scorer scores
-    each claim separately. The largest risk among a claim's ancestors is computed from the path
-    risks of its parents.
+    Each new claim is scored once. All earlier claims are scored together with the new claim,
+    unless the scorer scores each claim separately. The largest risk among a claim's ancestors is
+    computed from the path risks of its parents.
 
     Parameters
     ----------

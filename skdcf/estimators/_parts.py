@@ -140,7 +140,7 @@ class CalibrationPart:
 
     @property
     def judged_by(self) -> set[str]:
-        """Kinds of judges of these problems and of all labels used previously."""
+        """Kinds of judges who labelled these problems or any problems used previously."""
         return {*kinds_of(self.judges), *(self.origin or {}).get("judged_by", ())}
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
@@ -345,7 +345,7 @@ def _numbered(number, part):
 
 
 def choose_one_each(questions, order, group_of):
-    """Return the index of one problem per question in each group, the first in the given order.
+    """For each group and question, return the index of the first problem in the given order.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from ._filter import ConformalFilter
 
 @settings
 class CoherentConformalFilter(ConformalFilter):
-    """Filter for coherent factuality whose scorer is trained to keep true claims.
+    """Filter for coherent factuality, with a scorer that is trained to keep true claims.
 
     During training, differentiable versions of graph coherence, calibration at ``alpha`` and
     filtering are applied to the scorer's output. Calibration, prediction and the guarantee are
@@ -26,8 +26,8 @@ class CoherentConformalFilter(ConformalFilter):
         The scorer. "linear" is the method of the paper: a linear model that is trained through a
         differentiable version of calibration to keep as many true claims as possible. Other
         differentiable models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
-        "neyman-pearson" estimates the probability that the first error occurs at each claim, and
-        ranks claims by the additional risk of keeping them
+        "neyman-pearson" estimates, for each claim, the probability of an error given that all
+        ancestors are true, and ranks claims by the additional risk of keeping them
         (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of "neyman-pearson"
         and a logistic regression (`~skdcf.scorers.StackingScorer`). The weights of the two scores
         are trained in the same way as for "linear". All other scorers that `HardCF` accepts can
@@ -53,7 +53,7 @@ class CoherentConformalFilter(ConformalFilter):
         edges after the columns are computed, so the claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float, int or None, default=None
-        Proportion or number of problems held out of training for calibration. If None, about two
+        Proportion or number of problems that are held out for calibration. If None, about two
         fifths of the problems are held out for calibration. The number n of calibration problems
         is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
         needs fitting, all problems are used for calibration.
@@ -77,9 +77,9 @@ class CoherentConformalFilter(ConformalFilter):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients of a linear model for the original (unstandardized) features. Before the
-        coefficients are applied, features are clipped at 3 standard deviations from their mean.
-        The coefficients are not available for "stack".
+        Coefficients of a linear model for the original features. Before the coefficients are
+        applied, features are clipped at 3 standard deviations from their mean. The coefficients
+        are not available for "stack".
     loss_curve_ : list of float
         Training objective per iteration. For "stack", only the training that combines the two
         scores is recorded.
@@ -189,12 +189,12 @@ class HardCF(ConformalFilter):
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
         Method for computing the confidence in each claim. The scorer can be a feature name or
-        column index, a scorer from `skdcf.scorers` or its name, or a function of a GraphBatch
-        that scores each problem separately. A scikit-learn classifier or pipeline is trained on
-        claims, and a differentiable model is trained through a soft version of calibration. By
-        default, `~skdcf.scorers.FrequencyScorer` is used if a feature is named "frequency-score",
-        and a logistic regression on claims is used otherwise. A scorer that has already been
-        fitted is fitted again.
+        column index, a scorer from `skdcf.scorers` or its name, or a function that accepts a
+        GraphBatch and scores each problem separately. A scikit-learn classifier or pipeline is
+        trained on claims, and a differentiable model is trained through a soft version of
+        calibration. By default, `~skdcf.scorers.FrequencyScorer` is used if a feature is named
+        "frequency-score", and a logistic regression on claims is used otherwise. A scorer that
+        has already been fitted is fitted again.
     features : transformer or Pipeline, optional
         Transformer that computes the feature columns used by the scorer. The transformer can come
         from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
@@ -210,7 +210,7 @@ class HardCF(ConformalFilter):
         edges after the columns are computed, so the claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float or int, optional
-        Proportion or number of problems held out of training for calibration. If None, about two
+        Proportion or number of problems that are held out for calibration. If None, about two
         fifths of the problems are held out for calibration. The number n of calibration problems
         is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
         needs fitting, all problems are used for calibration.
@@ -309,7 +309,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Filter for conformal factuality that decides about each claim independently.
+    """Filter for conformal factuality that decides on each claim independently.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing needs fitting, four fifths of them."""
+    """Return four fifths of the number of questions, to hold out if nothing needs fitting."""
     return n_questions - -(-n_questions // 5)
 
 

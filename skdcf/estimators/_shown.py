@@ -27,7 +27,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     Parameters
     ----------
     fitted : fitted filter
-        A filter whose guarantee has ``show``.
+        A filter whose guarantee sets ``show``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers.
 

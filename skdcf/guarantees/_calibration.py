@@ -31,7 +31,7 @@ _ROUNDED = 1e-12
 
 @dataclass(frozen=True)
 class PathRisks:
-    """Path risks of problems, together with the problem weights and groups.
+    """Path risks, weights and groups of problems.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class PathRisks:
     groups : list of length n_problems or None
         Group of each problem, or a frozenset of groups if the groups overlap.
     names : callable, optional
-        Function that returns the name of problem i, which is used in error messages.
+        Function that returns the name of problem i for error messages.
     smallest : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem, used if the path risks of the claims are unavailable.
     smallest_lowered : ndarray of shape (n_problems,), optional
@@ -154,7 +154,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The level of each claim, which is infinite if the claim is not kept at any level.
+            The level of each claim, which is +inf if the claim is not kept at any level.
         """
 
     @abstractmethod
@@ -290,8 +290,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The proportion, or NaN if it is unknown. If the guarantee has weights, the answers are
-            weighted, so the proportion is an estimate for the new population.
+            The proportion, or NaN if it is unknown. If the guarantee has weights, the proportion
+            is weighted and estimates the proportion among new problems.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -299,7 +299,7 @@ class Calibration(metaclass=ABCMeta):
         return float(np.mean(self.lowest < threshold))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the expected proportion of shown texts with a false claim, and an interval.
+        """Return the expected proportion of shown texts with a false claim, and its interval.
 
         The proportion refers to new answers and is an average over calibration sets. The
         proportion equals k / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores
@@ -484,7 +484,7 @@ class Controlled(Calibration):
 
         Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
         bits from the decimal numbers with which they are compared. The level is lowered by
-        slightly more than this difference. The level is not lowered anywhere else, so all
+        slightly more than the possible difference. The level is not lowered anywhere else, so all
         comparisons use the same value. Because of this tolerance, the error rate may exceed alpha
         by at most 1e-12 alpha.
         """
@@ -682,7 +682,7 @@ def rows_of_groups(groups):
 
 
 class Overlapping(Calibration):
-    """Calibration of overlapping groups with one quantile regression on all group indicators.
+    """Calibration for overlapping groups, by quantile regression on all group indicators.
 
     Parameters
     ----------

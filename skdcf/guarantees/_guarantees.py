@@ -445,7 +445,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If the guarantee does not have a closed form.
+            If no closed form is available for the guarantee.
         """
         raise ValueError(
             f"leave-one-out evaluation does not support guarantee={self!r}, because there "
@@ -918,14 +918,14 @@ class ExpectedFalse(Guarantee):
     ----------
     of : {"share", "count"}, default="share"
         The bounded quantity. "count" bounds the number of kept false claims per problem. "share"
-        bounds the number of kept false claims divided by the number of kept claims, or 0 if no
-        claims are kept. The share is not monotone in the threshold, so the guarantee controls the
-        running maximum of the share.
+        bounds the number of kept false claims divided by the number of kept claims. This ratio is
+        0 if no claims are kept. The share is not monotone in the threshold, so the guarantee
+        controls the running maximum of the share.
     bound : float, optional
-        Upper bound on the expectation. If None, the filter's ``alpha`` is used. The bound
-        determines how many problems `fit` holds out for calibration. A bound below 1 is also used
-        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
-        as bounds.
+        Upper bound on the expected number or proportion of false claims. If None, the filter's
+        ``alpha`` is used. The bound determines how many problems `fit` holds out for calibration.
+        A bound below 1 is also used as the training level. The levels passed as ``predict(X,
+        alpha=...)`` are also interpreted as bounds.
     by : str, callable or list of these, optional
         Definition of the problem groups, as in `NoFalseClaim`. The guarantee holds in every group
         of problems. Groups must not overlap.
@@ -935,7 +935,7 @@ class ExpectedFalse(Guarantee):
         How to treat problems whose group has no calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
-        expectation is over the passing answers.
+        expectation is taken over the passing answers.
 
     Notes
     -----

@@ -122,9 +122,9 @@ def choose_share(
     """Choose the proportion of answers that may pass, without using calibration answers.
 
     If the threshold is at least the cut, every passing answer has a kept claim. A proportion is
-    therefore acceptable if few training answers contain a false claim below the cut. The numbers
-    of wrong and of passing answers are both increased by one. If there are few answers, a
-    proportion is then less likely to be accepted by chance.
+    therefore acceptable if few training answers contain a false claim below the cut. Both the
+    number of wrong answers and the number of passing answers are increased by one. If there are
+    few answers, a proportion is then less likely to be accepted by chance.
 
     Parameters
     ----------

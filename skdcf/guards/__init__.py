@@ -1,6 +1,6 @@
-"""Guards, each of which detects one kind of silent violation of the guarantee.
+"""Guards against silent violations of the guarantee.
 
-Five functions call the guards, and each of these functions is called in one place.
+Five functions call the guards, and each of these functions is called in only one place.
 
 * `at_fit` is called after the problems are split and before any training.
 * `at_calibrate` is called after the calibration problems are selected.
@@ -164,7 +164,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the provenance of the problems with the stored provenance, and replace it."""
+    """Compare the provenance of the problems with that of the filter, and update the filter."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

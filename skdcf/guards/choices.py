@@ -48,7 +48,7 @@ def mark_of(metadata: Any) -> Any:
 
 
 def rule_of(mark: Any) -> Any:
-    """Return the rule and scorer that chose an answer as a comparable string, without k."""
+    """Return a comparable string of the rule and scorer that chose an answer, without k."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -184,7 +184,7 @@ def fingerprint(estimator: Any) -> str:
     Returns
     -------
     str
-        The hash. The hash is stored on the filter, because it may depend on library versions.
+        The hash. The hash is stored on the filter, because hashes may depend on library versions.
     """
     parts = [
         _state(estimator.scorer_),

@@ -95,7 +95,7 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Store the accepted reason on the filter of a search, so clones of the filter also have it.
+    """Store the accepted reason on a search's filter, so clones of the filter inherit it.
 
     The clones may be fitted in other processes, in which the context variable is not set.
     """

@@ -1,12 +1,12 @@
 """Guard against scores whose last bits depend on the batch, the machine or the dtype.
 
-The guarantee requires that the score depends only on the problem. The last bits of a score may
-change if it is computed in float32, or if the order of summation in a matrix product depends on
-the batch size. The score of an exact copy of a false claim may then be lower than the calibrated
-score. With such copies of false claims, the coverage was 0.74 instead of 0.90. The guard measures
-how reproducible the scores are, including the columns that the filter computes. Filters lower
-their threshold by more than the measured difference, and raise an error if the difference exceeds
-a bound.
+The guarantee requires that a score depends only on the problem to which it belongs. The last bits
+of a score may change if it is computed in float32, or if the order of summation in a matrix
+product depends on the batch size. The score of an exact copy of a false claim may then be lower
+than the calibrated score. With such copies of false claims, the coverage was 0.74 instead of
+0.90. The guard measures how reproducible the scores are, including the columns that the filter
+computes. Filters lower their threshold by more than the measured difference, and raise an error
+if the difference exceeds a bound.
 """
 
 from __future__ import annotations

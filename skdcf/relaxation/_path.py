@@ -124,7 +124,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
     @abstractmethod
     def kept(self, state: StateT, threshold: float, plan: PlanT) -> NDArray[np.float64]:
-        """Compute the degree to which each claim is kept, in [0, 1].
+        """Compute the degree, between 0 and 1, to which each claim is kept.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def soft_retention(
         self, risk: NDArray[np.float64], threshold: float, plan: PlanT
     ) -> NDArray[np.float64]:
-        """Compute the degree to which each claim is kept, in [0, 1].
+        """Compute the degree, between 0 and 1, to which each claim is kept.
 
         Parameters
         ----------
@@ -324,11 +324,11 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     same over all false claims, because the path risk of a claim is at least that of its
     ancestors.
 
-    The score of a problem without false claims is +inf, so the problem only contributes to n. The
-    threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``,
-    where the sum is over the m problems with false claims. The right side of this equation is
-    clipped to the range from 0.4 to m - 0.4. If no problem has a false claim, the threshold is
-    +inf.
+    The score of a problem without false claims is +inf, so the problem only increases the number
+    n of problems. The threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha
+    (n + 1) - 1/2``, where the sum is over the m problems with false claims. The right side of
+    this equation is clipped to the range from 0.4 to m - 0.4. If no problem has a false claim,
+    the threshold is +inf.
 
     Examples
     --------

@@ -97,7 +97,7 @@ class ClassifierScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are ignored.
         task : FitTask, optional
-            Fit settings, which the filter passes.
+            Settings for fitting, passed by the filter.
 
         Returns
         -------

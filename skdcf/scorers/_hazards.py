@@ -110,8 +110,8 @@ class NeymanPearsonScorer(Scorer):
         Value assigned to the kept claims of an answer. If ``gain`` is a number, the value is the
         number of kept claims raised to this power. The values 1 and "claims" maximise the number
         of kept claims, but leave many answers empty, because the risk is spent on the safest
-        answers. Smaller powers leave fewer answers empty. The values 0 and "answers" use log(1 +
-        n_kept). A callable must accept an array with the numbers of kept claims, and must be
+        answers. Smaller powers leave fewer answers empty. For 0 and "answers", the value is log(1
+        + n_kept). A callable must accept an array with the numbers of kept claims, and must be
         increasing and concave.
     public_prior : PublicPrior or None, default=None
         A prior with hazards that were fitted on public labels. The log odds of all hazards are
@@ -193,7 +193,7 @@ class NeymanPearsonScorer(Scorer):
             Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are ignored,
             together with their descendants.
         task : FitTask, optional
-            Fit settings, which the filter passes.
+            Settings for fitting, passed by the filter.
 
         Returns
         -------

@@ -2,8 +2,8 @@
 
 A differentiable model implements two methods. ``init(n_features, rng)`` returns the initial
 parameters, either as arrays or as nested lists, tuples and dicts of arrays. ``model(params, X)``
-computes confidences from the rows of standardised features in ``X``. A model must be stateless.
-It may only use operators and functions from ``autograd.numpy``, so that autograd can
+computes confidences from the rows of standardised features in ``X``. A model must be stateless,
+and may only use operators and functions from ``autograd.numpy``, so that autograd can
 differentiate the model. A model does not need an intercept, because adding a constant to all
 confidences has no effect. `ConfTrScorer` turns a model into a scorer.
 """
@@ -234,7 +234,7 @@ class ConfTrScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Fit settings, which the filter passes.
+            Settings for fitting, passed by the filter.
 
         Returns
         -------

@@ -46,7 +46,7 @@ class PublicPrior(Scorer):
     and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
     weighted mean over the five sources. A source has a larger weight if it is better at
     predicting errors in the other sources. No training takes place on your problems, so all of
-    them can be used for calibration. A filter uses a public prior only if you request it. Either
+    them can be used for calibration. A filter uses a public prior only if you request one. Either
     pass the prior as the filter's scorer, or blend it with hazards fitted on your labels by
     passing it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer`.
 
@@ -123,7 +123,7 @@ class PublicPrior(Scorer):
         labels : object, optional
             Ignored.
         task : FitTask, optional
-            Fit settings, which the filter passes.
+            Settings for fitting, passed by the filter.
 
         Returns
         -------
@@ -363,8 +363,8 @@ def _array(values):
 def blend(own, public, false, shares):
     """Fit ``b + w1 own + w2 public[0] + ...`` to the labels ``false``, and return the weights.
 
-    The weights minimise the log loss, and the argument ``own`` contains out-of-fold predictions.
-    All weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
+    The argument ``own`` contains out-of-fold predictions. The weights minimise the log loss. All
+    weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
     sources in proportion to their shares. Therefore, a source that is bad at predicting errors in
     these problems has a smaller weight. After fitting, all weights except b are scaled to sum to
     ``PULL``, for two reasons. Out-of-fold predictions are based on only two thirds of the

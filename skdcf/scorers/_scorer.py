@@ -33,7 +33,7 @@ class LinearForm:
     weights : ndarray of shape (n_features,)
         Weights of the original features.
     offset : float
-        Confidence of a claim whose features are all 0, if 0 is within all bounds.
+        Confidence in a claim whose features are all 0, if 0 is within all bounds.
     low, high : ndarray of shape (n_features,)
         Bounds to which the features are clipped. Infinite bounds have no effect.
     """
@@ -147,10 +147,10 @@ class Scorer(Settings, metaclass=ABCMeta):
     ----------
     requires_fit : bool or None
         Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
-        passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown. If
-        None, the value is True if the class defines `fit` or `fit_levels`, because a `fit` that
-        ignores labels can still depend on the problems. A subclass that defines its own `fit`
-        must set this attribute again.
+        passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown.
+        None is equivalent to True for classes that define `fit` or `fit_levels`, because a `fit`
+        that ignores labels can still depend on the problems. A subclass that defines its own
+        `fit` must set this attribute again.
     batch_invariant : bool
         Whether the confidence in a claim is bitwise equal in every batch, as for a feature
         column. If True, rounding errors are not measured.
@@ -209,7 +209,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Fit settings, which the filter passes.
+            Settings for fitting, passed by the filter.
 
         Returns
         -------
@@ -548,7 +548,7 @@ COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicP
 def column_of(feature, batch):
     """Return the column index of a feature, or raise ValueError if the feature does not exist.
 
-    The feature can be specified by its name or its index.
+    The feature is specified by its name or its column index.
     """
     need_features(batch)
     if isinstance(feature, str):

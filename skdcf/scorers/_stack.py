@@ -76,8 +76,8 @@ class StackingScorer(Scorer):
     ----------
     scorers : dict of str to Scorer, or None, default=None
         The base scorers, keyed by name. If None, `NeymanPearsonScorer` ("neyman-pearson") and a
-        logistic regression that estimates hazards ("regression") are used. Their initial weights
-        are e and 1, respectively. The initial weight of any other scorer is 1.
+        logistic regression that estimates hazards ("regression") are used. The initial weights of
+        these scorers are e and 1, respectively. The initial weight of any other scorer is 1.
     final : Scorer or None, default=None
         Scorer used as the last step, with one column per base scorer. If None,
         ``ConfTrScorer(LinearModel())`` is used, with a shrinkage of 100 towards the initial
@@ -89,7 +89,7 @@ class StackingScorer(Scorer):
         training of the last step. If ``gain`` is a number, the value is the number of kept claims
         raised to this power. A callable must use functions from ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        A prior with hazards fitted on public labels, which are blended with the hazards of
+        A prior that was fitted on public labels, and whose hazards are blended with those of
         "neyman-pearson". With a prior, "neyman-pearson" has an initial weight of 1 and
         "regression" has an initial weight of 0.
 

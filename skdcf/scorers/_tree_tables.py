@@ -35,9 +35,9 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        For each node: the column, the largest value sent to the left child, the index of the left
-        child and, for a leaf, the contribution to the log odds or to the probability predicted by
-        the forest.
+        Column of each node, largest value sent to its left child, index of its left child, and,
+        for leaves, the contribution to the log odds or to the probability predicted by the
+        forest.
     root, depth, forest : ndarray of shape (n_trees,)
         First node of each tree, number of layers below it, and index of the forest to which the
         tree belongs. The forest index is -1 for a tree that adds to the log odds. Trees are
@@ -160,7 +160,7 @@ class HazardTable:
 
 
 def design(batch):
-    """Return columns with the features, their means over the problem, and the log problem size."""
+    """Return a table of the features, their means over the problem, and the log problem size."""
     sizes = np.maximum(batch.sizes, 1)
     padded = np.vstack([batch.features, np.zeros(batch.n_features)])
     total = np.add.reduceat(padded, batch.offsets[:-1])
@@ -205,10 +205,10 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     Parameters
     ----------
     estimator : fitted estimator
-        The classifier. The classifier can be a logistic regression, a random forest, or boosted
-        trees of scikit-learn or xgboost, or a pipeline of a StandardScaler and any of these
-        classifiers. A random forest regressor fitted to the labels 0 and 1 can be passed instead
-        of a random forest classifier.
+        The classifier. The classifier can be a logistic regression, a random forest, boosted
+        trees from scikit-learn or xgboost, or a pipeline that consists of a StandardScaler and
+        one of these classifiers. A random forest regressor fitted to the labels 0 and 1 can be
+        passed instead of a random forest classifier.
     doubt : float, default=0.0
         Weight of the overall error probability, which is mixed into the probability of a forest.
 
@@ -311,7 +311,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """Convert a booster to a table, whose offset is the part of the output outside the trees."""
+    """Convert a booster to a table, with the part of the output outside the trees as the offset."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))

@@ -32,7 +32,7 @@ from ._stack import StackingScorer
 
 @settings
 class FunctionScorer(Scorer):
-    """Scorer that calls a function of a `GraphBatch`.
+    """Scorer that applies a function to each `GraphBatch`.
 
     Parameters
     ----------

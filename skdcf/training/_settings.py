@@ -197,7 +197,7 @@ class SoftTraining(Settings):
     optimizer : LBFGS, Adam or None, default=None
         The optimizer. If None, ``LBFGS()`` is used.
     loss : {"log-retention", "retention"}, default="log-retention"
-        Loss to minimise, which is either minus the logarithm of the soft retention or minus the
+        Loss to minimise, which is the negative logarithm of the soft retention or the negative
         soft retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
         The initial parameters. With "hazard", a logistic regression is fitted to predict whether
@@ -212,11 +212,11 @@ class SoftTraining(Settings):
         is 1,000. If ``init="random"``, the shrinkage must be 0, and None is equivalent to 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
         Value assigned to the kept true claims of an answer. The loss uses the mean of these
-        values. A power x uses (soft number + 0.001)^x, while 0 and "answers" use log(1 + soft
-        number). A callable must use functions from ``autograd.numpy``. If None, the gain is 1, so
-        the value is the soft number of claims.
+        values. The gain is (soft number + 0.001)^x for a power x, and log(1 + soft number) for 0
+        and "answers". A callable must use functions from ``autograd.numpy``. If None, the gain is
+        1, so the value is the soft number of claims.
     unit_variance : bool, default=True
-        Whether to scale the scores to unit standard deviation before the relaxation.
+        Whether to scale the scores to unit standard deviation before the relaxation is applied.
 
     Notes
     -----

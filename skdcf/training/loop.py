@@ -1,4 +1,4 @@
-"""Training of a model on packed problems.
+"""Train a model on packed problems.
 
 =====  ==========================================================================
 z      scores of n claims, computed by the model
@@ -126,7 +126,8 @@ def train(
     groups : ndarray of shape (n_problems,), optional
         Group of each problem. All problems of a group are held out for validation together.
     rng : RandomState or Generator, optional
-        Random number generator for initial parameters, validation problems and random halves.
+        Random number generator, used to draw initial parameters, validation problems and random
+        halves.
     n_jobs : int, optional
         Number of levels to train in parallel, as in scikit-learn.
     verbose : int

@@ -1,4 +1,4 @@
-"""Random splits of problems that keep each group together."""
+"""Split problems at random, keeping the problems of each group together."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -22,7 +22,7 @@ FEWEST = 20  # With fewer texts per bin, the interval would be too wide to be us
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChanceReport(Table):
-    """Predicted error probabilities and observed error rates, printed as a table.
+    """Report that compares predicted error probabilities with observed error rates.
 
     Texts are sorted by predicted probability and divided into bins of about equal size.
 
@@ -31,15 +31,15 @@ class ChanceReport(Table):
     stated : ndarray of shape (n_bins,)
         Mean predicted probability in each bin.
     observed : ndarray of shape (n_bins,)
-        Proportion of questions in each bin whose text contains a false or unjudged claim. The
-        results of several answers to a question are averaged.
+        Proportion of texts in each bin that contain a false or unjudged claim. Several answers
+        to the same question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
-        95 % confidence interval of ``observed``, computed over questions.
+        Confidence interval (95 %) of ``observed``, computed over questions.
     n_texts : ndarray of int, shape (n_bins,)
         Number of texts in each bin.
     n_empty : int
-        Number of problems without kept claims. These problems have no error probability and are
-        excluded.
+        Number of problems without kept claims. Problems without kept claims have no error
+        probability and are excluded.
     brier : float
         Brier score, the mean squared difference between the probability and the outcome (0 or
         1).
@@ -48,10 +48,10 @@ class ChanceReport(Table):
     brier_error : float
         Standard error of the difference between the two Brier scores, computed over questions.
     calibration_error : float
-        Mean absolute difference over the bins between the predicted probability and the
-        observed rate.
+        Mean absolute difference between predicted probability and observed rate, in which each
+        bin is weighted by its number of texts.
     calibration_error_expected : float
-        Approximate expected calibration error if all probabilities were correct.
+        Approximate calibration error that is expected if all probabilities are correct.
     """
 
     stated: np.ndarray
@@ -93,14 +93,14 @@ class ChanceReport(Table):
         groups: NDArray[Any] | None = None,
         n_bins: int = 10,
     ) -> ChanceReport:
-        """Create a report from probabilities of any source.
+        """Create a report from given error probabilities.
 
         Parameters
         ----------
         wrong : ndarray of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
-            Predicted probability for each text, or NaN for a problem without a text.
+            Predicted error probability of each text, or NaN for a problem without a text.
         groups : ndarray of shape (n_problems,), optional
             The question that each answer belongs to. If None, each answer belongs to a different
             question.
@@ -182,7 +182,7 @@ class ChanceReport(Table):
 
 
 def _bin(wrong, chance, questions):
-    """Return the predicted and observed rates, the interval ends, and the number of texts."""
+    """Return the predicted and observed rates, the interval and the size of a bin."""
     right = 1 - per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
@@ -212,7 +212,8 @@ def evaluate_error_probability(
     masks : sequence of boolean masks, optional
         Mask of the kept claims for each problem. If None, the masks are predicted.
     alpha : float in (0, 1), optional
-        Prediction level if ``masks`` is None. If ``alpha`` is None, the filter's alpha is used.
+        Level at which masks are predicted if ``masks`` is None. If ``alpha`` is None, the
+        filter's alpha is used.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to, as in `skdcf.metrics.evaluate_filter`.
     n_bins : int, default=10
@@ -221,7 +222,7 @@ def evaluate_error_probability(
     Returns
     -------
     ChanceReport
-        The rates in each bin. The report prints as a table.
+        The predicted and observed error rates in each bin. The report is printed as a table.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def percent_change(new, old):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifferenceReport(LevelTable):
-    """Differences in kept claims from a reference filter, paired by split and printed as a table.
+    """Differences in kept claims between several filters and a reference filter, paired by split.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ class DifferenceReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     difference : ndarray of shape (n_filters, n_alphas)
-        Difference in true claims kept per problem, averaged over the splits.
+        Difference in the number of true claims kept per problem, averaged over the splits.
     percent : ndarray of shape (n_filters, n_alphas)
-        Difference as a percentage of the reference, or NaN if the reference keeps nothing.
+        Relative difference in percent, or NaN if the reference filter keeps no true claim.
     false_difference : ndarray of shape (n_filters, n_alphas)
-        Difference in false claims kept per problem, averaged over the splits.
+        Difference in the number of false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference under the assumption of independent splits. This standard
-        error is too small, because all splits use the same problems.
+        Standard error of the difference under the assumption of independent splits. The naive
+        standard error is too small, because all splits use the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
         Standard error of the difference, corrected for overlapping splits (Nadeau and Bengio
         2003).
@@ -114,7 +114,7 @@ def _meets(row):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonReport(LevelTable):
-    """Coverage and retention per filter, split and alpha, printed as a table.
+    """Report on the coverage and the retention of each filter for each split and alpha.
 
     Parameters
     ----------
@@ -123,8 +123,9 @@ class ComparisonReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of passing test problems in which no false claim is kept. The coverage is NaN if
-        no problem passes, and for "leave-one-out" if the guarantee has ``show``.
+        Among the test problems that pass, the proportion without a kept false claim. The coverage
+        is NaN if no problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
+        ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -145,8 +146,8 @@ class ComparisonReport(LevelTable):
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
         Proportion of test problems with a kept false claim.
     chosen : dict of str to list of list of dict
-        Settings that a search selected for each filter, split and alpha. The dict is empty
-        without a search.
+        Settings that a search selected for each filter, split and alpha. Without a search, the
+        inner dicts are empty.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
         Proportion of test problems that pass. The proportion is 1 if the guarantee has no ``show``.
 
@@ -181,11 +182,11 @@ class ComparisonReport(LevelTable):
 
         For every filter, the number of covered test problems in a split has a beta-binomial
         distribution. For folds, the band is the 95 % interval of the mean over independent splits.
-        For leave-one-out, the coverage is deterministic. The k = floor(alpha n) problems with the
-        smallest scores, out of n, are not covered. Ties and problems without a false claim can only
-        raise the coverage. If questions have several answers, the band is approximate. The band
-        is NaN at each level at which some problems do not pass, because the band depends on the
-        number of passing problems.
+        For leave-one-out, the coverage is deterministic. Of the n problems, the k = floor(alpha
+        n) problems with the smallest scores are not covered. Ties and problems without a false
+        claim can only raise the coverage. If questions have several answers, the band is
+        approximate. The band is NaN at each level at which some problems do not pass, because the
+        band depends on the number of passing problems.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan
@@ -209,7 +210,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_error(self) -> NDArray[Any]:
-        """Return the corrected standard error of retention, shape (n_filters, n_alphas)."""
+        """Return the standard error of retention, corrected for overlapping splits."""
         return corrected_error(self.retention, self.sizes)
 
     def differences(self, reference: str | None = None) -> DifferenceReport:
@@ -223,7 +224,8 @@ class ComparisonReport(LevelTable):
         Returns
         -------
         DifferenceReport
-            The differences, with one row per level and filter, except the reference.
+            The differences, with one row for each level and each filter except the reference
+            filter.
         """
         from scipy.stats import t
 
@@ -342,10 +344,10 @@ def _said(settings):
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits):
-    """Return the ends (low, high) of the band of the mean coverage over independent splits.
+    """Return the 95 % band (low, high) of the mean coverage over independent splits.
 
-    The distribution of the total count is an n_splits-fold convolution, computed as a power of
-    the Fourier transform.
+    The distribution of the number of covered problems in all splits is a convolution, which is
+    computed with a Fourier transform.
     """
     from scipy.stats import betabinom
 

@@ -1,6 +1,6 @@
 """Search for settings, and calibrate the best filter on held-out problems.
 
-This module also fits filters, and searches around filters, for one or several levels.
+This module also fits filters, and searches over filters, at one or several levels.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ WRAPPERS = ("estimator", "search")
 class CalibratedSearch(BaseEstimator):
     """Search for settings, and calibrate the best filter on held-out problems.
 
-    ``search.fit(X, y)`` alone has no guarantee, because it selects the settings on the same
-    problems that are then used for calibration. With few problems and many settings, filters
-    selected in this way kept a false claim in 14 % of problems at alpha = 0.1. `CalibratedSearch`
-    first splits the problems by question. One part is used to search for the settings and to train
-    the best filter. The other part is used to calibrate this filter.
+    A filter selected by ``search.fit(X, y)`` alone has no guarantee, because the same problems
+    are used to select the settings and to calibrate the filter. With few problems and many
+    settings, filters selected in this way kept a false claim in 14 % of problems at alpha = 0.1.
+    `CalibratedSearch` first splits the problems by question. One part is used to search for the
+    settings and to train the best filter. The other part is used to calibrate this filter.
 
     Parameters
     ----------
     search : GridSearchCV or another search from scikit-learn
-        A search around a filter. A clone of the search is fitted. If the ``cv`` of the search is
-        an integer, all answers to a question are assigned to the same fold. If the ``cv`` of the
-        search is a PredefinedSplit or a list of splits, the splits must refer to all problems,
-        and the calibration problems are removed from them.
+        A search over the settings of a filter. A clone of the search is fitted. If the ``cv`` of
+        the search is an integer, all answers to a question are assigned to the same fold. If the
+        ``cv`` of the search is a PredefinedSplit or a list of splits, the splits must refer to
+        all problems, and the calibration problems are removed from them.
     calibration_size : float or int, optional
-        Share or number of questions used for calibration. If None, the filter's own
+        Proportion or number of questions used for calibration. If None, the filter's own
         ``calibration_size`` is used.
     random_state : int, RandomState or None, default=None
         Seed for splitting the questions into search and calibration questions.
@@ -118,8 +118,8 @@ class CalibratedSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If problems or labels are invalid, if there are too few problems, or if the search score
-            cannot compare the filters.
+            If problems or labels are invalid, if there are too few problems, or if the search or
+            its scoring is invalid.
         """
         check_search(self.search)
         estimator = self.search.estimator
@@ -186,14 +186,14 @@ def as_groups(questions):
 
 
 def search_in(model):
-    """Return the scikit-learn search in a model, or None if there is none."""
+    """Return the scikit-learn search of a model, or None if the model does not contain a search."""
     if isinstance(model, CalibratedSearch):
         return model.search
     return model if hasattr(model, "estimator") and hasattr(model, "cv") else None
 
 
 def check_search(search):
-    """Raise ValueError if the search score cannot compare the filters."""
+    """Raise ValueError if the search or its scoring is invalid."""
     if search_in(search) is not search or not hasattr(
         search.estimator, "calibrate_parts"
     ):
@@ -252,11 +252,11 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     ----------
     search : search of scikit-learn
         The search, which is cloned.
-    X, y
-        Problems and labels.
+    X, y : problems and labels
+        The problems of the search, and their labels.
     questions : ndarray of int, shape (n_problems,)
         The question that each answer belongs to.
-    rows, n_problems
+    rows, n_problems : ndarray of int, and int
         Positions of these problems among all problems of ``search.cv``, and the number of all
         problems.
     """
@@ -285,7 +285,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
 
 
 def _predefined(cv, rows, n_problems):
-    """Convert splits of all problems to splits of some rows."""
+    """Restrict splits of all problems to the given rows."""
     if isinstance(cv, PredefinedSplit):
         if len(cv.test_fold) != n_problems:
             raise ValueError(
@@ -372,8 +372,9 @@ def fit_levels(
 def fit_each(filter, X, y, alphas, groups=None, **changes):
     """Yield each fitted filter, the positions of its alphas, and the selected settings.
 
-    For a search, ``groups`` must be numbers or False. ``changes`` are parameters of the filter.
-    A search is replaced by the filter that it selects, separately for each alpha.
+    For a search, ``groups`` must be numbers or False. ``changes`` contains filter parameters,
+    which are set before the filter is fitted. A search is replaced by the filter that it selects,
+    separately for each alpha.
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         fitted = estimators.fit_levels(

@@ -1,7 +1,7 @@
 """Compare filters on the same splits.
 
-Each split divides the problems into (train, calibration, test) or (train, test). Finished
-splits are written to a file, so an interrupted comparison can be resumed.
+Each split divides the problems into (train, calibration, test) or (train, test). Finished splits
+can be stored in a file, so an interrupted comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -81,16 +81,18 @@ def compare_filters(
     alphas : sequence of float in (0, 1)
         Levels at which the filters are compared.
     protocol : {"folds", "leave-one-out"}, default="folds"
-        With "folds", each split uses 70 % of the problems for training, 15 % for calibration and 15
-        % for testing. With "leave-one-out", each split uses one half of the problems for training,
-        and filters each problem in the other half with the threshold computed from all other
-        problems in that half. If a question has several answers, one random answer is used for
-        calibration, and the results are averaged over ten random choices.
+        With "folds", 70 % of the problems in each split are used for training, 15 % for
+        calibration and 15 % for testing. With "leave-one-out", half of the problems in each split
+        are used for training. Each problem in the other half is filtered with a threshold
+        computed from all other problems in that half. If a question has several answers, one
+        random answer is used for calibration, and the results are averaged over ten random
+        choices.
     cv : int, splitter or iterable, optional
-        Number of random splits, a scikit-learn splitter, or tuples (train, calibration, test) or
-        (train, test) of problem indices. The default is 20 random splits for "folds" and 40 for
-        "leave-one-out". With "folds" and splits (train, test), the calibration problems are drawn
-        from the training problems.
+        Number of random splits, a scikit-learn splitter, or an iterable of splits. A split is a
+        tuple (train, calibration, test) or (train, test) of index arrays. The default is 20
+        random splits for "folds" and 40 for "leave-one-out". If ``protocol`` is "folds" and the
+        splits are tuples (train, test), the calibration problems are drawn from the training
+        problems.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to. If None, the questions are determined by
         `skdcf.graphs.question_groups`. If False, each answer belongs to a different question. All
@@ -104,23 +106,24 @@ def compare_filters(
         Verbosity. If positive, progress is printed.
     resume : path-like, optional
         File that stores the finished splits. An interrupted comparison with the same inputs is
-        resumed from this file. This option requires an integer ``random_state``.
+        resumed from this file. The parameter ``resume`` requires an integer ``random_state``.
 
     Returns
     -------
     ComparisonReport
-        Coverage, and the number of true and false claims kept, per filter, split and level.
+        The coverage and the numbers of true and false claims kept, for each filter, split and
+        level.
 
     Raises
     ------
     ValueError
-        If an input is invalid, if a split divides a question, or if the ``resume`` file belongs to
-        different inputs. Inputs are checked before anything is fitted.
+        If an input is invalid, if a split separates answers to the same question, or if the
+        ``resume`` file belongs to different inputs. Inputs are checked before anything is fitted.
 
     Warns
     -----
     CalibrationWarning
-        Issued once if there are too few calibration problems for an alpha.
+        If there are too few calibration problems for one of the levels.
 
     Notes
     -----
@@ -128,9 +131,9 @@ def compare_filters(
     filter's ``calibration_size`` is therefore replaced with 1, and all other problems in the
     training part are used for training. If several levels use the same scorer, it is trained once.
 
-    The folds follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the second part
-    validation and do not specify the calibration problems. A filter that requires validation
-    problems draws them from the training part.
+    The folds follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the second part the
+    validation set and do not specify which problems are used for calibration. A filter that
+    requires validation problems draws them from the training part.
 
     Examples
     --------
@@ -261,9 +264,10 @@ def run_split(
     alphas: Any,
     reason: Any,
 ) -> Any:
-    """Return {filter: {metric: one value per alpha, "seconds": fit time}} for one split.
+    """Return the metrics of each filter on one split, as a dict keyed by filter and metric.
 
-    ``reason`` is the caller's `accept_provenance`, which worker processes do not inherit.
+    ``reason`` is passed to `accept_provenance`, because worker processes do not inherit the
+    caller's context.
     """
     batch, labels, questions = data
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
@@ -374,7 +378,7 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
 
 
 def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
-    """Return one tuple of sorted positions per split, with one entry per part.
+    """Return the splits as tuples, which contain the sorted problem indices of each part.
 
     Parameters
     ----------
@@ -405,7 +409,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Draw random parts with about these proportions of problems, keeping questions together."""
+    """Divide the rows at random in about the given proportions, keeping questions together."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]
@@ -417,7 +421,7 @@ def _cut(rows, codes, shares, rng):
 
 
 def _given(split, codes, shares, rng):
-    """Return the caller's parts, and draw missing calibration problems from the training part."""
+    """Return the given parts, and draw missing calibration problems from the training part."""
     rows = np.arange(len(codes))
     try:
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
@@ -472,7 +476,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """Return a digest of the comparison inputs that is stable across sessions."""
+    """Return a digest of the inputs that is the same in every session."""
     names = [
         "features",
         "feature_names",
@@ -498,7 +502,8 @@ def key_of(
 def finished_splits(path: Any, key: Any, names: Any) -> Any:
     """Return the finished splits in a results file, keyed by split number.
 
-    An incomplete line of an interrupted process is skipped, and its split is rerun.
+    If an interrupted process left an incomplete line, this line is skipped and its split is run
+    again.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Features that compare an answer with alternative answers, or with the options of the question.
 
-These features require no model and no labels. Final answers are normalised before they are
+The features require neither a model nor labels. Final answers are normalised before they are
 compared. Options are the choices of a multiple-choice question.
 """
 
@@ -96,7 +96,7 @@ def _find_end(text):
 
 
 def normalise_answer(answer: str) -> float | str:
-    """Normalise a final answer, so equal answers compare as equal.
+    """Convert a final answer to a number or a plain text, for comparisons with other answers.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
-        Otherwise, the text without markup or spaces.
+        Otherwise, the result is the text without markup and spaces.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -154,27 +154,26 @@ class AgreementFeatures(OptionalColumns):
     column                       value for claim v
     ===========================  ======================================================
     ``answer_agreement``         proportion of alternatives with the same final answer
-    ``answer_rival``             proportion of alternatives with the most common other one
-    ``answer_entropy``           entropy of the final answers, including this answer's
+    ``answer_rival``             proportion of alternatives with the most common other answer
+    ``answer_entropy``           entropy of the final answers, including that of this answer
     ``log_n_alternatives``       log1p of the number of alternatives
-    ``numbers_agreement``        mean proportion of alternatives in which a new number of v
-                                 occurs
+    ``numbers_agreement``        mean proportion of alternatives that contain a new number of v
     ``numbers_all_agree``        proportion of alternatives that contain all new numbers of v
     ``has_new_numbers``          1 if v has a new number
     ``results_agreement``        mean proportion of alternatives that contain a result of v
     ``results_all_agree``        proportion of alternatives that contain all results of v
     ``has_results``              1 if v has a result
-    ``words_agreement``          word overlap (Jaccard, words of four letters or more)
-                                 with the closest sentence of an alternative, mean over
-                                 alternatives
+    ``words_agreement``          mean word overlap with the closest sentence of an alternative
     ``numbers_agreement_above``  smallest ``numbers_agreement`` among v and its ancestors
-                                 with new numbers
     ===========================  ======================================================
 
-    If a comparison is impossible because there are no alternatives, no final answer, no new numbers
-    or no results, the proportions are 0.5, and ``answer_rival``, ``answer_entropy`` and
-    ``words_agreement`` are 0. The first three columns ignore alternatives without a final answer.
-    All columns ignore empty alternatives.
+    The word overlap is the Jaccard index of the words with at least four letters, averaged over
+    the alternatives. ``numbers_agreement_above`` ignores claims without new numbers.
+
+    If a comparison is impossible because there are no alternatives, no final answer, no new
+    numbers or no results, proportions are set to 0.5, and ``answer_rival``, ``answer_entropy``
+    and ``words_agreement`` are set to 0. The first three columns ignore alternatives without a
+    final answer. All columns ignore empty alternatives.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
     If there is no such marker, the final answer is the last number. Final answers are compared as
@@ -184,12 +183,12 @@ class AgreementFeatures(OptionalColumns):
     Parameters
     ----------
     answer : callable, optional
-        A function ``answer(text)`` that returns a text's final answer as a str, or None. The
-        function is called with each alternative, without changes, and with the claims of each
-        problem, joined by line breaks.
+        Function ``answer(text)`` that returns the final answer in a text as a str, or None if
+        there is none. The function is called with each unchanged alternative, and with the claims
+        of each problem joined by line breaks.
     optional : bool, default=False
-        If True and no problem seen in `fit` has alternatives, add no columns instead of raising
-        an error. `reasoning_features` sets ``optional=True``.
+        If True and no problem seen during `fit` has alternatives, no columns are added and no
+        error is raised. `reasoning_features` sets ``optional=True``.
 
     Attributes
     ----------
@@ -199,9 +198,9 @@ class AgreementFeatures(OptionalColumns):
     Raises
     ------
     ValueError
-        If a problem's alternatives are unknown (None; an empty tuple means that there are
-        none), if a claim has no text, or if ``answer`` returns something other than a str
-        or None.
+        If the alternatives of a problem are unknown (None), if a claim has no text, or if
+        ``answer`` returns something other than a str or None. An empty tuple means that there are
+        no alternatives.
 
     Notes
     -----
@@ -283,7 +282,7 @@ class AgreementWorth(NamedTuple):
 
 
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
-    """Estimate from existing labels how much `AgreementFeatures` would help.
+    """Use existing labels to estimate the benefit of `AgreementFeatures`.
 
     Agreement with alternative answers is informative if most answers are right, and uninformative
     if most are wrong. The gain can therefore be estimated before more answers are sampled.
@@ -302,7 +301,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Raises
     ------
     ValueError
-        If the labels do not show for any answer whether it is right.
+        If no answer has labels that determine whether the answer is right.
 
     Notes
     -----
@@ -370,7 +369,7 @@ def _compare_answers(own, answers):
 
 
 def _compare_claim(claim, known, others):
-    """Compute the columns of one claim from the numbers in the question and the alternatives."""
+    """Compute the columns that compare one claim with the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
     numbers = _share(new, [alternative.numbers for alternative in others])
     results = _share(claim.results, [alternative.results for alternative in others])
@@ -378,7 +377,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Return the proportions of sets with a value and with all values, and ``bool(values)``."""
+    """Return two measures of agreement between values and sets, and whether values exist."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -386,7 +385,7 @@ def _share(values, sets):
 
 
 def _overlap(words, others):
-    """Compute the overlap with the closest sentence, averaged over the alternatives."""
+    """Compute the word overlap with the closest sentence, averaged over the alternatives."""
     total = 0.0
     n_words = len(words)
     for sentences in others:
@@ -400,7 +399,7 @@ def _overlap(words, others):
 
 
 def _find_lowest(batch, table):
-    """Return the smallest agreement of new numbers among each claim and its ancestors."""
+    """Return the smallest agreement of new numbers in each claim and its ancestors."""
     share, _, has = table[:, 4:7].T
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
@@ -425,7 +424,7 @@ class OptionFeatures(OptionalColumns):
     Parameters
     ----------
     optional : bool, default=False
-        If True and no question seen in `fit` has options, add no columns.
+        If True and no question seen during `fit` has options, no columns are added.
 
     Examples
     --------
@@ -469,7 +468,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Return the words of each option, keyed by letter, or {} for fewer than two options."""
+    """Return the words of each option, keyed by letter, or an empty dict without two options."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}

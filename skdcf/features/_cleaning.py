@@ -93,7 +93,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text : str
         The clean text.
     words : list of str
-        The words of the clean text, split at spaces.
+        The words of the clean text, which are separated by spaces.
     """
     if "**" in text:
         text = _POWER.sub("^", text)

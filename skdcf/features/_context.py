@@ -32,7 +32,7 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
 class ContextFeatures(OptionalColumns):
-    """Lexical support of each claim by the passages in ``context``.
+    """Lexical support for each claim in the passages of ``context``.
 
     Words are compared in lower case. A word, number or sequence of words is *found* if one of the
     passages contains it. The proportions for bigrams and trigrams include one extra item that is
@@ -41,26 +41,26 @@ class ContextFeatures(OptionalColumns):
     ========================  =========================================================
     column                    value for claim v
     ========================  =========================================================
-    ``context_words``         proportion of its different words that are found
-    ``context_bigrams``       proportion of its runs of two words that are found
-    ``context_trigrams``      proportion of its runs of three words that are found
-    ``context_numbers``       proportion of its numbers, extracted as in `TextFeatures`, that
-                              are found; 1 if it has no numbers
-    ``context_names``         proportion of its words with an upper-case letter, excluding the
-                              first word, that are found in any case; 1 if there are none
-    ``context_sentence``      largest proportion of its different words that are in one sentence
-                              of a passage
-    ``context_longest_run``   length of its longest run of words that is found, as a
-                              proportion of its words; a single word does not count as a run
+    ``context_words``         proportion of the distinct words of v that are found
+    ``context_bigrams``       proportion of the bigrams of v that are found
+    ``context_trigrams``      proportion of the trigrams of v that are found
+    ``context_numbers``       proportion of the numbers of v that are found, 1 if it has none
+    ``context_names``         proportion of the names in v that are found, 1 if it has none
+    ``context_sentence``      largest proportion of the distinct words of v in one sentence
+    ``context_longest_run``   length of the longest run found, as a proportion of the words
     ========================  =========================================================
+
+    Numbers are extracted as in `TextFeatures`. *Names* are words with an upper-case letter,
+    except the first word of a claim. Names are found in upper or lower case. A *run* is a
+    sequence of at least two words of v.
 
     If a problem has no passages (``context=()``), nothing is found.
 
     Parameters
     ----------
     optional : bool, default=False
-        If True and no problem seen in `fit` has a context, add no columns instead of raising an
-        error. `reasoning_features` sets ``optional=True``.
+        If True and no problem seen during `fit` has a context, no columns are added and no error
+        is raised. `reasoning_features` sets ``optional=True``.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class ContextFeatures(OptionalColumns):
     Raises
     ------
     ValueError
-        If a problem's context is unknown (None; an empty tuple means that there are no
-        passages) or has more than 2,000,000 characters, or if a claim has no text.
+        If the context of a problem is unknown (None) or has more than 2,000,000 characters, or if
+        a claim has no text. An empty tuple means that there are no passages.
 
     Notes
     -----
@@ -81,14 +81,14 @@ class ContextFeatures(OptionalColumns):
     sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a passage are
     compared.
 
-    The features work in any language, but some are less informative in some languages. German
-    capitalises all nouns, so ``context_names`` is a proportion of nouns. Chinese and Japanese are
-    written without spaces and upper case, so each character is treated as a word and
+    The features work in any language, but some are less informative in some languages. In German,
+    all nouns are capitalised, so ``context_names`` is a proportion of nouns. Chinese and Japanese
+    are written without spaces and upper case, so each character is treated as a word and
     ``context_names`` is 1. In inflected languages, each form of a word is treated as a separate
     word.
 
     Text copied from a passage is strong evidence of truth if answers usually quote their
-    passages, and weak evidence if they usually paraphrase.
+    passages, and weak evidence if answers usually paraphrase them.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class _Passage:
         self.text = f" {' '.join(words)} "
 
     def find_longest_run(self, words, triples):
-        """Return the length of the longest run of at least three words in the passage, or 0."""
+        """Return the length of the longest run of words in the passage, or 0 if it is below 3."""
         longest = 0
         if self.triples.isdisjoint(triples):
             return longest
@@ -179,7 +179,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """Return the length of the longest run, given that all trigrams are in the passage."""
+        """Return the length of the longest run, given words with all trigrams in the passage."""
         start = 0
         size = 3
         while start + size < len(words):

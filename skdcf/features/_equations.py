@@ -1,10 +1,11 @@
 """Find and check arithmetic equalities in a text.
 
-A text is split into clauses at punctuation, and a clause into sides at the equality signs. Only
-the expressions next to an equality sign are evaluated, such as ``3 * 5`` and ``15`` in "so 3 * 5
-= 15 eggs in all". Units between numbers are skipped. Ambiguous equalities, for example with a
-variable, a function, or a word instead of a number, are not checked, because a false alarm costs
-more than a missed error. Add a rule only if it improves results on published data.
+A text is split into clauses at punctuation marks, and each clause is split into sides at the
+equality signs. Only the expressions next to an equality sign are evaluated, such as ``3 * 5`` and
+``15`` in "so 3 * 5 = 15 eggs in all". Units between numbers are skipped. An ambiguous equality,
+for example one that contains a variable, a function, or a word instead of a number, is not
+checked, because a false alarm costs more than a missed error. New rules should only be added if
+they improve the results on published data.
 """
 
 import re
@@ -123,7 +124,7 @@ def check_equalities(
     Returns
     -------
     right, wrong : list of (list, list)
-        Both sides, as expressions, of each valid equality and of each wrong equality.
+        The valid equalities and the wrong equalities, each given as a pair of expressions.
     """
     right = []
     wrong = []
@@ -139,7 +140,7 @@ def check_equalities(
 
 
 def _read_equalities(clauses):
-    """Return both sides and both texts of each sign, and whether the sign means "about"."""
+    """Yield, for each sign, both expressions, whether it means "about", and both texts."""
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
@@ -169,7 +170,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Return the head and tail of a side, without the quantity name of the next side."""
+    """Return both expressions of a side, without the name of the next quantity."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
@@ -219,7 +220,7 @@ def _may_convert(one, other):
 def _drop_bare(items):
     """Return the items if they form a calculation, otherwise the sentinel _UNREADABLE.
 
-    A single number may be the value of a named quantity, and names are reused for other
+    A single number may be the value of a named quantity, and the same name may be used for other
     quantities.
     """
     return _UNREADABLE if is_bare(items) else items
@@ -237,7 +238,7 @@ def _read_short(side):
 
 
 def _read_simple(side):
-    """Return the result of `_read_tokens` for plain arithmetic and "12 eggs", but faster."""
+    """Parse simple sides, such as "3 * 5" and "12 eggs", faster than `_read_tokens`."""
     if _MERE_ARITHMETIC.fullmatch(side):
         items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _PIECE.findall(side)]
         return items, items
@@ -251,10 +252,10 @@ def _read_simple(side):
 
 
 def _read_tokens(side):
-    """Return the head and tail of a side, parsed token by token.
+    """Return both expressions of a side, which is parsed token by token.
 
-    The meaning of a token depends on its neighbours: whether a value or a space precedes it, and
-    what follows. Two adjacent values are separated by UNKNOWN.
+    The meaning of a token depends on the preceding value or space, and on the next token. Two
+    adjacent values are separated by UNKNOWN.
     """
     items: list[str | float] = []
     previous = ""
@@ -300,7 +301,7 @@ def _append_prose(items, before, token, after):
 
 
 def _is_value(items):
-    """Return whether the items end with a value, so an operator may follow."""
+    """Return whether the items end with a value, which an operator may follow."""
     return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
 
 
@@ -360,7 +361,7 @@ def _append_symbol(items, text, glued, after):
 
 
 def _cut_ends(items):
-    """Return the expressions of a side next to the equality signs before and after it."""
+    """Return the expressions at the beginning and at the end of a side."""
     if WORD not in items:
         return items, items
     first = items.index(WORD)

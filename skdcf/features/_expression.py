@@ -29,7 +29,7 @@ def evaluate(items: list[Any]) -> float | None:
     Parameters
     ----------
     items : list of float and str
-        Numbers and symbols, as described in the module.
+        Numbers and symbols, as described in the docstring of the module.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def evaluate(items: list[Any]) -> float | None:
 
 
 def _calculate(items):
-    """Evaluate with one stack of numbers and one stack of operators that wait for operands."""
+    """Evaluate an expression with a stack of numbers and a stack of pending operators."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
     # Fast path for the most frequent types of expressions.
@@ -76,7 +76,7 @@ def _calculate(items):
 
 
 def _apply_behind_value(item, values, waiting):
-    """Process a symbol after a value, and return whether the value is still complete."""
+    """Process a symbol that follows a value, and return whether no operand is missing afterwards."""
     if item in ("%", "!"):
         values[-1] = _factorial(values[-1]) if item == "!" else values[-1] / 100
         return True
@@ -187,7 +187,7 @@ def _agree_as_list(left, right):
 
 
 def _explain_gap(a, b, left, right, rounded):
-    """Return True if rounding explains the difference, None if it may explain it, else False."""
+    """Return True if the difference is due to rounding, None if that is uncertain, else False."""
     gap = abs(a - b)
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):
@@ -205,7 +205,7 @@ def _explain_gap(a, b, left, right, rounded):
 
 
 def _is_percent_of_something(items):
-    """Return whether a percentage is added to a number, since 50 + 10% may mean 55."""
+    """Return whether a percentage is added to a number, as in 50 + 10%, which may mean 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
     return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
 
@@ -215,7 +215,7 @@ def _is_decimal(item):
 
 
 def _find_last_place(value):
-    """Return the place value of the last written digit, which is 1 for integers."""
+    """Return the place value of the last decimal of a number, or 1 for integers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 
@@ -260,7 +260,7 @@ NEVER = "¿"  # placeholder for every relation other than equality
 
 
 def rewrite_plainly(text: str) -> str:
-    """Return a clean text with its arithmetic in plain notation, and "∁" for binomials.
+    """Return a clean text with arithmetic in plain notation, in which "∁" denotes a binomial.
 
     Parameters
     ----------

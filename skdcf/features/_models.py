@@ -45,7 +45,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     timeout : float
         Time limit for the request, in seconds.
     whose : str
-        Problem and model names, for error messages.
+        Name of the problem and of the model, for error messages.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
 
 
 class ModelColumns(GraphTransformer):
-    """Base class of features computed by a model. Results are cached.
+    """Base class for features that are computed by a model. Results are cached.
 
     Copies made by scikit-learn's ``clone`` share the model and the cache.
     """
@@ -99,11 +99,11 @@ class ModelColumns(GraphTransformer):
 
 
 class AnswerColumns(ModelColumns):
-    """Base class of features that a model computes one answer at a time.
+    """Base class for features that a model computes for one answer at a time.
 
     Identical answers are sent to the model only once. A subclass defines two methods.
-    ``_key(graph)`` returns everything that the columns depend on. ``_measure(graph, name)``
-    returns the columns of an answer, of shape (n_claims, n_columns).
+    ``_key(graph)`` returns a cache key, which contains everything that the columns depend on.
+    ``_measure(graph, name)`` returns the columns of an answer, of shape (n_claims, n_columns).
     """
 
     _opens = ("source",)
@@ -118,7 +118,7 @@ class AnswerColumns(ModelColumns):
         Raises
         ------
         ValueError
-            The message names the parameter, its value, and the valid values.
+            If a parameter is invalid.
         """
         super().validate()
         if isinstance(self.source, str) and not self.source.startswith(WEB):
@@ -146,9 +146,9 @@ class PairFeature(ModelColumns):
     Parameters
     ----------
     score : callable
-        A function ``score(texts, claims)`` of two lists of equal length that returns one number
-        per pair, in the same order. For a cross-encoder of sentence-transformers, pass ``lambda
-        texts, claims: model.predict(list(zip(texts, claims)))``.
+        Function ``score(texts, claims)`` that returns one number per pair, given two lists of
+        equal length. For a cross-encoder of sentence-transformers, pass ``lambda texts, claims:
+        model.predict(list(zip(texts, claims)))``.
     over : {"context", "alternatives", "ancestors"}
         The texts that a claim is paired with. "context" uses the passages of the context and the
         maximum score over passages. "alternatives" uses the alternative answers and their mean
@@ -166,18 +166,18 @@ class PairFeature(ModelColumns):
     Raises
     ------
     ValueError
-        If a problem's context or alternatives are unknown, if ``score`` does not return one finite
-        number per pair, or if its numbers depend on the pair order. The message names the problem
-        and the text.
+        If a problem's context or alternatives are unknown, if ``score`` does not return one
+        finite number per pair, or if the numbers depend on the order of the pairs. The message
+        names the problem and the text.
 
     Notes
     -----
     Each pair is scored once. The transformer caches the scores by content and shares them with
     its clones, even if a later call fails. The cache is not saved with the transformer.
 
-    Cosine similarity from a small sentence-embedding model is unlikely to help. On two data sets of
-    summaries, this similarity did not improve on `ContextFeatures` alone. A model trained to verify
-    claims against documents may help.
+    Cosine similarity from a small sentence-embedding model is unlikely to help. On two data sets
+    of summaries, cosine similarity did not improve on `ContextFeatures` alone. A model trained to
+    verify claims against documents may help.
 
     Examples
     --------
@@ -278,7 +278,7 @@ class PairFeature(ModelColumns):
         return numbers.tolist()
 
     def _compare_orders(self, pairs, batch, wanted):
-        """Raise ValueError if the scores depend on the pair order."""
+        """Raise ValueError if the scores depend on the order of the pairs."""
         forward = np.array(self._ask(pairs, batch, wanted))
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
@@ -366,7 +366,7 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the column, which depends on later claims because the model may read them."""
+        """Return the column name, because the reward of a claim may depend on later claims."""
         return frozenset((self.name,))
 
     def _key(self, graph):

@@ -1,4 +1,4 @@
-"""Ready-made feature sets, and the features that are not computed from texts.
+"""Predefined feature sets, and the features that are not computed from texts.
 
 Some features are columns of the data, selected by name. Other features describe the position of a
 claim in the dependency graph, the metadata of the problem, or the topic of the problem. Topics
@@ -54,11 +54,12 @@ def reasoning_features(
 
     The transformer adds 29 columns: six graph columns (degrees, ancestors, depth, source, sink) and
     the 23 columns of `TextFeatures`. These columns require neither a model nor columns of the data.
-    Existing columns, such as ``frequency-score``, are kept. If a problem seen in ``fit`` has
+    Existing columns, such as ``frequency-score``, are kept. If a problem seen during ``fit`` has
     alternatives, the columns of `AgreementFeatures` are added, and every later problem must have
-    known alternatives. If a problem seen in ``fit`` has a context, the columns of `ContextFeatures`
-    are added, and every later problem must have a known context. If a question has options (lines
-    that begin with a letter from A to H), five columns compare each claim with the options.
+    known alternatives. If a problem seen during ``fit`` has a context, the columns of
+    `ContextFeatures` are added, and every later problem must have a known context. If a question
+    has options (lines that begin with a letter from A to H), five columns compare each claim with
+    the options.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def reasoning_features(
     Returns
     -------
     GraphUnion
-        A transformer with the members ``graph``, ``text``, ``agreement``, ``context``,
-        ``options`` and, if there are metadata keys, ``metadata``.
+        A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
+        ``options``, and also ``metadata`` if metadata keys are passed.
 
     Notes
     -----
@@ -87,9 +88,11 @@ def reasoning_features(
     ``option_words``        proportion of the chosen option's words that are in v
     ``option_rival``        largest proportion of another option's words that are in v
     ``options_ruled_out``   proportion of the options ruled out by v or an earlier claim
-    ``option_agrees``       proportion of the chosen option's words in the last two claims,
-                            minus the largest proportion of another option
+    ``option_agrees``       agreement of the last two claims with the chosen option
     ======================  ==========================================================
+
+    ``option_agrees`` is the proportion of the chosen option's words that are in the last two
+    claims, minus the largest proportion of another option's words that are in these claims.
 
     Examples
     --------
@@ -120,13 +123,14 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     ----------
     name : {"math", "felm-7", "felm-20"}
         "math" selects the frequency score, eight semantic columns, twelve topics and ten graph
-        metrics. "felm-7" is the choice of the paper for alpha up to 0.08, and "felm-20" is the
-        choice for larger alpha.
+        metrics. "felm-7" selects the features that the paper uses for alpha up to 0.08, and
+        "felm-20" selects those that it uses for larger alpha.
 
     Returns
     -------
     GraphUnion
-        A transformer of problems with the columns ``frequency-score`` and the semantic columns.
+        A transformer for problems that have the column ``frequency-score`` and the semantic
+        columns.
 
     Raises
     ------
@@ -237,10 +241,10 @@ class SemanticFeatures(_GivenColumns):
     Parameters
     ----------
     columns : sequence of str, optional
-        Column names. The default is the eight columns of the paper: ``claim_index``,
+        Column names. The default is the eight columns of the paper, which are ``claim_index``,
         ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
         ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data`` and
-        ``is_well_formed``. ``claim_index`` is computed if the data lack it.
+        ``is_well_formed``. If the data do not contain ``claim_index``, this column is computed.
 
     Raises
     ------
@@ -301,10 +305,10 @@ class GraphFeatures(GraphTransformer):
     Raises
     ------
     ValueError
-        In `fit`, if a metric is unknown. In `transform`, if a problem requires more than
-        50,000,000 steps. Betweenness and closeness require one step for each pair of an edge and
-        an ancestor of its parent claim. Clustering requires one step for each pair of an edge and
-        a parent of its parent claim. A problem with 600 claims that each depend on all earlier
+        If a metric is unknown (in `fit`), or if a problem requires more than 50,000,000 steps (in
+        `transform`). Betweenness and closeness require one step for each pair of an edge and an
+        ancestor of its parent claim. Clustering requires one step for each pair of an edge and a
+        parent of its parent claim. A problem with 600 claims that each depend on all earlier
         claims is below the limit. Betweenness and closeness are not limited if no claim has two
         direct parents, as in a chain or a tree.
 
@@ -392,17 +396,17 @@ class DomainIndicators(_GivenColumns):
     Parameters
     ----------
     domains : sequence of str, optional
-        Columns to add. The default is the twelve mathematical topics: ``linear_equations``,
+        Columns to add. The default is the twelve mathematical topics, ``linear_equations``,
         ``quadratic_equations``, ``polynomial_algebra``, ``rational_expressions``,
         ``exponents_logarithms``, ``inequalities``, ``sequences_series``, ``functions``,
-        ``word_problems``, ``coordinate_geometry``, ``abstract_algebra``, ``complex_numbers``.
+        ``word_problems``, ``coordinate_geometry``, ``abstract_algebra`` and ``complex_numbers``.
         The lexicon also contains FELM's ``domain_math``, ``domain_reasoning``,
         ``domain_science``, ``domain_wk``.
 
     Attributes
     ----------
     lexicon : dict
-        Regular expression of each domain that the transformer recognises in a text.
+        Regular expression that recognises each domain in a text, keyed by domain.
     topics : tuple of str
         The twelve mathematical domains.
 
@@ -488,13 +492,13 @@ class MetadataIndicators(GraphTransformer):
     Raises
     ------
     ValueError
-        If a problem lacks a key.
+        If the metadata of a problem do not contain a key.
 
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value for which there is no column. All columns of this key are then 0
-        for the problem.
+        If a problem has a value for which there is no column. All columns of the key are 0 for
+        such a problem.
 
     Notes
     -----
@@ -546,7 +550,7 @@ class MetadataIndicators(GraphTransformer):
         Raises
         ------
         ValueError
-            If a problem lacks a key.
+            If the metadata of a problem do not contain a key.
         """
         self.validate()
         batch = as_batch(X)

@@ -33,13 +33,13 @@ class Surprisal(AnswerColumns):
     Parameters
     ----------
     source : str or callable
-        The address of a server that returns the log-probabilities of a prompt, such as
-        "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do
-        not return these log-probabilities. Alternatively, a function ``source(text)`` that
-        returns the tokens of the text and the log-probability of each token given the previous
-        tokens, with None for the first token.
+        The URL of a server that returns the log-probabilities of a prompt, such as
+        "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do not
+        return these log-probabilities. A function ``source(text)`` may be passed instead. The
+        function must return the tokens of the text and the log-probability of each token given
+        the previous tokens, with None for the first token.
     model : str, optional
-        Model name, which is sent to the server. Replies by another model raise an error.
+        Model name, which is sent to the server. A reply from another model raises an error.
     timeout : float, default=60.0
         Time limit for a request, in seconds.
 
@@ -178,7 +178,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     Returns
     -------
     list of int
-        Position of the first letter of each token, or -1 for a special token before the text.
+        Position of the first visible character of each token, or -1 for a special token before
+        the text.
 
     Raises
     ------
@@ -299,20 +300,20 @@ def check_log_probabilities(
 def summarise(
     surprisal: NDArray[np.float64], with_digit: NDArray[np.bool_]
 ) -> list[float]:
-    """Compute the four features of one claim.
+    """Compute the four features of one claim from the surprisal of its tokens.
 
     Parameters
     ----------
     surprisal : ndarray of shape (n_tokens,)
-        -log p of the tokens of the claim.
+        Surprisal (-log p) of each token in the claim.
     with_digit : ndarray of bool, shape (n_tokens,)
         Whether each token contains a digit.
 
     Returns
     -------
     list of float
-        Mean, sum, maximum, and maximum over the tokens with a digit. A value is 0 if there are no
-        tokens to compute it from.
+        The mean, the sum and the maximum of the surprisal, and its maximum over the tokens with a
+        digit. A value is 0 if there are no tokens to compute it from.
     """
     if not len(surprisal):
         return [0.0] * len(NAMES)

@@ -1,7 +1,8 @@
 """Features of the text of a claim, compared with the question, the parents and the answer.
 
-Every feature is a fixed formula of texts and edges, without a model. The first part of the
-module extracts facts from single texts. The second part compares a claim with its premises.
+Every feature is computed from texts and edges with a fixed formula, without a model. The first
+part of the module extracts facts from single texts. The second part compares a claim with its
+premises.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def find_quantities(words):
 
 
 def read_claim(text: str) -> ClaimText:
-    """Return the facts of a text. Short texts are cached, because every data split needs them."""
+    """Return the facts extracted from a text, with a cache for short texts."""
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
@@ -126,9 +127,10 @@ def _drop_repeats(values):
 
 
 def compare_claim(claim, question, above, earlier):
-    """Return the columns and facts of a claim, and a bit mask of its numbers from the question.
+    """Return the columns of a claim, and a bit mask of the question's numbers that it contains.
 
-    The numbers are the bits of an integer, so the union over ancestors is a single operation.
+    Each bit represents a number of the question, so the union over ancestors is a single
+    operation.
     """
     numbers = claim.found
     asked_numbers = question.known
@@ -168,7 +170,7 @@ def compare_claim(claim, question, above, earlier):
 
 
 def _judge_numbers(claim, premises):
-    """Return the numbers that premises or valid equalities support, and the refuted results."""
+    """Return the numbers supported by premises or valid equalities, and the refuted results."""
     if not claim.right and not claim.wrong:
         return premises, ()
     supported = set().union(premises, cleaning.IGNORED)
@@ -228,14 +230,14 @@ _MOST_PARENTS = 64  # maximum number of parents per claim (later parents are ign
 class TextFeatures(GraphTransformer):
     """Features that describe the length, position, numbers and arithmetic of each claim.
 
-    Texts are cleaned first: converted to lower case, with white space collapsed, and without
-    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#"
-    and list markers before a word are also removed at the start of a claim. The removed
-    characters do not affect any column. *Numbers* are numerals, with thousands separators and
-    decimals, and spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are ignored.
-    The question's numbers include each number divided by 100, so "40%" matches 0.4. The
-    *premises* of a claim are the question and its direct parents. *Earlier* claims precede v in
-    the answer. ``Anc[v]`` contains v and all its ancestors.
+    Texts are converted to lower case, whitespace is normalised, and ``**``, ``$``, ``\\(``,
+    ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>`` are removed. At the start of a claim,
+    "Step k:", "#" and list markers before a word are also removed. The removed characters do not
+    affect any column. *Numbers* are numerals, which may contain thousands separators and decimals,
+    and spelled-out numbers such as "three" and "dozen". The numbers 0, 1, 2 and 100 are ignored.
+    The question's numbers include each number divided by 100, so "40%" matches 0.4. The *premises*
+    of a claim are the question and its direct parents. *Earlier* claims precede v in the answer.
+    ``Anc[v]`` contains v and all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v
@@ -245,22 +247,14 @@ class TextFeatures(GraphTransformer):
     ``log_n_claims``            log of the number of claims
     ``question_unused``         proportion of the question's numbers that no claim uses
     ``question_covered``        proportion of the question's numbers found in Anc[v]
-    ``underived_numbers``       log1p of the sum over Anc[v] of unsupported numbers
-                                (below) that an equality refutes, or that are not one
-                                operation (+ - * / square root) away from two numbers
-                                of the premises, at most 2 per claim
-    ``arithmetic_wrong_above``  log1p of the number of wrong equalities of v's
-                                ancestors, at most 2 per claim
+    ``underived_numbers``       log1p of the number of underived numbers in Anc[v]
+    ``arithmetic_wrong_above``  log1p of the number of wrong equalities of v's ancestors
     ``log_magnitude``           log10(1 + largest number) minus that of the question
     ``log_length``              log1p of the number of characters
     ``n_numbers``               log1p of the number of numerals
     ``n_equalities``            log1p of the number of "=" signs
-    ``new_numbers``             log1p of the count of numbers that are neither in the
-                                question nor in an earlier claim
-    ``unsupported_numbers``     log1p of the count of numbers that are neither in the
-                                premises nor on one side of a correct equality whose
-                                other side is supported; results of a wrong equality
-                                are included
+    ``new_numbers``             log1p of the number of new numbers
+    ``unsupported_numbers``     log1p of the number of unsupported numbers
     ``arithmetic_right``        number of equalities that are correct, at most 3
     ``arithmetic_wrong``        number of equalities that are wrong, at most 2
     ``numbers_in_question``     proportion of v's numbers in the question, 1 if it has none
@@ -272,6 +266,13 @@ class TextFeatures(GraphTransformer):
     ``hedges``                  1 if v has a word such as "about", "perhaps", "assume"
     ``contrasts``               1 if v has a word such as "not", "however", "but"
     ==========================  =======================================================
+
+    A number is *new* if it is neither in the question nor in an earlier claim. A number is
+    *supported* if it is in the premises, or on one side of a correct equality whose other side is
+    supported. Results of a wrong equality are not supported. An unsupported number is *underived*
+    if an equality refutes it, or if it cannot be obtained from the premises by a single addition,
+    subtraction, multiplication, division or square root. At most two underived numbers and two
+    wrong equalities are counted per claim.
 
     An equality is checked if both sides are arithmetic expressions, plain or in LaTeX, with
     fractions, percentages, roots, powers, thousands separators and units between the numbers.
@@ -324,7 +325,7 @@ class TextFeatures(GraphTransformer):
 
 
 def _read_problems(batch):
-    """Return the counts and facts per claim, the question numbers used, and the question totals."""
+    """Return the counts per claim, bit masks of the question's numbers, and totals per question."""
     rows = bytearray()
     bits = array("Q")
     asked = array("d")
@@ -371,5 +372,5 @@ def _count_bits(masks):
 
 
 def number_claims(batch: GraphBatch) -> np.ndarray:
-    """Return the position of each claim in its answer, counted from 0, of shape (n_claims,)."""
+    """Return the position of each claim in its answer, starting at 0."""
     return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

@@ -32,10 +32,10 @@ Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
 class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """Base class of all features. A subclass adds columns to the problems.
+    """Base class of all feature transformers. Subclasses add columns to the problems.
 
     A subclass implements `own_names`, which returns the column names, and `own_columns`, which
-    returns the values. A new column replaces an input column of the same name, so a second
+    returns the values. A new column replaces an input column with the same name, so a second
     transformation has no effect.
 
     Attributes
@@ -68,7 +68,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         bool
-            The value of ``requires_fit``, or, if it is None, whether the class overrides `fit`.
+            The value of ``requires_fit``. If this value is None, the result is True if the class
+            overrides `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
         return has_own_fit if self.requires_fit is None else self.requires_fit
@@ -274,7 +275,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 class OptionalColumns(GraphTransformer):
     """Base class for features of optional texts, such as the context or the alternatives.
 
-    A subclass defines the columns and ``field``, the attribute name of the texts.
+    A subclass defines ``columns``, and ``field``, which is the name of the attribute that
+    contains the texts.
     """
 
     requires_fit = False
@@ -305,7 +307,7 @@ class OptionalColumns(GraphTransformer):
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
-    """Raise ValueError if the texts of a problem in a field are unknown (None)."""
+    """Raise ValueError if the given field of a problem is unknown (None)."""
     values = getattr(batch, field)
     for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:
@@ -337,15 +339,15 @@ def list_columns(batch: GraphBatch) -> list[str]:
 class GraphUnion(GraphTransformer, Composition):
     """Concatenate the columns of several transformers.
 
-    scikit-learn's ``FeatureUnion`` concatenates tables and would drop texts and edges.
+    The ``FeatureUnion`` of scikit-learn concatenates tables and would drop texts and edges.
 
     Parameters
     ----------
     transformer_list : list of (str, transformer)
         Transformers of this package. Each transformer is applied to the original input.
     keep_input : bool, default=True
-        Whether to keep the input columns, which precede the new columns. A new column replaces
-        an input column of the same name.
+        Whether to keep the input columns, which precede the new columns. A new column replaces an
+        input column with the same name.
 
     Attributes
     ----------
@@ -424,7 +426,7 @@ class GraphUnion(GraphTransformer, Composition):
         Parameters
         ----------
         **params
-            New values, keyed by a name that `get_params` returns.
+            New values, keyed by the names that `get_params` returns.
 
         Returns
         -------
@@ -442,7 +444,7 @@ class GraphUnion(GraphTransformer, Composition):
         X : GraphBatch or sequence of ReasoningGraph
             The problems.
         y : labels, optional
-            Claim labels, which are given to the members.
+            Claim labels, which are passed to the members.
 
         Returns
         -------
@@ -475,7 +477,7 @@ class GraphUnion(GraphTransformer, Composition):
         Raises
         ------
         ValueError
-            The message describes the invalid entry.
+            If an entry of ``transformer_list`` is invalid.
         """
         super().validate()
         for pair in self.transformer_list:

@@ -1,6 +1,6 @@
 """Features from the log-probabilities that a model returned with its answer.
 
-The columns are those of `Surprisal`, but no second model is required.
+The columns are the same as those of `Surprisal`, but no second model is required.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def add_surprisal(
     graph : ReasoningGraph
         One problem. The existing columns of the problem precede the new columns.
     logprobs : sequence of sequences of dict
-        Tokens of each claim, as dicts with ``token`` and ``logprob`` as in the response of a
-        chat completion. `logprobs_of_claims` assigns the tokens of an answer to its claims.
+        One list of tokens per claim. Each token is a dict with ``token`` and ``logprob``, as in
+        the response of a chat completion API. `logprobs_of_claims` assigns the tokens of an
+        answer to its claims.
 
     Returns
     -------
@@ -86,13 +87,12 @@ def logprobs_of_claims(
     Parameters
     ----------
     logprobs : dict or list
-        The ``logprobs`` of a chat completion, or its list ``content``, which contains an object
-        per token with ``token``, ``logprob`` and, if a token is a part of a character,
-        ``bytes``.
+        The ``logprobs`` of a chat completion, or the list under its key ``content``. Each entry
+        contains ``token``, ``logprob`` and, if the token is only part of a character, ``bytes``.
     answer : str
         Answer text.
     claims : iterable of str
-        Words of the answer that state each claim. Differences in white space are ignored.
+        Words of the answer that state each claim. Differences in whitespace are ignored.
 
     Returns
     -------
@@ -103,7 +103,8 @@ def logprobs_of_claims(
     Raises
     ------
     ValueError
-        If the tokens do not match the answer, or if the log-probabilities have another format.
+        If the tokens do not match the answer, or if the format of the log-probabilities is not
+        supported.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def _read_tokens(tokens, name):
 
 
 def _bytes_of(token):
-    """Return the UTF-8 bytes of a token, which may be a part of a character."""
+    """Return the UTF-8 bytes of a token, which may be only part of a character."""
     given = token.get("bytes")
     if isinstance(given, list | tuple) and all(
         type(byte) is int and 0 <= byte < 256 for byte in given
@@ -170,7 +171,7 @@ def _encode(text):
 
 
 def _places(answer, claims):
-    """Return the first and the last position of each claim, in bytes of the answer.
+    """Return the byte offsets of the beginning and the end of each claim in the answer.
 
     Each claim is first searched for in the text after the previous claim, because sentences may
     be repeated.
@@ -188,7 +189,7 @@ def _places(answer, claims):
 
 
 def _say_other_text(written, answer):
-    """Describe the position at which the tokens and the answer differ."""
+    """Return an error message with the position at which the tokens and the answer differ."""
     text = written.decode("utf-8", "replace").strip()
     pairs = zip(text, answer, strict=False)
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))

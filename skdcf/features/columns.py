@@ -1,4 +1,4 @@
-"""Fit and apply a filter's transformer, so all filter methods use the same columns.
+"""Fit and apply the transformer of a filter in the same way in all methods of the filter.
 
 The transformers of this package (`GraphTransformer`) transform problems. Any other scikit-learn
 transformer transforms a table with one row per claim. The steps of a Pipeline are applied one
@@ -58,9 +58,9 @@ def columns_require_fit(transformer: Any) -> bool:
     Returns
     -------
     bool
-        True for a Pipeline if one of its steps needs fitting. True for a transformer of this
-        package if its attribute ``requires_fit`` is True. True for any other transformer if its
-        scikit-learn tag ``requires_fit`` is True.
+        For a Pipeline, the result is True if one of its steps needs fitting. For a transformer of
+        this package, the result is its attribute ``requires_fit``. For any other transformer, the
+        result is its scikit-learn tag ``requires_fit``.
     """
     return any(map(requires_fit, list_steps(transformer)))
 
@@ -96,7 +96,7 @@ def reads_edges(transformer: Any) -> bool:
 
 
 def list_looking_ahead(transformer: Any) -> str:
-    """Return the columns that are declared to depend on later claims."""
+    """Return the names of the columns that are declared to depend on later claims."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
@@ -182,10 +182,11 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 
 
 def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
-    """Attach columns to the problems, so they are not computed again for each split.
+    """Attach computed columns to the problems, for reuse in every split.
 
-    Only the leading steps that belong to this package and need no fitting are attached, because
-    later steps may combine problems. Slices of the batch keep the attached rows.
+    Columns are attached only for the leading steps that belong to this package and need no
+    fitting, because later steps may combine problems. Slices of the batch keep the corresponding
+    rows of the attached columns.
 
     Parameters
     ----------
@@ -243,8 +244,8 @@ def _digest(steps):
 class _OwnPickler(Pickler):
     """Pickler that accepts only values of this package, of numpy and of Python itself.
 
-    Functions, classes and the classes of instances are pickled by name, but after a notebook
-    cell is run again, another function or class may have the same name.
+    Functions and classes are pickled by name, but the same name may refer to a different object
+    after a notebook cell is run again.
     """
 
     def reducer_override(self, value):
@@ -264,7 +265,7 @@ def _apply(step, batch):
 
 @contextmanager
 def _naming_the_page(step):
-    """Explain the input of a transformer that fails on problems without columns."""
+    """Add an explanation to the error if a transformer fails on problems without columns."""
     try:
         yield
     except (AttributeError, TypeError, ValueError) as error:
@@ -289,8 +290,8 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     Returns
     -------
     ndarray of shape (n_claims, n_features)
-        The table. For a ColumnTransformer, a data frame, so it can select columns by name. If
-        the problems have no columns, the problems themselves are returned.
+        The table. For a ColumnTransformer, a data frame is returned, so columns can be selected
+        by name. If the problems have no columns, the problems themselves are returned.
 
     Raises
     ------
@@ -368,8 +369,8 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     Returns
     -------
     list of str
-        The names that the transformer returns. If the transformer returns no names, the names of
-        the input columns, provided that the number of columns is unchanged.
+        The names that the transformer returns. If the transformer returns no names, the input
+        names are used, or numbered names if the number of columns has changed.
     """
     names = np.array(given, dtype=object)
     try:
@@ -388,7 +389,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 class ClaimTransformer(GraphTransformer):
     """Apply a scikit-learn transformer to the claims of all problems.
 
-    Use `ClaimTransformer` for a transformer that does not learn, in a Pipeline around a filter.
+    Use `ClaimTransformer` in a Pipeline around a filter, for a transformer that needs no fitting.
     In all other cases, pass the transformer itself to the filter as ``features=``.
 
     Parameters

@@ -76,7 +76,7 @@ def _calculate(items):
 
 
 def _apply_behind_value(item, values, waiting):
-    """Process a symbol that follows a value, and return whether no operand is missing afterwards."""
+    """Process a symbol that follows a value, and return whether the expression is complete."""
     if item in ("%", "!"):
         values[-1] = _factorial(values[-1]) if item == "!" else values[-1] / 100
         return True

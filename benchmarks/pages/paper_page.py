@@ -822,7 +822,7 @@ def notes(results):
     out = dict.fromkeys(("probable", "agreement_levels", "no_default"), "")
     if PROBABLE in results["math"]:
         out["probable"] = (
-            "The score of these rows is a weighted sum of the columns. In the row "
+            "In these three rows, the score is a weighted sum of the columns. In the row "
             f'"{PROBABLE}", the score is the sigmoid of this sum, as in the paper\'s '
             '"LogisticClaimScorer". All risks are then between 0 and 1, so a margin of 20 has '
             "a different meaning."

@@ -23,20 +23,20 @@ IN_SHORT = """\
 In short
 --------
 
-This table shows the change in the number of true claims kept per answer, in percent. Each row
+The table shows the change in the number of true claims kept per answer, in percent. Each row
 compares ``auto`` with logistic regression unless the row states otherwise. A star marks p <
 0.05."""
 
 GUARANTEE = """\
 Every filter on this page guarantees that, with probability at least 1 - alpha, a filtered answer
 contains no false claim. The first figure compares this guarantee with the observed coverage. The
-largest shortfall is {worst:.1f} percentage points. This difference is {errors:.1f} standard
-errors for the number of independent questions in that data set.
+largest shortfall is {worst:.1f} percentage points, which corresponds to {errors:.1f} standard
+errors for the number of independent questions in the data set.
 
-Filters differ in how many true claims they keep. The first table compares the default with three
-alternatives. The alternatives are a logistic regression with the same calibration, the same
-regression with a fixed threshold of 1/2 for the predicted probability, and unfiltered answers.
-"Safe" is the proportion of answers without a false claim."""
+The filters differ in the number of true claims kept. The first table compares the default with a
+logistic regression with the same calibration, with the same regression at a fixed threshold of
+1/2 for the predicted probability, and with unfiltered answers. "Safe" is the proportion of
+answers without a false claim."""
 
 POOLED = (0.02, 0.05, 0.1, 0.2)
 PEOPLE = ("people", "three people")
@@ -55,12 +55,12 @@ with derived labels, inserted errors or model labels are excluded. A set is also
 levels at which one of the two filters keeps nothing."""
 
 CHOSEN = """\
-The default was selected from about ninety variants. These variants differed in the gain exponent,
-the mixture components, the labels of claims below an error, frailty, and the use of a prior. The
-variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the three
-subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math. The gains on these sets
-are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this selection,
-but PRMBench was used to select older versions of the scorer."""
+The default was selected from about ninety variants. The variants differed in the gain exponent,
+the mixture components, the labels of claims that depend on an error, frailty, and the use of a
+prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the
+three subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math. The gains on these
+sets are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this
+selection, but PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -142,29 +142,29 @@ SETS = {
     "prmbench": ("PRMBench, 3,754", "the model that inserted them", "inserted"),
 }
 WRITTEN = """\
-With ``online=True``, the risk of a claim is computed from this claim and the preceding claims,
-both in calibration and in production. Each claim can therefore be kept or dropped while the
-answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims with
-the Neyman-Pearson scorer on new random splits into halves. The guarantee holds in both modes at
-each level.
+With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding
+claims, both in calibration and in production. Each claim can therefore be kept or dropped while
+the answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims
+with the Neyman-Pearson scorer on new random splits into halves. The guarantee holds in both modes
+at each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
-{safe} % of the graphs. The guarantee is {guaranteed} %. With {calibration} calibration problems,
-{share} % of such proportions lie between {low} and {high} %."""
+{safe} % of the graphs. The guaranteed proportion is {guaranteed} %. With {calibration}
+calibration problems, {share} % of such proportions lie between {low} and {high} %."""
 
 STOPPED = """\
-AgentProcessBench runs are stopped at the first doubtful step. The data set has 250 runs of 50
-tasks, with 2.22 correct steps per run. ``fit`` uses 40 tasks. The numbers are means over the
-tasks, with standard errors. "Missed" is the proportion of runs with at least one executed step
-that people judged wrong. See also :doc:`../guide/agents`."""
+AgentProcessBench runs are stopped at the first doubtful step. The data set contains 250 runs on
+50 tasks, with an average of 2.22 correct steps per run. ``fit`` uses 40 tasks. The numbers are
+means over the tasks, with standard errors. "Missed" is the proportion of runs in which at least
+one step that annotators judged wrong was executed. See also :doc:`../guide/agents`."""
 
 SUMMARY = """\
-``auto`` is a mixture of scorers. This mixture was the default of `~skdcf.CoherentConformalFilter`
-before the current stack (:doc:`../guide/training` compares the two). On this page, ``auto`` is
-compared with a logistic regression that uses the same columns and the same calibration. This
-regression used ``C=1``. With the current default, ``C=0.03``, the regression keeps 4, 4, 2 and 1
-% more true claims at alpha = 0.02, 0.05, 0.1 and 0.2, over ten sets.
+``auto`` is a mixture of scorers that was the default of `~skdcf.CoherentConformalFilter` before
+the current stack (:doc:`choices` compares the two). On this page, ``auto`` is compared with a
+logistic regression that uses the same columns and the same calibration. The regression used
+``C=1``. With the current default, ``C=0.03``, the regression keeps 4, 4, 2 and 1 % more true
+claims at alpha = 0.02, 0.05, 0.1 and 0.2, over ten sets.
 
 The following changes at alpha = 0.05 are in percent, with corrected standard errors and a star if
 p < 0.05. On PRMBench, whose errors were inserted by a model, the change is {planted}. On natural
@@ -236,9 +236,9 @@ in a table differs by chance, by up to {spread:.1f} percentage points ({where}).
 
 Retention is the number of true claims kept per answer. The largest value in each column is bold.
 The last rows of a table contain changes in percent with *corrected* standard errors (Nadeau and
-Bengio, 2003), which account for the overlap between splits. A star marks p < 0.05. The details
-are in :doc:`../guide/choosing`. All filters in a table use the same columns unless a row states
-otherwise, and break ties in the same way."""
+Bengio, 2003), which account for the overlap between splits. A star marks p < 0.05. See
+:doc:`../guide/choosing` for details. All filters in a table use the same columns unless a row
+states otherwise, and break ties in the same way."""
 
 RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
@@ -247,8 +247,8 @@ answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by 
 model**. The authors' published score is calibrated like any other score. The regression and
 ``auto`` use columns computed from the question, claims and passages. These columns depend neither
 on the published score nor on a model. The regression achieves most of the gain, so most of the gain
-comes from these columns rather than from training. The authors also calibrate by group. In skdcf,
-use ``by=`` to calibrate by group (:doc:`../guide/guarantee`). This table does not use groups."""
+comes from these columns rather than from training. Unlike the authors' experiments, the table
+does not use calibration by group (``by=`` in skdcf, :doc:`../guide/guarantee`)."""
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
@@ -262,43 +262,45 @@ naive standard errors over the splits. The guarantee concerns the second number 
 
 LABELS = {
     "qags-cnndm": """\
-The set contains news summaries by systems from 2018 and 2019. Three people judged each sentence
-against the article, which is the context (:doc:`../guide/features`). These systems copy large
-parts of the article, which favours features that detect copied text.""",
+The set contains news summaries written by systems from 2018 and 2019. Three annotators compared
+each sentence with the article, which is the context (:doc:`../guide/features`). The systems copy
+large parts of the article, which favours features that detect copied text.""",
     "qags-xsum": """\
 The set contains one-sentence summaries that paraphrase the article. The summaries were judged in
 the same way as the CNN/DM summaries. Only 120 sentences are used for training.""",
     "refchecker": """\
-The claims are triplets from the answers of seven models. People judged whether the reference
-entails or contradicts each triplet. A triplet that the reference neither entails nor contradicts is
-unsupported and counts as false. The set has neither edges nor contexts. "Six others" adds the
-columns that measure agreement with the answers of the other six models (:doc:`../guide/features`).
-The triplets are compared as texts.""",
+The claims are triplets from the answers of seven models. Human annotators judged whether the
+reference entails or contradicts each triplet. A triplet that the reference neither entails nor
+contradicts is unsupported and counts as false. The set has neither edges nor contexts. "Six
+others" adds the columns that measure agreement with the answers of the other six models
+(:doc:`../guide/features`). The triplets are compared as texts.""",
     "felm": """\
-The claims are segments of ChatGPT answers in mathematics, reasoning, science and world knowledge,
-judged by people. Each segment is assumed to depend on the previous segment. FELM is the second
-data set in arXiv:2604.20098. The row "as published" uses the settings printed in this paper with
-the columns on this page. The printed settings end at alpha = 0.1, so the row also uses the
-settings for 0.1 at alpha = 0.2. The paper states the margin of 20 only for its validation. With a
-margin of 0.1, the same settings keep more claims (:doc:`paper`).""",
+The claims are segments of ChatGPT answers to questions about mathematics, reasoning, science and
+world knowledge. Human annotators labelled each claim. Each segment is assumed to depend on the
+previous segment. FELM is the second data set in arXiv:2604.20098. The row "as published" uses the
+settings printed in that paper with the columns on this page. The printed settings end at alpha =
+0.1, so the row also uses the settings for 0.1 at alpha = 0.2. The paper states the margin of 20
+only for its validation. With a margin of 0.1, the same settings keep more claims
+(:doc:`paper`).""",
     "mr-ben-biology": """\
-The set contains answers to biology questions in the format of Mr-Ben math. Most answers are right
-(60 %), so majorities are informative.""",
+The set contains answers to biology questions in the format of Mr-Ben math. Most answers are
+correct (60 %), so majorities are informative.""",
     "mr-ben-chemistry": """\
 The set contains answers to chemistry questions in the format of Mr-Ben math. Fewer than half of
-the answers are right (45 %).""",
+the answers are correct (45 %).""",
     "prmbench": """\
 GPT-4o inserted errors of a given type into correct PRM800K solutions. GPT-4o also provided the
 labels. True steps may follow a false step. Some of these errors are recognisable by style, so see
 the style control below before you rely on these numbers. Only half of the set is published as
 training files. The numbers on this page refer to this half.""",
     "process-bench": """\
-People marked the first wrong step in the answers of twelve models. The errors are natural, and the
-labels are the most reliable on this page. The questions are grade-school mathematics.""",
+Human annotators marked the first wrong step in the answers of twelve models. The errors are
+natural, and the labels are the most reliable on this page. The questions are grade-school
+mathematics.""",
     "process-bench-math": """\
-The set contains answers to MATH questions, judged in the same way as the GSM8K part. The public
-prior was fitted on 26 of these questions. These questions are excluded whenever the prior is
-used.""",
+The set contains answers to MATH questions, judged in the same way as the GSM8K part of
+ProcessBench. The public prior was fitted on 26 of these questions, which are excluded whenever
+the prior is used.""",
     "conformal-rag": """\
 The set contains long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978),
 with passages from a reference answer. A **language model** judged whether each claim is
@@ -306,35 +308,34 @@ supported, so this set is excluded from the means over human labels. "The author
 similarity of a claim to the passages. This score is calibrated like every other score on this
 page. "Its score" adds the authors' score to the columns.""",
     "mr-ben": """\
-People marked the first error in the answers of three models to exam questions. Five of six answers
-are wrong, so all filters keep few claims at strict levels. "Agreement" adds the columns that
-measure agreement with the answers of the other two models (:doc:`../guide/features`). In
+Human annotators marked the first error in three models' answers to exam questions. Five of six
+answers are wrong, so all filters keep few claims at strict levels. "Agreement" adds the columns
+that measure agreement with the answers of the other two models (:doc:`../guide/features`). In
 mathematics, the models mostly make the same errors, so the gain from agreement is within one
 standard error.""",
     "gsm8k-solutions": """\
 The set contains solutions from four models to each question, with exact graphs. The labels are
-*derived* from final answers and reference solutions, not judged by people. The derived labels agree
-with human labels on 89 % of the steps that people also judged. Labels derived from final answers
-favour features that use final answers, such as agreement. "Three others" adds the columns that
-measure agreement with the solutions of the other three models (:doc:`../guide/features`). In
-production, the other answers are samples from the same model. "Agreement alone" uses a single
-column as the score of `~skdcf.HardCF`. This column is the proportion of other answers with the same
-final answer. The column has few distinct values, so it leads to many ties. With ties broken by
-jitter, a filter with this column keeps about as many claims at strict levels as a filter with a
-trained scorer. At the other levels, the filter keeps fewer claims.""",
+*derived* from final answers and reference solutions, not judged by people. For the steps that
+people also judged, 89 % of the derived labels agree with the human labels. Labels derived from
+final answers favour features that use final answers, such as agreement. "Three others" adds the
+columns that measure agreement with the solutions of the other three models
+(:doc:`../guide/features`). In production, the other answers are samples from the same model.
+"Agreement alone" uses a single column as the score of `~skdcf.HardCF`, the proportion of other
+answers with the same final answer. The column has few distinct values and therefore many ties.
+With ties broken by jitter, a filter with this column keeps about as many claims at strict levels
+as a filter with a trained scorer. At the other levels, the filter keeps fewer claims.""",
     "perl-natural": """\
 This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
-wrong solutions written by models. People judged the steps and premises. A step that depends on an
-error counts as false.""",
+wrong solutions written by models. Human annotators judged the steps and premises. A step that
+depends on an error counts as false.""",
     "perl": """\
-This set also includes the solutions with inserted errors, as in the papers that use PERL. The set
-has 294 solutions in total.""",
+This set also includes the solutions with inserted errors, as in the papers that use PERL.""",
 }
 
 WORDING = """\
-PRMBench contains most questions in several wordings. A split by wording places the same question
-on both sides, so a filter may have seen the answer in training. Use the next table only for
-comparison with published numbers that were computed in this way."""
+PRMBench contains most questions in several wordings. A split by wording can place the same
+question in both halves, so a filter may have seen the answer in training. Use the next table only
+for comparison with published numbers that were computed in this way."""
 
 STYLE = """\
 **Style control.** In changed answers, some steps were rewritten but remained true. A score that
@@ -375,11 +376,11 @@ table shows the changes relative to the hazard label over {n} random splits of t
 halves, with corrected errors.
 
 A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
-solutions and FELM, many claims are below an error, and a regression that excludes these claims
-keeps more claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench,
-true claims follow false claims. With the own label, the filter keeps a few percent more claims at
-alpha = 0.1 and 0.2, which is within one corrected error. The coherent label is worse on most
-sets."""
+solutions and FELM, many claims depend on an error, and a regression that excludes these claims
+keeps more claims. ProcessBench has no labels for claims that depend on an error, so no claim is
+excluded. On PRMBench, true claims follow false claims. With the own label, the filter keeps a few
+percent more claims at alpha = 0.1 and 0.2, which is within one corrected error. With the coherent
+label, the filter keeps fewer claims on most sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
 At equal coverage, a score that keeps more claims also keeps more false claims in the answers that
@@ -395,13 +396,14 @@ scores would keep in part. Use ``StackingScorer(gain="answers")`` to show as man
 possible. The PERL table above shows the cost of this setting in claims."""
 
 COVERAGE = """\
-Leave-one-out coverage is correct by construction, so it is not a test. Here, half of the held-out
-questions are used for calibration and the other half for testing, 50 times for each of 4 scorers.
-Answers to the same question are not independent, and the errors account for this dependence. The
-band is the theoretical range plus and minus two errors."""
+Leave-one-out coverage is correct by construction and therefore does not test the guarantee. Here,
+half of the held-out questions are used for calibration and the other half for testing. The split
+is repeated 50 times for each of 4 scorers. Answers to the same question are not independent, and
+the errors account for this dependence. The band is the theoretical range, extended by two
+standard errors on each side."""
 
 RESOURCES = """\
-These numbers are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
+The following times are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
 processor seconds. On the published half of PRMBench ({here[problems]:,.0f} answers,
 {here[claims]:,.0f} claims, 30 columns), fitting takes {here[fit]:.1f} s and filtering all answers
 takes {here[filter]:.1f} s. The peak memory is {here[memory]:,.0f} MB, including the data. The
@@ -422,35 +424,35 @@ MEASUREMENTS = """\
 Further measurements
 ====================
 
-This page contains the unedited output of programs that other pages cite. Times are for
-one core."""
+This page contains the unedited output of benchmark programs, which other pages cite. All times
+were measured on one core."""
 
 FOLDS = """\
-``calibration_size="cross"`` trained ten scorers, each without a tenth of the problems, and
-calibrated on all problems. We removed this option. This option guarantees a coverage of only 1 -
-2 alpha, so its guarantee at alpha / 2 equals the default's guarantee at alpha. At alpha / 2, this
-option keeps fewer true claims per answer than the default at alpha. We compared both methods with
-25, 50 and 100 labels, with and without the public prior, on each of four sets. The option also
-takes ten times as long.
+The former option ``calibration_size="cross"`` trained ten scorers, each without a tenth of the
+problems, and calibrated on all problems. Such cross-conformal calibration guarantees a coverage
+of only 1 - 2 alpha, so its guarantee at alpha / 2 equals the default's guarantee at alpha. At
+alpha / 2, cross-conformal calibration keeps fewer true claims per answer than the default at
+alpha. We compared both methods with 25, 50 and 100 labels, with and without the public prior, on
+each of four sets. Cross-conformal calibration also takes ten times as long.
 
 The numbers are means over 20 random samples. The difference is paired. "Mean of sets" is the mean
 over the sets for each sample. The prior was fitted without the set's family and has no columns
-for QAGS. Two more terms, which are not included here, weaken the guarantee over folds by up to
-.16 for 100 labels."""
+for QAGS. Two more terms, which are not included here, weaken the cross-conformal guarantee by up
+to .16 for 100 labels."""
 
 MEASURED = {
-    "online": "This program compares streamed decisions for random graphs with ``predict``.\n"
-    "The program also measures the coverage of these decisions, and the claims lost because\n"
-    "later claims are unknown.",
+    "online": "This program compares streamed decisions with ``predict`` on random graphs, and\n"
+    "measures the coverage of these decisions and the number of true claims lost because later\n"
+    "claims are unknown.",
     "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
-    "judges": "This program measures the proportion of answers with a missed error according to\n"
-    "human labels, for filters calibrated on model verdicts.",
+    "judges": "For filters calibrated on model verdicts, this program measures the proportion of\n"
+    "answers in which an error is missed, according to human labels.",
     "edge_cases": "This program measures the coverage of common uses, with a target of 0.9.\n"
     'Each use either reaches this coverage or raises an error. Rows marked "void" have no\n'
     "guarantee, because the filter cannot detect an earlier step or was instructed to accept it.",
-    "no_gain": "This program uses five kinds of generated data with little\n"
-    "information in the columns.",
+    "no_gain": "This program compares ``auto`` with the best of several baselines on five kinds\n"
+    "of generated data with little information in the columns.",
     "hard_speed": "This program measures the time to compute masks for a million answers from\n"
     "their scores.",
     "relaxation_speed": "This program measures the time to compute a loss and its gradient,\n"

@@ -274,8 +274,8 @@ class AgreementWorth(NamedTuple):
     def __str__(self) -> str:
         low, high = self.factor
         return (
-            f"{self.share_right:.0%} of {self.n_answers:,} answers are right (between "
-            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). In published data "
+            f"Of the {self.n_answers:,} answers, {self.share_right:.0%} are correct (95 % "
+            f"interval: {self.interval[0]:.0%} to {self.interval[1]:.0%}). In published data "
             "with a similar proportion, two other answers multiplied the number of "
             f"true claims kept at alpha = 0.05 by {low:.1f} to {high:.1f}"
         )

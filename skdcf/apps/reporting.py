@@ -52,7 +52,7 @@ def page(body, title):
     Parameters
     ----------
     body : str
-        Body of the document as HTML, for example cards.
+        HTML for the body of the document.
     title : str
         Title of the document.
     """
@@ -105,8 +105,7 @@ def write_report(
         are selected from ``X`` at regular intervals. If the answers are very long, fewer are
         shown, and the page states the number of omitted answers.
     filter_name, data_name : str, optional
-        Names of the filter and of the test data, such as file names, which are printed in the
-        report.
+        Names of the filter and of the test data to print in the report, such as file names.
 
     Returns
     -------
@@ -116,7 +115,7 @@ def write_report(
     Raises
     ------
     ValueError
-        If problems, labels, levels or groups are invalid.
+        If the problems, labels, levels or groups are invalid.
 
     Examples
     --------
@@ -283,7 +282,7 @@ def _chances(filter, batch, labels, groups):
 
 
 def _verdict_of_chances(report):
-    """Return a sentence that states whether probabilities and labels differ significantly."""
+    """Return a sentence that states whether the estimated probabilities agree with the labels."""
     low, high = report.observed_interval.T
     n_bins = len(report.stated)
     for words, differs in (

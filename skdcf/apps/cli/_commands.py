@@ -93,11 +93,12 @@ def _scorer_with_prior(name, prior):
 
 
 def _scorer_without_training(options, graphs, features):
-    """Return a scorer that needs no training if all answers are needed for calibration.
+    """If all answers are required for calibration, return a scorer that needs no training.
 
     The function returns None if enough answers remain for training, or if the scorer is not
     "stack". If the options name a prior, the function returns the public prior. Otherwise, the
-    function returns the feature column that measures how well the context supports each claim.
+    function returns a `FeatureScorer` for the column that measures how well the context supports
+    each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -180,10 +181,10 @@ def _fitted(filter, problems, share):
 
 
 def _with_people(judged, options):
-    """Combine the answers judged by a model with the answers judged by people in a second file.
+    """Merge a file of answers judged by a model with a file of answers judged by people.
 
     If the labels in a file have no sources, they are attributed to a model or to people,
-    depending on the option that names the file.
+    depending on the option with which the file was passed.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
     # An answer without claims counts as judged only if all other answers have at least one
@@ -424,7 +425,7 @@ class Line:
         Estimated probability that the kept claims include a false claim. The value is None if the
         probability is unknown or if no claim is kept.
     is_guaranteed : bool
-        Whether the kept text was selected by the filter, and is therefore covered by the
+        Whether the kept text was selected by the filter and is therefore covered by the
         guarantee.
     checked : list of int or None
         Positions of the claims that are kept because a person found them true, or None if there
@@ -486,14 +487,14 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems as a checked batch with the feature columns that the filter uses."""
+    """Return the problems as a batch, with the feature columns that the filter uses."""
     # The problems are checked once here, because each method of the filter would check them
     # again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
-    """Return the rows and masks, in which empty answers now keep their safest claim."""
+    """Return the rows and masks after keeping the safest claim of each otherwise empty answer."""
     masks = list(masks)
     rows = list(rows)
     for i, first in enumerate(first_claims(filter, graphs)):
@@ -638,7 +639,7 @@ def explain(options):
 
 
 def _find(graphs, wanted):
-    """Return the problem with the given id, or with the given number, starting from 1."""
+    """Return the problem with the given id or 1-based number."""
     ids = () if graphs.ids is None else list(map(str, graphs.ids))
     if wanted in ids:
         return graphs[ids.index(wanted)]

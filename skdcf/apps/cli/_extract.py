@@ -145,7 +145,7 @@ def make_client(options, cache):
 
 
 def _headers(options):
-    """Return a mapping from header names to the environment variables that contain the values."""
+    """Return a mapping from header names to the environment variables that contain their values."""
     if isinstance(options.header, dict):
         return options.header
     headers = {}
@@ -216,7 +216,7 @@ def read_config(options):
 
 
 def _answer_reader(options):
-    """Return a function that converts the JSON object in a line to an input of the extractor."""
+    """Return a function that converts the JSON object in a line to an input for the extractor."""
     read_answer = answer_reader(options)
 
     def read(record):

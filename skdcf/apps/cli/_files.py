@@ -93,8 +93,8 @@ class _MappedKeys:
     def check(self, cause=None):
         """Raise ValueError if a key is missing from all lines, and list the existing keys.
 
-        A key is accepted if its lists are empty in all lines, for example the passages of a
-        search without results.
+        A key is accepted if its value is an empty list in all lines, for example a list of
+        passages from a search without results.
         """
         missing = self._missing - (self._empty - self._without)
         if missing and self._existing:
@@ -202,7 +202,7 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return a mapping from the keys of the format to the keys in the file, where they differ.
+    """Return a mapping from the keys of the format to the keys in the file, if they differ.
 
     For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
     original log.

@@ -331,7 +331,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Return the label meaning used in calibration, or that of the file if it is unknown."""
+    """Return the label meaning used in calibration or, if unknown, the meaning in the file."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -457,7 +457,7 @@ def _import(store, path, by):
 
 
 def _drawn(store, by, options):
-    """Return how each problem was sampled for labelling, or None if the sampling is unknown."""
+    """Return the sampling method for each problem, or None if the method is unknown."""
     order = labelling.RandomOrder(options.seed)
     passed = order.passed_over(store, by)
     if passed and not options.filter:

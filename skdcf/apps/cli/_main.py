@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code, which is 0 on success. The exit code is 1 if `check` found invalid lines,
         if `fit` or `calibrate` had too few labels to keep any claim, or if `answer` could not
         reach a model. The exit code is 2 if the command line or the data contain an error, or if
-        the extra ``apps`` is not installed. An interrupted program returns 130.
+        the extra ``apps`` is not installed. The exit code is 130 if the program was interrupted.
     """
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
     with suppress(AttributeError):  # Another stream may have replaced stdout.

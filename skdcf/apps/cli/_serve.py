@@ -77,7 +77,7 @@ def serve(options: Any) -> None:
 
 
 def _client(options: Any) -> Any:
-    """Return the client that calls models, or None without ``--base-url``."""
+    """Return the client that calls models, or None if ``--base-url`` is missing."""
     if options.base_url is not None:
         import openai  # noqa: F401  to fail here rather than at the first request
 

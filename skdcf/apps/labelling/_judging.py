@@ -125,7 +125,7 @@ class ModelAgreement:
     n_false, n_true : int
         Numbers of claims that people labelled as false and as true, respectively.
     overlooked : float
-        Proportion of problems in which the model labels a false claim as true.
+        Proportion of problems in which the model labels at least one false claim as true.
     overlooked_interval : (float, float)
         Clopper-Pearson interval of ``overlooked`` at a confidence level of 95 %. If a filter is
         calibrated on the labels of the model, the proportion of problems in which the filter
@@ -257,8 +257,8 @@ class NextProblem(NamedTuple):
         Problem index.
     claims : tuple of int
         Positions of the claims to judge, in order of decreasing path risk. If all claims
-        to judge are true, the threshold rises. If one of the claims is false, the others need
-        not be judged.
+        to judge are true, the threshold rises. If one of these claims is false, the remaining
+        claims need not be judged.
     gain : float
         Increase in the threshold if all claims to judge are true and no other label changes.
     """
@@ -300,8 +300,8 @@ def next_to_label(
     Raises
     ------
     ValueError
-        If problems, labels or alpha are invalid, or if the filter has a ``guarantee`` other
-        than None.
+        If the problems, the labels or alpha are invalid, or if the filter has a ``guarantee``
+        other than None.
 
     Notes
     -----

@@ -77,7 +77,7 @@ class ReviewOrder:
     `describe` states the guarantee that holds instead. All other guarantees still hold. Texts
     that are shown only because of checks are true.
 
-    Verdicts of a review must not be used for calibration, because the claims were selected by
+    Verdicts from a review must not be used for calibration, because the claims were selected by
     risk. The labels are marked by `reviewed`, rejected by ``calibrate``, and used by ``fit`` only
     for training.
 
@@ -262,7 +262,8 @@ class ReviewOrder:
         graphs : GraphBatch
             The problems, whose metadata contain the source of each label.
         labels : list of ndarray
-            Claim labels: 1 true or without a claim, 0 false or unsure, -1 unchecked.
+            Claim labels, which are 1 for true or no claim, 0 for false or unsure, and -1 for
+            unchecked claims.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
         sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
@@ -441,7 +442,7 @@ class AuditOrder(Order):
         Masks of the claims that a filter keeps, one mask per answer, in sampling order.
     looks : sequence of int, optional
         Sample sizes (numbers of texts) at which the bound is computed, in increasing order. By
-        default, the bound is computed once, for all texts.
+        default, the bound is computed once, for the whole sample.
     """
 
     done = "All sampled texts are judged."

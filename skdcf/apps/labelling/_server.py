@@ -1,9 +1,9 @@
 """Serve the labelling page to one annotator on this machine.
 
 The page shows untrusted model output, and the guarantee depends on the labels that people enter
-on the page. Therefore, the server only listens on 127.0.0.1, requires a secret token with every
-request, and rejects requests from other origins. The content security policy of the page blocks
-external resources.
+on the page. Therefore, the server listens only on 127.0.0.1, requires a secret token with every
+request, and rejects requests from other origins. The content security policy of the labelling
+page blocks external resources.
 """
 
 import secrets
@@ -147,7 +147,7 @@ class LabelServer:
         return {**page_settings, "version": version, "problems": rows}
 
     def asked(self, problem: int | None = None) -> dict[str, Any]:
-        """Return the claims to judge next, as selected by the order.
+        """Return the claims to judge next, as selected by ``order``.
 
         Parameters
         ----------

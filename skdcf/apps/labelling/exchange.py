@@ -212,7 +212,7 @@ def _words(choices):
 
 
 def _counted(found):
-    """Return the counts of tasks and annotations in an export as text."""
+    """Return a text that lists the numbers of tasks and annotations in an export."""
     return ", ".join(f"{n} {what}" for what, n in found.items() if n)
 
 
@@ -391,7 +391,7 @@ def _matched(rows, graphs):
 
 
 def _claim_of(row, place, positions, claims):
-    """Return the positions of the problem and of the claim, or raise ValueError."""
+    """Return the positions of the problem and claim of a row, or raise ValueError."""
     name = str(row.get("problem_id"))
     if name not in positions:
         raise ValueError(

@@ -115,8 +115,7 @@ def set_label_sources(
     graph : ReasoningGraph
         The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        A single source for all claims, or a list with one source per claim and None for unjudged
-        claims.
+        A single source for all claims, or one source per claim, with None for unjudged claims.
 
     Returns
     -------
@@ -185,7 +184,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     Returns
     -------
     str
-        A sentence with the number of claims for each kind of source and each name.
+        A sentence with the number of claims for each source, grouped by kind.
 
     Examples
     --------
@@ -654,7 +653,7 @@ class LabelStore:
         Returns
         -------
         list of ndarray of int
-            Claim labels: 1 true, 0 false or unsure, -1 not judged.
+            Claim labels, which are 1 for true, 0 for false or unsure, and -1 for unjudged claims.
         """
         return self._labels(by, True)
 
@@ -669,7 +668,8 @@ class LabelStore:
         Returns
         -------
         list of ndarray of int
-            Claim labels: 1 true or without a claim, 0 false, -1 unsure or not judged.
+            Claim labels, which are 1 for true or no claim, 0 for false, and -1 for unsure or
+            unjudged claims.
         """
         words = (self.said(i, by) for i in range(len(self.graphs)))
         return [
@@ -689,9 +689,9 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Under a third name, save the verdicts on which two people agree.
+        """Copy the verdicts on which two people agree to a third annotator.
 
-        Existing verdicts by ``by`` are not changed.
+        Existing verdicts of the third annotator are not changed.
 
         Parameters
         ----------

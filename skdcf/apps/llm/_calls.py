@@ -1,7 +1,8 @@
 """Define model calls with their prompts and schemas, and parse the replies.
 
-The content of a reply is treated as data. A reply may quote the input, which may also contain JSON.
-Therefore, the last object in a reply is used, and a reply with two different objects is rejected.
+The content of a reply is treated as data, not as instructions. A reply may quote the input, which
+may also contain JSON. Therefore, the last object in a reply is used, and a reply with two
+different objects is rejected.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
         Name of the prompt, which is "answer", "decompose", "entailment", "frequency", "graph",
         "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
-        Text of a prompt to use instead of the built-in prompt, or the path of a file with the
-        text.
+        Text of a prompt to use instead of the built-in prompt, or the path of a file that
+        contains the text.
 
     Returns
     -------
@@ -327,8 +328,7 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
 def _unwrapped(value, key, depth=3):
     """Return the object inside wrappers that are named after the schema or a function call.
 
-    A wrapper may contain the object as a JSON string, and the object may contain its rows as a
-    JSON string.
+    Both the wrapped object and its rows may be encoded as JSON strings.
     """
     if key in value:
         rows = _in_text(key, value[key], "[")
@@ -472,7 +472,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Return the texts, or raise ValueError if a text is empty or all texts are punctuation."""
+    """Return the texts, or raise ValueError if they are empty or contain only punctuation."""
     if not all(values):
         raise ValueError("the reply must not contain empty texts")
     if values and not any(c.isalnum() for value in values for c in value):

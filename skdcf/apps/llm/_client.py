@@ -57,10 +57,10 @@ class ChatClient(Settings):
     complete : callable, optional
         Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list of
         dictionaries with the keys ``role`` and ``content``. The function returns a string or a
-        `Reply`, and may be async. If the function accepts ``**options``, it receives ``model``,
-        ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. The module and
-        function names identify the function in the cache, so different functions must have
-        different names.
+        `Reply`, and may be asynchronous. If the function accepts ``**options``, it receives
+        ``model``, ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. The
+        module and function names identify the function in the cache, so different functions must
+        have different names.
     key_variable : str or None, default="OPENAI_API_KEY"
         Name of the environment variable that contains the API key for the endpoint. The key is
         read when calls are made, and is never stored. If None, no key is sent.
@@ -70,7 +70,7 @@ class ChatClient(Settings):
         other environment variables are not sent. For example, to send an organization, map
         ``OpenAI-Organization`` to ``OPENAI_ORG_ID``.
     extra : dict, optional
-        Additional fields of each request body, such as ``{"top_k": 1}``. These fields are part
+        Additional fields for each request body, such as ``{"top_k": 1}``. These fields are part
         of the cache key of a reply.
     cache : path-like, optional
         File that stores all usable replies, so no reply is requested twice and an interrupted
@@ -101,8 +101,8 @@ class ChatClient(Settings):
         Prices per million prompt tokens and per million completion tokens, in any currency.
     confirm_above : float, optional
         Estimated cost above which a run requires confirmation. The cost is measured in the
-        currency of ``prices``, or in tokens if there are no prices. The default is 1 if prices
-        are given, and 1,000,000 tokens otherwise.
+        currency of ``prices``, or in tokens if there are no prices. The default is a cost of 1 if
+        prices are given, and 1,000,000 tokens otherwise.
 
     Raises
     ------
@@ -204,7 +204,7 @@ class ChatClient(Settings):
         return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
-        """Start ``work(chat, item)`` for each item, and return a future of results and usage.
+        """Start ``work(chat, item)`` for each item, and return a future for results and usage.
 
         If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
         """
@@ -398,13 +398,13 @@ class Estimate:
 
 
 def share_of_limit(client, estimate):
-    """Return the estimated cost as a fraction of the cost above which confirmation is required."""
+    """Return the estimated cost divided by the cost above which confirmation is required."""
     unit, limit = client._limit()
     return getattr(estimate, unit) / limit if limit else math.inf
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """Return whether an estimate exceeds the limit, or raise ValueError without confirmation."""
+    """Return whether a run exceeds the limit, or raise ValueError if the run is not confirmed."""
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
@@ -481,16 +481,16 @@ class Step(Settings):
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Return the length limit of a reply in tokens. Longer replies are probably repetitive."""
+        """Return the token limit of a reply, because longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
         """Return the estimated numbers of calls and tokens for one problem, as an array.
 
         The array contains the numbers of calls, prompt tokens and completion tokens, and the
-        maximum number of completion tokens. ``shared`` and ``answer`` are the numbers of tokens
-        in the common input and in the answer. ``n_claims`` and ``n_others`` are the numbers of
-        claims and alternative answers.
+        maximum number of completion tokens. ``shared`` is the number of tokens in the input
+        shared by all calls, and ``answer`` is the number of tokens in the answer. ``n_claims``
+        and ``n_others`` are the numbers of claims and alternative answers.
         """
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
@@ -510,7 +510,7 @@ class Step(Settings):
         return calls.load_prompt(self._prompt_name, self.prompt)
 
     def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
-        """Apply only this step to many problems.
+        """Apply this step alone to a list of problems.
 
         Parameters
         ----------
@@ -588,7 +588,7 @@ async def call_step(step: Any, chat: Any, *item: Any) -> Any:
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one row per text for the input of a model, numbered from 1."""
+    """Return numbered rows for the input of a model, with one row per text."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 

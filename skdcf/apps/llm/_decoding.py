@@ -1,4 +1,4 @@
-"""Repair wrong backslashes and double escapes in JSON written by models.
+"""Repair incorrect backslashes and double escapes in JSON written by models.
 
 Mathematical text contains many backslashes, which models often fail to escape. The resulting JSON
 is either invalid or has a different meaning. For example, ``\\frac`` begins with the escape
@@ -75,7 +75,7 @@ def repair_backslashes(text: str, shown: str) -> str:
     r"""Return a reply with its literal backslashes doubled.
 
     A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
-    or f and another letter. A backslash before n, r or t is doubled if the resulting command
+    or f and another letter. A backslash before n, r or t is doubled if the same LaTeX command
     occurs in the input of the model.
 
     Parameters
@@ -119,5 +119,5 @@ def _is_escape(word, commands):
 
 
 def clean_json(text: str) -> str:
-    """Replace each escape sequence of a control character in JSON with a space."""
+    """In JSON, replace each escape sequence of a control character with a space."""
     return _CONTROL.sub(r"\1 ", text)

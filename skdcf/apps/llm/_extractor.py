@@ -236,14 +236,14 @@ _TOKENS_OF_ANSWER = 300  # expected number of tokens in an answer that the model
 class ClaimExtractor(TransformerMixin, Settings):
     """Convert problems and answers to reasoning graphs with a language model.
 
-    The extractor splits each answer into claims, deduces the dependencies of the claims,
+    The extractor splits each answer into claims, deduces the dependencies between the claims,
     samples other answers to the problem, and computes features of the claims. Each step is an
     object with its own settings, and can be replaced by any callable.
 
     Parameters
     ----------
     model : str, optional
-        Model name at the endpoint. The name is only required if a step calls a model and does not
+        Model name at the endpoint. The name is required only if a step calls a model and does not
         set another model.
     client : ChatClient or callable, optional
         Client for the model, or a function that returns a string for a list of messages. The
@@ -256,8 +256,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         Step ``graph(claims, problem)`` that returns the edges, like the functions of
         `skdcf.edges`. The default is `DeduceGraph`.
     sample : SampleAnswers or callable, optional
-        Step ``sample(problem)`` that returns other answers, for problems without alternatives.
-        If None, no answers are sampled.
+        Step ``sample(problem)`` that returns other answers to the question. The step is called
+        for problems without alternatives. If None, no answers are sampled.
     reword : Reword or callable, optional
         Step ``reword(claims, problem)`` that returns the wordings of each claim, from the claim
         itself to the vaguest wording. If None, claims have a single wording.
@@ -272,9 +272,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         other problems have been processed. With "abstain", a graph without claims is returned, so
         the filter cannot keep any claims.
     keep_flagged : bool, default=False
-        Whether filters may keep flagged claims. A claim is flagged if its words are not in the
-        answer, if it contains a number that does not occur in the answer or the question, or if
-        it repeats another claim. Use the same setting for calibration and prediction, because
+        Whether filters may keep flagged claims. A claim is flagged if its words do not occur in
+        the answer, if it contains a number that does not occur in the answer or the question, or
+        if it repeats another claim. Use the same setting for calibration and prediction, because
         filters compare this setting.
     confirm : callable, optional
         Function ``confirm(estimate)`` that returns whether a run may start if its estimated cost
@@ -815,7 +815,7 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
 
 
 def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """Add the parameters that the endpoint rejects to the description of an extraction.
+    """Add the parameters rejected by the endpoint to the description of an extraction.
 
     Log-probabilities are not listed, because `with_log_odds` records whether they are missing.
     """
@@ -827,7 +827,7 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
 
 
 def as_asked(extraction: Any) -> Any:
-    """Return the description of an extraction without the limitations of the endpoint."""
+    """Return the description of an extraction, ignoring the limitations of the endpoint."""
     return with_left_out(with_log_odds(extraction, True), ())
 
 
@@ -839,7 +839,7 @@ def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
 
 
 def _agreeing(done):
-    """Record the parameters that the endpoint does not support in all extractions of a run.
+    """In all extractions of a run, record the parameters that the endpoint does not support.
 
     An answer does not always require every call, so unsupported parameters may be detected only
     for some answers.

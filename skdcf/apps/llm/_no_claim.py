@@ -43,7 +43,7 @@ class NoClaimList:
         Parameters
         ----------
         sentence : str
-            A sentence as returned by `split_sentences`.
+            A sentence, as returned by `split_sentences`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Pipeline that converts questions to texts that contain only the kept claims."""
+"""Pipeline that answers questions with texts that contain only kept claims."""
 
 from __future__ import annotations
 
@@ -81,9 +81,10 @@ def judge_labels(
 ) -> Bunch:
     """Label claims with a model, and record the source of the labels in the metadata.
 
-    Use these labels to assist human annotators, or as a temporary substitute. A filter calibrated
-    only on such labels issues a warning, because the guarantee then refers to the verdicts of the
-    model. `skdcf.apps.labelling.agreement` compares these labels with human labels.
+    Use these labels to assist human annotators, or as a temporary substitute for human labels. A
+    filter calibrated only on such labels issues a warning, because the guarantee then refers to
+    the verdicts of the model. `skdcf.apps.labelling.agreement` compares these labels with human
+    labels.
 
     Parameters
     ----------
@@ -149,8 +150,8 @@ class MergedText(NamedTuple):
     text : str
         The text.
     refused : tuple of str
-        Sentences of the model that are not entailed by the claims. If this tuple is not empty,
-        ``text`` consists of the unchanged claims.
+        Sentences written by the model that are not entailed by the claims. If this tuple is not
+        empty, ``text`` consists of the unchanged claims.
     flag : str or None
         Reason why the requested model text was not used, or None.
     """
@@ -374,7 +375,7 @@ class FilteredAnswer:
     excerpt : str
         The sentences of the answer that consist entirely of words from kept claims. The excerpt
         is easier to read than the list of claims. The guarantee does not cover the excerpt,
-        because a sentence may have another meaning without its neighbours.
+        because a sentence may have a different meaning out of context.
     usage : Usage
         Usage of the answer.
     chosen : int or None
@@ -602,8 +603,8 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         problems : sequence of str, of (problem, answer), of dict, or of Answer
-            Questions, or any input of `ClaimExtractor.extract`. Missing answers are written by
-            the model.
+            Questions, or any input accepted by `ClaimExtractor.extract`. Missing answers are
+            written by the model.
         answers : sequence of str, optional
             Answers to the questions, if ``problems`` contains strings.
         alpha : float in (0, 1), optional
@@ -682,7 +683,7 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """Return the extraction description, or raise ValueError if calibration used another."""
+        """Return the extraction description, or raise ValueError if it differs from calibration."""
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):

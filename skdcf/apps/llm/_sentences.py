@@ -1,4 +1,4 @@
-"""Split a text into sentences without a model.
+"""Split a text into sentences without calling a model.
 
 Each code block and each table row becomes one claim. All other lines are split into sentences by
 sentencex, which recognises the abbreviations of many languages.
@@ -47,7 +47,7 @@ _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 def split_sentences(
     answer: str, problem: str | None = None, *, language: str = "en"
 ) -> list[str]:
-    """Split an answer into lines and sentences without a model.
+    """Split an answer into lines and sentences without calling a model.
 
     Use this function instead of `Decompose` for answers with one claim per line or sentence. A
     fenced code block or a table row is a single claim. Horizontal rules are ignored.
@@ -60,7 +60,7 @@ def split_sentences(
         Ignored.
     language : str
         ISO 639 code of the language, such as "en" or "de". The language determines which
-        abbreviations do not end a sentence, and is part of the provenance. For example, pass
+        abbreviations do not end a sentence, and is recorded in the provenance. For example, pass
         ``functools.partial(split_sentences, language="de")`` as ``decompose`` for answers in
         German.
 

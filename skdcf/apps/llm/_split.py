@@ -1,4 +1,4 @@
-"""Convert logged answers to problems without a model."""
+"""Convert logged answers to problems, without calling a model."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class AnswerSplitter:
         Raises
         ------
         ValueError
-            If the calibration problems were created in another way or with another list.
+            If the calibration problems were created with a different splitter or list.
         """
         provenance = getattr(filter, "provenance_", None) or {}
         extractions = provenance.get("extraction") or [None]

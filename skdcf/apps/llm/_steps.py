@@ -358,8 +358,9 @@ class Reword(Step):
 class SampleAnswers(Step):
     """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
 
-    The method `apply` requires problems, and accepts their passages. `apply` returns a list of
-    answers for each problem. Use the same settings for calibration and prediction.
+    The method `apply` requires a list of problems, and optionally accepts their passages. `apply`
+    returns a list of answers for each problem. Use the same settings for calibration and
+    prediction.
 
     Parameters
     ----------

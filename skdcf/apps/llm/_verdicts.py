@@ -95,7 +95,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
 
 
 def _agreed(words):
-    """Return the verdict that all words agree on, or None if they differ."""
+    """Return the verdict expressed by all words, or None if the words disagree."""
     verdicts = {plain_word(word) for word in words}
     return verdicts.pop() if len(verdicts) == 1 else None
 

@@ -226,7 +226,7 @@ class Service:
     def replace(
         self, filters: Mapping[str, Any], calibrated: Mapping[str, str] | None = None
     ) -> None:
-        """Replace the served filters. Requests in progress continue with the old filters.
+        """Replace the served filters. Requests in progress continue to use the old filters.
 
         Parameters
         ----------

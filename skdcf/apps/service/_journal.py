@@ -161,7 +161,7 @@ class Journal:
         name : str
             The id of the answer.
         labels : list of int
-            Claim labels: 1, 0 or -1.
+            Claim labels, which are 1 (true), 0 (false) or -1 (unknown).
         drawn : bool
             Whether the answer was randomly selected.
 
@@ -267,7 +267,7 @@ class Journal:
         number : int
             Step index, starting at 0.
         record : dict
-            The step as it was sent.
+            The step, as sent by the client.
         keep : bool
             Whether the step is kept.
 
@@ -346,7 +346,7 @@ class Journal:
         Returns
         -------
         list of (dict, bool)
-            Each step as it was sent, and whether it was kept.
+            Each step as sent by the client, and whether the step was kept.
         """
         query = "SELECT record, keep FROM steps WHERE run = ? AND number >= ?"
         rows = self._read(f"{query} ORDER BY number", name, first)

@@ -42,7 +42,7 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
 def _impatient(protocol: Any) -> Any:
     """Return a subclass of a uvicorn protocol with a deadline for the request headers.
 
-    The deadline applies to all headers of a request together. The guard has separate deadlines
+    The deadline applies to all headers of a request as a whole. The guard has separate deadlines
     for bodies, and uvicorn has a deadline for the time between two requests.
     """
 

@@ -307,7 +307,7 @@ def _shares_tried(filter):
 
 
 def _levels_to_choose(filter, data):
-    """Yield the lines of a table that compares the results at several levels."""
+    """Yield the lines of a table that compares error rates and kept claims at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
@@ -364,7 +364,7 @@ def _checks_to_spend(filter, data):
 
 
 def filter_problems(options):
-    """Write each problem with its mask, claim levels and filtered text."""
+    """Write each problem with its mask, the level of each claim, and the filtered text."""
     files.check_folder(options.output)
     filter = load(options.model)
     if options.at_least_one:

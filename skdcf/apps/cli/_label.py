@@ -347,7 +347,7 @@ def _meaning_of_filter(options, filter, graphs):
 
 
 def _judged(row, store, i, *, meaning, sampling):
-    """Return the line of an answer, with its labels marked as unsuitable for calibration."""
+    """Return the `Line` of an answer, with labels that are marked as unsuitable for calibration."""
     graph = row.problem.graph
     labels = row.problem.labels
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)

@@ -513,7 +513,7 @@ class AuditOrder(Order):
         -------
         list of (problem, claims)
             Positions of texts and claims. If several annotators are active, the texts assigned to
-            ``by`` are listed first.
+            this annotator are listed first.
         """
         asked = []
         verdicts = self.verdicts(store)

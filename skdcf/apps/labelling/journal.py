@@ -29,8 +29,7 @@ def read_journal(path, take):
     Raises
     ------
     ValueError
-        If a line other than an incomplete last line is not a valid entry. The message contains
-        the line number.
+        If a complete line is not a valid entry. The message contains the line number.
     """
     lines = open_journal(path)
     size = 0

@@ -762,22 +762,16 @@ class LabelStore:
         Returns
         -------
         Bunch
-            Object with the following attributes:
-
-            graphs : GraphBatch
-                The problems. Their metadata contain the source of each label, including notes and
-                seconds. The metadata also contain ``edges_corrected`` if edges were changed,
-                ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim`` if a
-                sentence makes no claim.
-            labels : list of ndarray of int
-                Claim labels: 1 true or without a claim, 0 false or unsure, -1 not judged.
-            words : list of list
-                The verdicts, as returned by `said`.
-            n_corrected : int
-                Number of problems with corrected edges.
-            n_unknown : int
-                Number of problems whose corrected edges are not used, because the edges were
-                unknown and the annotator has not stated that all edges are now known.
+            The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the source
+            of each label, including notes and seconds. The metadata also contain
+            ``edges_corrected`` if edges were changed, ``unsure_claims`` if the annotator was
+            unsure, and ``makes_no_claim`` if a sentence makes no claim. The attribute ``labels``
+            contains one array of claim labels per problem. A label is 1 for true or no claim, 0
+            for false or unsure, and -1 for an unjudged claim. The attribute ``words`` contains
+            the verdicts, as returned by `said`. The attribute ``n_corrected`` is the number of
+            problems with corrected edges. The attribute ``n_unknown`` is the number of problems
+            whose corrected edges are not used, because the edges were unknown and the annotator
+            has not stated that all edges are now known.
         """
         graphs = []
         corrected = unknown = 0

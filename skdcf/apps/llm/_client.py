@@ -46,7 +46,7 @@ _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprob
 
 @dataclass(eq=False, repr=False)
 class ChatClient(Settings):
-    """Client for an endpoint that uses the chat-completions protocol, or for a function.
+    """Client for a function, or for an endpoint that uses the chat-completions protocol.
 
     Parameters
     ----------

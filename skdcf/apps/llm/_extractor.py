@@ -313,9 +313,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``no_verdict`` contains the positions of claims on which the judge returned no verdict.
     * ``log_odds_missing`` contains the proportion of verdicts without log odds.
 
-    Filters compare ``written_by`` and ``extraction``. Filters drop the claims without a verdict,
-    the flagged claims, and all claims that depend on them. Missing log odds are set to 0, and the
-    extraction description then contains "missing".
+    Filters compare ``written_by`` and ``extraction`` with the values from calibration. Filters
+    drop the claims without a verdict, the flagged claims, and all claims that depend on them.
+    Missing log odds are set to 0, and the extraction description then contains "missing".
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted from

@@ -102,11 +102,11 @@ def judge_labels(
     Returns
     -------
     Bunch
-        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is
-        a list of int arrays (1 true, 0 false or unsure). The metadata list the claims about
-        which the model was unsure (``unsure_claims``). If the labels of these claims are set to
-        -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and from the false
-        alarms.
+        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is a
+        list of int arrays, in which 1 means true and 0 means false or unsure. The metadata list
+        the claims about which the model was unsure (``unsure_claims``). If the labels of these
+        claims are set to -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and
+        from the false alarms.
 
     Raises
     ------

@@ -128,7 +128,7 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
 
 
 def _odds(row, verdict):
-    """Return the log odds of "true" at the position of a word, or 0 if both words are unlikely."""
+    """Return the log odds of "true" at a position, or 0 if "true" and "false" are both unlikely."""
     pair = next(pair for pair in _PAIRS if verdict in pair)
     sides = dict.fromkeys(pair, 0.0)
     for token, logprob in row.items():

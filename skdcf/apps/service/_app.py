@@ -150,7 +150,7 @@ class Service:
     cors : list of str, optional
         Parameter of `create_app`.
     reader : AnswerReader, optional
-        Object that reads requests with a whole answer.
+        Object that reads answers that were not split into claims.
     no_claim : NoClaimList, optional
         List of patterns for sentences without a claim.
     """
@@ -233,7 +233,7 @@ class Service:
         filters : dict
             Fitted filters, keyed by name.
         calibrated : dict, optional
-            Calibration time of each filter, for ``GET /health``.
+            Time at which each filter was calibrated, which is returned by ``GET /health``.
 
         Raises
         ------

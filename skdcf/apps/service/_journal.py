@@ -56,8 +56,8 @@ class Entry(NamedTuple):
     question : str or None
         Keyed hash of the question, or None if the answer has no question.
     part : int or None
-        Position of the answer's group among the calibration groups, None for an answer without
-        a group, or -1 for an answer that did not pass.
+        Position of the answer's group among the calibration groups. The value is None for an
+        answer without a group, and -1 for an answer that did not pass.
     calibrated : bool
         Whether the question is one of the calibration questions of the filter.
     labels : str or None

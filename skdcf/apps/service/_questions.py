@@ -1,4 +1,4 @@
-"""Recognise repeated questions by keyed hashes.
+"""Recognise repeated questions using keyed hashes.
 
 An attacker could recover short questions from plain hashes by guessing, so the hashes use a
 secret key. The key is the token of the service, or a random key in the folder of the journal if

@@ -137,8 +137,8 @@ class Runs:
         ValueError
             If the step is invalid. In this case, the run is not changed.
         RefusedError
-            If no run with this id is open, if the run has a different number of steps, or if
-            the run becomes too long.
+            If no run with this id is open, if an earlier step has not been sent, if the step was
+            already decided with different content, or if the run becomes too long.
         """
         with self._alone(name, filters) as run:
             n_steps = len(run.steps)

@@ -303,8 +303,8 @@ class Served:
         Parameters
         ----------
         graph : ReasoningGraph
-            The answer. For an answer that is filtered claim by claim, the first claim is
-            sufficient.
+            The answer. If the answer is filtered claim by claim, the graph may contain only the
+            first claim.
 
         Returns
         -------
@@ -455,7 +455,7 @@ class Served:
         Returns
         -------
         dict
-            The numbers, keyed by name.
+            The values, keyed by name.
         """
         summary = self.monitor.summary()
         numbers = {

@@ -39,7 +39,7 @@ CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
 
 
 class Layout:
-    """Positions of claims and paths of edges in a drawing.
+    """Positions of the claims and paths of the edges in a drawing.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Return (row, links) pairs, directed downwards if ``turn`` is even, else upwards."""
+    """Return (row, links) pairs for a pass downwards if ``turn`` is even, else upwards."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 

@@ -124,7 +124,8 @@ def _remove_drafts(path):
 def open_journal(path):
     """Return the lines of a journal, which is created if it does not exist.
 
-    A new journal is readable only by its owner. An incomplete last line is terminated.
+    A new journal is readable only by its owner. If the last line is incomplete, a newline is
+    appended.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ _APPENDING = threading.Lock()
 def append_journal(path, entry):
     """Append an entry to a journal as one line of JSON.
 
-    The line is flushed to disk, so it survives a crash of the machine. If the disk is full, the
+    The line is flushed to disk, so it survives a system crash. If the disk is full, the
     incomplete line is removed, and OSError is raised.
 
     Parameters

@@ -1,7 +1,7 @@
 """Text and HTML tables, and components of HTML pages.
 
-Reports are printed as tables in a terminal and in a notebook. Text from users and models is
-escaped only in this module.
+Reports are displayed as tables in terminals and notebooks. Text from users and models is escaped
+only in this module.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Table:
         return ""
 
     def _tables(self):
-        """Yield each table as (title, formats keyed by heading, rows)."""
+        """Return the tables of the report as (heading, columns, rows) tuples."""
         return [(self._heading(), self._columns, self.rows())]
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Table:
 
 
 class LevelTable(Table):
-    """Table with one row for each level and filter, ordered by level.
+    """Table with one row per level and filter, ordered by level.
 
     Subclasses store the names of the filters in ``names`` and the levels in ``alpha``. The arrays
     returned by `_levels` are broadcast to shape (n_filters, n_alphas).

@@ -35,7 +35,7 @@ class Advice(str):
         return self
 
     def __getnewargs_ex__(self) -> Any:
-        """Return the constructor arguments for pickling, so processes can exchange errors."""
+        """Return the constructor arguments, so errors can be pickled."""
         return (self.name, str(self)), self.fields
 
 
@@ -57,7 +57,7 @@ class Message(str):
         return self
 
     def __getnewargs__(self) -> Any:
-        """Return the constructor arguments for pickling, so processes can exchange errors."""
+        """Return the constructor arguments, so errors can be pickled."""
         return self.parts
 
 

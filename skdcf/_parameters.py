@@ -35,7 +35,7 @@ class HasMethods(_sklearn.HasMethods):
     """Constraint that requires an instance with the given methods, not a class."""
 
     def is_satisfied_by(self, val):
-        """Return whether ``val`` is an instance that has the methods."""
+        """Return whether ``val`` is an instance that has the required methods."""
         return not isinstance(val, type) and super().is_satisfied_by(val)
 
 
@@ -134,7 +134,7 @@ class Settings(BaseEstimator):
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     def _advise_value(self, name, parameter):
-        """Return advice that lists the values of a parameter that have the nested parameter."""
+        """Return advice on which values of a parameter have the given nested parameter."""
         module, *names = self._values.get(name, ("skdcf",))
         classes = [getattr(import_module(module), value) for value in names]
         fitting = [

@@ -1,3 +1,3 @@
-"""Version of the package, in a separate file so modules can read it without importing skdcf."""
+"""Package version, in a separate module to avoid circular imports."""
 
 __version__ = "0.1.0"

@@ -66,7 +66,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Return edges from each claim to the next one.
+    """Return edges from each claim to the next claim.
 
     A chain is the cautious choice for step-by-step answers, because each claim depends on all
     earlier claims.
@@ -102,11 +102,11 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from the claims that it cites, as in "(by #2 #4)".
 
     Use this function if the prompt asks the model to cite the premises of each claim. The number
-    of a claim is read from its beginning, as in "#5" or "Step 5". If a claim does not begin with
-    a number, its number is one more than that of the previous claim. Citations are given in
-    parentheses after the word "by", "from" or "using". A citation refers to the latest earlier
-    claim with the cited number. Cited numbers that do not match an earlier claim, such as the
-    numbers of facts in the question, are ignored.
+    of a claim is read from the beginning of its text, as in "#5" or "Step 5". If a claim does not
+    begin with a number, its number is one more than that of the previous claim. Citations are
+    given in parentheses after the word "by", "from" or "using". A citation refers to the latest
+    earlier claim with the cited number. Cited numbers that do not match an earlier claim, such as
+    the numbers of facts in the question, are ignored.
 
     Parameters
     ----------
@@ -148,11 +148,12 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Return edges to each claim from earlier claims whose numbers and symbols it uses.
+    """Return edges between claims that contain the same numbers or symbols.
 
     Numbers and one-letter symbols that occur in the question are ignored, as are 0, 1, "a", "A"
     and "I". Any other number or symbol links a claim to the latest earlier claim that contains
-    the same number or symbol. A claim without any link depends on the previous claim.
+    the same number or symbol. A claim that shares no number or symbol with an earlier claim
+    depends on the previous claim.
 
     Parameters
     ----------

@@ -225,8 +225,8 @@ def coverage_band(
         Probability that the coverage is in the band.
     n_test : int, optional
         Number of test problems. If given, the band applies to the coverage *observed* on this
-        number of problems, which follows a beta-binomial distribution. If None, the band applies
-        to the true coverage.
+        number of problems. The number of covered problems then follows a beta-binomial
+        distribution. If None, the band applies to the true coverage.
     delta : float, optional
         The parameter ``delta`` of `skdcf.guarantees.NoFalseClaim`.
 
@@ -330,7 +330,7 @@ class FilterReport(Table):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_alphas,)
-        Proportion of problems in which the filter's guarantee holds, for example in which no
+        Proportion of problems in which the filter's guarantee holds, which usually means that no
         false claim is kept. If the guarantee bounds a mean, the coverage is 1 - mean loss. The
         coverage and all following values are means over questions. If the guarantee has ``show <
         1``, only passing answers are included in the coverage.
@@ -679,8 +679,9 @@ def report_of(
 def _interval_of_passing(losses, passes, probability, n_problems):
     """Compute the interval for 1 - mean loss over passing answers, as in `mean_interval`.
 
-    ``passes`` is the proportion of passing answers for each question. If this proportion is
-    strictly between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
+    ``passes`` is the proportion of passing answers for each question. If the proportion of
+    passing answers is strictly between 0 and 1 for any question, the mean loss is a ratio of two
+    sums over the questions.
     """
     if not passes.any():
         return np.nan, np.nan

@@ -235,7 +235,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """Return the same problems with cached columns, which slices of the batch retain.
+        """Return the same problems with cached columns, which are kept in slices of the batch.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @cached_property
     def vaguest(self) -> NDArray[np.bool_] | None:
-        """Whether each row is the vaguest wording of its claim, or None without wordings."""
+        """Mask of the vaguest wording of each claim, or None if no problem has wordings."""
         if self.counts is None:
             return None
         vaguest = np.zeros(self.n_claims, dtype=bool)

@@ -93,7 +93,7 @@ class Names:
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def at(self, i: int | None = None) -> str:
-        """Return the prefix of a message about one problem or about all problems.
+        """Return the message prefix for one problem or for all problems.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class OneName(Names):
         self.name = "" if id is None else f'problem "{printable(id)}"'
 
     def at(self, i=None):
-        """Return the prefix of a message, which is empty if the problem has no name."""
+        """Return a message prefix, which is empty if the problem has no name."""
         return self.name and f"{self.name}: "
 
     def locate(self, row):
@@ -202,7 +202,7 @@ class Structure(Names):
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Edges in the order of `layers`, with narrow layers stored edge by edge.
+        """Edges in the order of `layers`, in a format that is fast for wide and narrow layers.
 
         To combine the value of each claim with the values of its ancestors, call
         ``edges.pass_on(ufunc, values)`` for each element of the sweep in turn (see
@@ -239,7 +239,7 @@ class Structure(Names):
 
         For the claim in row v, ``indices[indptr[v]:indptr[v + 1]]`` contains the sorted row
         indices of the claim and its ancestors. The functions of `skdcf.ops.ancestors` compute
-        sums and maxima over ancestors without this list.
+        sums and maxima over ancestors without listing the ancestors.
 
         Raises
         ------
@@ -462,7 +462,7 @@ def find_cycle(edges, depth):
 
 
 def find_ancestors(edges, n_claims, v):
-    """Return the sorted proper ancestors of a claim, without computing those of other claims."""
+    """Return the sorted proper ancestors of a single claim."""
     upwards = coo_array((np.ones(len(edges)), edges.T[::-1]), shape=(n_claims,) * 2)
     reached = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
     return np.sort(reached[1:]).astype(np.int64)
@@ -475,8 +475,8 @@ def find_closure(layers, n_claims):
     running time is proportional to the number of claim-ancestor pairs times the number of parents
     per claim.
 
-    The row of a child is the union of its parents' rows, and all claims of a layer are merged at
-    once. Each pair (owner, member) is encoded as the single number owner * n_claims + member.
+    The row of a child is the union of its parents' rows, and all claims of a layer are merged in
+    one step. Each pair (owner, member) is encoded as the single number owner * n_claims + member.
     Sorting these numbers groups the members of each owner. A member that is inherited from
     several parents occurs several times among the pairs of its owner, and only the first
     occurrence is kept. The rows are appended to ``pool`` layer by layer, and reordered by claim

@@ -90,7 +90,7 @@ class ReasoningGraph:
     edges_known : bool
         Whether the edges are known.
     n_claims : int
-        Number of claims. The number of claims is 0 for an answer without kept claims.
+        Number of claims. The number of claims is 0 if a filter keeps no claims.
 
     Raises
     ------

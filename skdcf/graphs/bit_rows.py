@@ -1,6 +1,6 @@
 """Ancestors of the claims in a single large problem, stored as rows of bits.
 
-A list of all claim-ancestor pairs of n claims would contain up to n^2 / 2 pairs. Merging the
+A list of all claim-ancestor pairs would contain up to n^2 / 2 entries for n claims. Merging the
 lists of the parents would require n^3 steps if claims have many parents. Rows of bits require
 only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8
 steps and 1 KB per claim.

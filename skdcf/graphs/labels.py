@@ -164,7 +164,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
 
 def word_key(word: Any) -> str:
-    """Return a label word normalised to the format of the keys of `LABEL_WORDS`.
+    """Return a label word in the normalised format of the keys in `LABEL_WORDS`.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def read_column(
     ----------
     y : ndarray of shape (n_problems,)
         The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words as in
-        `read_words`, or any two numbers. If the column contains two other numbers, the larger
+        `read_words`, or any two numbers. If the column contains any other two numbers, the larger
         number means true.
     classes : ndarray of shape (2,), optional
         Values for false and true if they are known, for example after ``fit``.

@@ -225,7 +225,7 @@ def question_groups(
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
         A string or number for each problem, which takes precedence over metadata, texts and
-        contexts. If False, each answer belongs to a different question.
+        contexts. If False, each answer belongs to a separate question.
 
     Returns
     -------
@@ -239,8 +239,8 @@ def question_groups(
     ValueError
         If ``groups`` does not match the problems, or if a key is neither a string nor an integer.
         A ValueError is also raised if more than 20 problems and more than 5 % of all problems
-        have the same question text or context, because this text may be an instruction. No error
-        is raised if all of these problems have a key.
+        have the same question text or context, unless all of these problems have a key. The
+        shared text may be an instruction.
 
     Examples
     --------

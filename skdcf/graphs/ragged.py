@@ -51,7 +51,7 @@ def optional_rows(values: Any, rows: Any) -> Any:
 
 
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of the first value of each run of equal values."""
+    """Return a mask that is True at the start of each run of equal values."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -151,7 +151,7 @@ class Layer(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Edges that are processed one after another, with claims given as positions in ``claims``."""
+    """Edges that are processed one after another, with ends given as positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
@@ -181,7 +181,7 @@ Sweep = Sequence[Layer | Walk | Chain]
 
 
 def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of ``values``, with each value combined with those of all ancestors."""
+    """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
     for edges in sweep:
         edges.pass_on(ufunc, out)

@@ -176,7 +176,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return a mask of the claims that state a fact, which excludes claims marked as `NO_CLAIM`.
+    """Return a mask of the claims that state a fact.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ counted once   the vaguest false wording of a claim represents all false ones: `
 statement      most specific kept wording of a claim, which is shown: `shown_statements`
 =============  ==============================================================================
 
-The number of claims in a filtered answer is the number of statements, with one statement per
-claim. If there are no wordings, ``counts`` and ``vaguest`` are None.
+Claims in a filtered answer are counted as statements, with one statement per claim. If there are
+no wordings, ``counts`` and ``vaguest`` are None.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the index of the most specific kept wording of each claim with a kept wording.
+    """Return the index of the most specific kept wording of each kept claim.
 
     Parameters
     ----------
@@ -329,8 +329,8 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
     """Return the training weights of the wordings, which sum to 1 for each claim.
 
-    With these weights, training prefers a true specific wording to a vaguer wording, and all
-    claims have the same weight.
+    The weights make training prefer a true specific wording to a vaguer wording, and all claims
+    have the same total weight.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
         Problems with wordings.
     steps : int
         Index of the selected wording of each claim, where 0 is the most specific wording. If a
-        claim has no wording with this index, its vaguest wording is selected.
+        claim has too few wordings, its vaguest wording is selected.
 
     Returns
     -------

@@ -143,7 +143,7 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 
 
 def _count_below(batch, rows):
-    """Compute the size of the subtree below each claim of the given rows by pointer doubling.
+    """Compute the size of the subtree rooted at each claim, by pointer doubling.
 
     After k rounds, ``jump`` contains the ancestor 2^k edges above each claim, and all descendants
     that are fewer than 2^k edges below a claim have been counted.

@@ -1,4 +1,4 @@
-"""Error probabilities of filtered answers, computed from hazards and a frailty.
+"""Error probabilities of filtered answers, computed from hazards with a frailty model.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true

@@ -117,7 +117,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
 
 
 def passing_count(n: int, share: float) -> int:
-    """Compute the number of calibration problems that pass the cut without ties.
+    """Compute the number of calibration problems that pass the cut if there are no ties.
 
     The cut is the k0-th smallest value among the minimum path risks of the n problems, where k0 =
     ceil(share (n + 1)). The share is converted to an exact decimal number, because ceil(0.07 *
@@ -205,8 +205,8 @@ def whole_count(
     The rank for n_cal calibration problems is floor(alpha (n_cal + 1)), so some of the problems
     may not affect the rank. For example, 19 and 30 problems result in the same rank at alpha =
     0.05. Therefore, the rank is computed first, from about two fifths of the problems. The
-    returned number is the smallest n_cal with this rank. The guarantee holds because the number
-    of calibration problems depends only on n and alpha.
+    returned number is the smallest n_cal with the same rank. The guarantee holds because the
+    number of calibration problems depends only on n and alpha.
 
     Parameters
     ----------
@@ -512,7 +512,8 @@ def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
     position : ndarray of shape (n_jumps,), sorted
         Positions of the jumps.
     sums : ndarray of shape (n_jumps + 1,)
-        Cumulative sums, where ``sums[j]`` is the height after j jumps and is rounded only once.
+        Cumulative sums of the heights, where ``sums[j]`` is the height after j jumps and is
+        rounded only once.
     """
     order = np.argsort(jumps.position, kind="stable")
     height = jumps.height if weights is None else jumps.height * weights[jumps.problem]

@@ -9,9 +9,9 @@ values.
 Let alpha be the level, let Phi_i be the indicators of problem i preceded by a 1, and let x be the
 indicators of the new problem. The dual of the regression on n + 1 scores has one variable in
 [alpha - 1, alpha] for each score, and the variables of each group sum to zero. The score S is
-rejected if its variable is alpha - 1 in every solution. A fixed solution that is symmetric in the
-scores shows that at most a proportion alpha of each group is rejected. As S increases, its
-variable first exceeds alpha - 1 at the following value t(x).
+rejected if its dual variable is alpha - 1 in every solution. The symmetry of a fixed solution in
+the scores implies that at most a proportion alpha of each group is rejected. As S increases, the
+dual variable of S first exceeds alpha - 1 at the following value t(x).
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b.
 

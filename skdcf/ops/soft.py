@@ -120,7 +120,7 @@ def path_retention(
 ) -> Any:
     """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
 
-    The hard version of this function is ``R < threshold``.
+    The hard version of path retention is ``R < threshold``.
     """
     return expit((threshold - path_risk) / temperature)
 
@@ -192,7 +192,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return the numbers of scores below each sorted score, and at or below each sorted score."""
+    """Return the number of scores below each sorted score, and the number at or below it."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]

@@ -308,7 +308,7 @@ def _pull_retention(ans, log_q, weights, layout):
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
     """Compute the weighted mean of q_vt over the thresholds for each claim v.
 
-    The hard version of this mean indicates whether claim v is kept.
+    The hard version of the weighted mean indicates whether claim v is kept.
     """
     cells = np.exp(log_q) * weights.take(layout.cell_threshold)
     return hard.segment_sum(cells, layout.cell_offsets)

@@ -135,7 +135,7 @@ def open_journal(path):
     Returns
     -------
     list of bytes
-        The lines. The last line may be incomplete if a process was killed.
+        The lines of the journal. The last line may be incomplete if a process was killed.
     """
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         lines = file.read().split(b"\n")

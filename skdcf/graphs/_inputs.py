@@ -158,7 +158,7 @@ def check_texts(texts, name, where):
 
 
 def check_field(name, value, n_claims, where):
-    """Return the question, metadata or texts of a problem in their stored format."""
+    """Validate the question, metadata or texts of a problem, and convert them for storage."""
     if value is None:
         return None
     if name in ("problem", "problems"):

@@ -299,8 +299,8 @@ class Hashes:
         """Return the sorted, distinct hashes that are stored to recognise problems.
 
         For each text, a flag is stored that indicates whether the text identifies a single
-        question. A text identifies a question if the answers with this text have at most one
-        name, and if there are too few of these answers for the text to be an instruction.
+        question. A text identifies a question if all named answers with this text have the same
+        name, and if `most_answers` is not exceeded.
         """
         text, names_one, is_named = self._texts()
         return {

@@ -128,7 +128,7 @@ def passing_count(n: int, share: float) -> int:
     n : int
         Number of calibration problems.
     share : float in (0, 1]
-        Proportion of new problems that may pass.
+        Maximum proportion of new problems that pass the cut.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     lowest : ndarray of shape (n,)
         Minimum path risk of each calibration problem.
     share : float in (0, 1]
-        Proportion of new problems that may pass.
+        Maximum proportion of new problems that pass the cut.
 
     Returns
     -------
@@ -215,7 +215,8 @@ def whole_count(
     alpha : float
         Level of the filter.
     share : float in (0, 1]
-        Proportion of problems that may pass. Only passing problems are counted in the rank.
+        Maximum proportion of problems that pass the cut. Only passing problems are counted in the
+        rank.
     at_most : float, optional
         Proportion of problems to hold out if a rank of 1 would require too many problems. If
         None, the proportion is 0.3.

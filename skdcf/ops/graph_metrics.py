@@ -214,7 +214,7 @@ def _walk_paths(batch, with_between):
 
 
 def _find_pairs(batch, a, b):
-    """Return the pairs and links of the source claims from a to b as four arrays.
+    """Return four arrays with the pairs and links of the source claims in a block.
 
     The first two arrays contain the claims s and v of each pair. For each link, the last two
     arrays contain the positions of the pair (s, u) at its start and of the pair (s, v) at its

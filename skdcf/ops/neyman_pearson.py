@@ -10,12 +10,12 @@ L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
 If the first k claims are kept, the probability that at least one of them is false is 1 -
-exp(-L_k). The expected number of true claims among the first k claims is the sum of their g_v.
-The price of a claim is a slope of the convex minorant of the risk as a function of the expected
-number of true claims. For a given total risk over all problems, the number of kept true claims is
-maximal if all claims below a common price are kept (Neyman-Pearson lemma). The value m increases
-along the edges, and the price increases with m. Therefore, a claim is kept only if all its
-ancestors are kept.
+exp(-L_k). The expected number of true claims among the first k claims is the sum of g_v over
+these claims. The price of a claim is a slope of the convex minorant of the risk as a function of
+the expected number of true claims. For a given total risk over all problems, the number of kept
+true claims is maximal if all claims below a common price are kept (Neyman-Pearson lemma). The
+value m increases along the edges, and the price increases with m. Therefore, a claim is kept only
+if all its ancestors are kept.
 """
 
 import math

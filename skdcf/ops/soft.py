@@ -200,7 +200,7 @@ def _places(ordered):
 
 
 def _pull_quantile(ans, scores, count, temperature):
-    """Return the gradient of the implicit function, whose entries are positive and sum to 1."""
+    """Return the gradient of `smooth_quantile`, whose entries are positive and sum to 1."""
 
     def pull(g):
         away = np.abs(scores - ans) / temperature

@@ -208,7 +208,7 @@ def violation(
     log_q : ndarray of shape (n_cells,)
         Result of `log_coherence`.
     false_cells, false_thresholds : ndarray of int
-        Cells of the false claims, and the threshold of each of these cells.
+        Indices of the cells of false claims, and the threshold index of each of these cells.
     false_share : ndarray of shape (n_thresholds,)
         Reciprocal of the number of false claims in each problem, or 0 for problems without false
         claims.

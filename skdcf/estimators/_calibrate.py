@@ -55,8 +55,8 @@ def labelled_part(estimator, X, y, groups):
 def score(estimator, view):
     """Compute the nonconformity scores of the calibration problems.
 
-    The scores are lowered for rounding errors only after the guards have checked the exact
-    values.
+    The scores are lowered to allow for rounding errors only after the guards have checked the
+    exact values.
 
     Parameters
     ----------

@@ -620,8 +620,8 @@ class ConformalFilter(Settings):
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Problem weights used in the mean. All weights must be non-negative, and at least one
-            must be positive.
+            Problem weights, used to average over problems. All weights must be non-negative, and
+            at least one must be positive.
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
 

@@ -349,7 +349,7 @@ class Decision(NamedTuple):
     path_risk : ndarray
         Path risk of each claim, which is the largest risk among the claim and its ancestors.
     threshold : ndarray
-        Threshold of each claim, which must exceed the path risk for the claim to be kept.
+        Threshold for each claim. A claim is kept if its path risk is below the threshold.
     smallest_alpha : ndarray
         Smallest alpha at which each claim is kept, or NaN if it is undefined.
     form : LinearForm or None

@@ -49,12 +49,13 @@ class CalibrationPart:
         Positions and sizes of the jumps in the loss as the threshold increases. For the default
         guarantee, each problem has a single jump, at its nonconformity score.
     answers : ndarray of shape (n_problems,)
-        Largest path risk of each problem, lowered for rounding errors, or +inf if all claims are
-        true.
+        Largest path risk of each problem, lowered to allow for rounding errors, or +inf if all
+        claims are true.
     largest : ndarray of shape (n_problems,)
         Largest path risk of each problem, regardless of its labels.
     lowest, lowest_lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each problem, before and after lowering for rounding errors.
+        Smallest path risk of each problem, before and after being lowered to allow for rounding
+        errors.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     judges : ndarray of int8, shape (n_problems,)

@@ -88,10 +88,10 @@ class CoherentConformalFilter(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risk of each problem with a false claim, and +inf for every other
-        problem.
+        Largest path risks of the problems in sorted order, with +inf for problems without a false
+        claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Sorted largest path risk of each problem.
+        Largest path risks of the problems in sorted order.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.
@@ -239,10 +239,10 @@ class HardCF(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Sorted largest path risk of each problem with a false claim, and +inf for every other
-        problem.
+        Largest path risks of the problems in sorted order, with +inf for problems without a false
+        claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Sorted largest path risk of each problem.
+        Largest path risks of the problems in sorted order.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.
@@ -334,10 +334,11 @@ class IndependentFactuality(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    share_, provenance_
+    threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
+        As in `HardCF`.
+    n_features_in_, feature_names_in_, unused_indices_ : int and ndarray
         As in `HardCF`.
 
     References
@@ -394,10 +395,11 @@ class SingleFeatureCF(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    share_, provenance_
+    threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
+        As in `HardCF`.
+    n_features_in_, feature_names_in_, unused_indices_ : int and ndarray
         As in `HardCF`.
 
     Examples
@@ -460,12 +462,13 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
     Attributes
     ----------
-    coef_, loss_curve_, n_iter_
+    coef_, loss_curve_, n_iter_ : ndarray, list and int
         As in `CoherentConformalFilter`.
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
         As in `CoherentConformalFilter`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    share_, provenance_
+    threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
+        As in `CoherentConformalFilter`.
+    n_features_in_, feature_names_in_, unused_indices_ : int and ndarray
         As in `CoherentConformalFilter`.
 
     References
@@ -525,10 +528,11 @@ class XGBoostCF(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    share_, provenance_
+    threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
+        As in `HardCF`.
+    n_features_in_, feature_names_in_, unused_indices_ : int and ndarray
         As in `HardCF`.
 
     Examples

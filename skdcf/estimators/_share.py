@@ -73,7 +73,7 @@ def largest_group(estimator, calibration) -> int:
 
     Each group is calibrated separately, so a proportion is considered only if at least one group
     has enough problems for rank 1. A criterion based on the smallest group would not be better.
-    The largest acceptable proportion is chosen anyway, and a smaller proportion requires more
+    The largest acceptable proportion is always chosen, and smaller proportions require more
     problems for rank 1.
     """
     guarantee = estimator.guarantee

@@ -48,8 +48,8 @@ class PathRisks:
     smallest : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem, used if the path risks of the claims are unavailable.
     smallest_lowered : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem, lowered for rounding errors in the same way as the
-        nonconformity scores.
+        Smallest path risk of each problem, lowered to allow for rounding errors in the same way
+        as the nonconformity scores.
     vaguest : ndarray of bool, shape (n_claims,), optional
         Whether each row is the vaguest wording of its claim, for problems with several wordings.
     """

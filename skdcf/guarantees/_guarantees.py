@@ -649,8 +649,8 @@ def _compare(name, alone, together, batch, rows):
 class NoFalseClaim(Guarantee):
     """Guarantee of at most ``max_false`` false claims with probability at least ``1 - alpha``.
 
-    The probability refers to the kept claims of one new problem. A filter with ``guarantee=None``
-    uses `NoFalseClaim` with its default parameters.
+    The probability refers to the kept claims of a single new problem. A filter with
+    ``guarantee=None`` uses `NoFalseClaim` with its default parameters.
 
     Parameters
     ----------
@@ -847,7 +847,7 @@ def problems_needed(
     by: Mapping[Any, float] | Iterable[Any] | None = None,
     show: float = 1,
 ) -> int:
-    """Return the smallest number of calibration questions that is required to keep any claim.
+    """Return the smallest number of calibration questions required to keep any claim.
 
     Several answers to the same question count as one (see `~skdcf.graphs.question_groups`).
 
@@ -918,9 +918,9 @@ class ExpectedFalse(Guarantee):
     ----------
     of : {"share", "count"}, default="share"
         The bounded quantity. "count" bounds the number of kept false claims per problem. "share"
-        bounds the number of kept false claims divided by the number of kept claims. This ratio is
-        0 if no claims are kept. The share is not monotone in the threshold, so the guarantee
-        controls the running maximum of the share.
+        bounds the proportion of false claims among the kept claims, which is 0 if no claims are
+        kept. The share is not monotone in the threshold, so the guarantee controls the running
+        maximum of the share.
     bound : float, optional
         Upper bound on the expected number or proportion of false claims. If None, the filter's
         ``alpha`` is used. The bound determines how many problems `fit` holds out for calibration.

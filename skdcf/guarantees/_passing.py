@@ -176,8 +176,8 @@ class Passing(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
-        Smallest path risks of the calibration problems, before and after lowering for rounding
-        errors.
+        Smallest path risks of the calibration problems, before and after being lowered to allow
+        for rounding errors.
 
     Attributes
     ----------

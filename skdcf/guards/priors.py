@@ -1,7 +1,7 @@
 """Guard against problems whose questions were used to train a public prior.
 
-A prior scores the problems on which it was trained more accurately than new problems. If a
-threshold is calibrated on training problems of the prior, the filter keeps too many claims.
+A prior is more accurate on its own training problems than on new problems. If a threshold is
+calibrated on training problems of the prior, the filter keeps too many claims.
 """
 
 from __future__ import annotations

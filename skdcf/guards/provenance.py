@@ -189,8 +189,8 @@ def compare_provenance(estimator, origin, *, new=False):
     origin : dict
         Provenance returned by `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether the problems are new calibration problems. If True, their provenance replaces
-        ``provenance_``.
+        Whether the problems are new calibration problems. If True, the provenance of the problems
+        replaces ``provenance_``.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     reason = reason_in_force(estimator)

@@ -45,7 +45,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     Returns
     -------
     float
-        The difference, in the same units as the confidence.
+        Ten times the largest difference, in the same units as the confidence.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def resolution_of(scorer, batches, confidence):
     The function does not know how the features of the problems were computed. A column is assumed
     to be computed in float32 if float32 can represent all its numbers exactly and some of them
     are not round (3 and 0.25 are round). A float32 column is reproducible only up to the
-    precision of float32. The same rule applies to confidences.
+    precision of float32. The confidences are checked for float32 numbers in the same way.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower each score that several problems share by about one millionth.
+    """Lower duplicate scores by about one millionth, unless they are round numbers.
 
     If equal scores are not round numbers, they probably belong to copies of a claim, and another
     copy may be scored on another machine. The reproducibility of columns that the filter did not

@@ -7,7 +7,7 @@ claim. When wordings were counted separately, the proportion of false claims was
 
 
 def refuse_wordings(estimator, batch):
-    """Raise ValueError if problems have wordings but the guarantee or filter rejects wordings."""
+    """Raise ValueError if the guarantee or the filter does not support the problems' wordings."""
     if batch.wordings is None:
         return
     guarantee = estimator._resolved_guarantee()

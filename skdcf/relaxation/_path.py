@@ -80,7 +80,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         scores : ndarray of shape (n_problems,)
             Result of `soft_scores`.
         alpha : float
-            Training level, in (0, 1).
+            Training level, between 0 and 1.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Training level, in (0, 1).
+            Training level, between 0 and 1.
         calibration, prediction : ndarray of int, optional
             Indices of the problems used for calibration and for prediction. If None, all problems
             are used.
@@ -228,7 +228,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Training level, in (0, 1).
+            Training level, between 0 and 1.
 
         Returns
         -------
@@ -385,7 +385,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         Parameters
         ----------
         alpha : float
-            Training level, in (0, 1).
+            Training level, between 0 and 1.
         n_problems, n_errors : int
             Number of calibration problems, and number of these problems with errors.
 

@@ -52,7 +52,8 @@ class ClassifierScorer(Scorer):
         is not saved to files.
     table_ : HazardTable or None
         The fitted forest, boosted trees or logistic regression, stored as plain arrays. The
-        confidence is computed from these arrays. The attribute is None for other classifiers.
+        confidence is computed from these arrays. For all other types of classifiers, the
+        attribute is None.
 
     Examples
     --------

@@ -233,7 +233,7 @@ class NeymanPearsonScorer(Scorer):
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The same fitted scorer for every level.
+            The fitted scorer, repeated once per level.
         unseen : ndarray of shape (n_tasks, n_claims)
             Out-of-fold confidences.
         """

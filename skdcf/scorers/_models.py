@@ -41,7 +41,7 @@ class LinearModel(Settings):
     Parameters
     ----------
     spread : float, default=1.0
-        Range of the initial weights. The weights are drawn uniformly between plus and minus
+        Range of the initial weights. The weights are drawn uniformly between minus and plus
         ``spread`` divided by the square root of the number of weights. If ``spread`` is 0, all
         weights start at 0.
 

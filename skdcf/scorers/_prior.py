@@ -367,9 +367,9 @@ def blend(own, public, false, shares):
     weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
     sources in proportion to their shares. Therefore, a source that is bad at predicting errors in
     these problems has a smaller weight. After fitting, all weights except b are scaled to sum to
-    ``PULL``, for two reasons. Out-of-fold predictions are based on only two thirds of the
-    problems, so they are less accurate than the predictions of the final fit. In experiments,
-    shrinking the log odds reduced the number of kept claims.
+    ``PULL``. Out-of-fold predictions are based on only two thirds of the problems, so they are
+    less accurate than the predictions of the final fit. In experiments, shrinking the log odds
+    reduced the number of kept claims.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

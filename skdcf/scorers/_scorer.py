@@ -330,7 +330,7 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Batches of each fold: the problems in all other folds, and the problems in the fold.
+        """Pairs of batches, one pair per fold, with the problems outside and inside the fold.
 
         All base scorers of a stack share these batches. Computing the claim ancestors separately
         for each scorer would take 2 % of the fit time.
@@ -487,7 +487,7 @@ class FrequencyScorer(FeatureScorer):
     Parameters
     ----------
     beta_mix : float, default=0.0
-        Weight of the descendants, between 0 and 1.
+        Weight of the median over descendants, between 0 and 1.
     over : {"descendants", "children"}, default="descendants"
         Claims over which the median frequency is computed. The value "descendants" corresponds to
         the published formula. The value "children" reproduces the authors' code, which uses the

@@ -3,8 +3,8 @@
 The advice on how to fix an error differs between Python, the command line and clients of the
 service. For example, the argument ``rename`` in Python corresponds to the command-line option
 ``--map``. The message of an error with advice is a `Message`, which consists of strings and
-`Advice` objects. The string value of a message is its wording for Python. Other entry points look
-up their own wording of each piece of advice by name in ``apps/messages.toml``.
+`Advice` objects. The string value of a message contains the wording for Python. Other entry
+points look up their own wording of each piece of advice by name in ``apps/messages.toml``.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def _check_texts(claims):
 
 
 def _find_terms(text):
-    """Return the numbers and symbols in a text, in normalized form."""
+    """Return the numbers and symbols in a text, in normalised form."""
     text = text.lstrip()
     label = _STEP_LABEL.match(text)
     text = _DECORATION.sub("", text[label.end() :] if label else text)

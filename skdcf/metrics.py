@@ -1,4 +1,4 @@
-"""Observed and theoretical coverage of filters, and their retention.
+"""Observed coverage, theoretical coverage and retention of filters.
 
 Counts per problem are averaged over the answers to each question, and then over the
 questions.
@@ -953,6 +953,6 @@ def _by_question(claims, questions, chosen):
 
 
 def _levels_of(filter, alphas):
-    """Return the levels in the form required by the filter's guarantee, or raise ValueError."""
+    """Validate the levels, and convert them to the form required by the filter's guarantee."""
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

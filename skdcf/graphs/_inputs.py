@@ -107,7 +107,7 @@ def column_names(features, where=""):
 
 
 def check_names(feature_names, features, table, where=""):
-    """Return feature names as a tuple of unique strings, or raise ValueError.
+    """Return feature names as a tuple of strings, or raise ValueError if they are invalid.
 
     If ``feature_names`` is None, the column names of ``features`` are used. The argument
     ``table`` contains the converted ``features``.
@@ -146,7 +146,7 @@ def in_order(values, name, where=""):
 
 
 def check_texts(texts, name, where):
-    """Return claims or alternatives as a tuple of strings, or raise ValueError."""
+    """Return claims or alternatives as a tuple, or raise ValueError unless all are strings."""
     if texts is None:
         return None
     texts = tuple(in_order(texts, name, where))
@@ -182,7 +182,7 @@ def check_field(name, value, n_claims, where):
 
 
 def check_fields(name, values, names):
-    """Return a field of a batch as an object array or None, or raise ValueError."""
+    """Validate a field of a batch, and return it as an object array or None."""
     values = check_column(values, len(names.offsets) - 1, name)
     sizes = np.diff(names.offsets).tolist()
     for i, value in enumerate(() if values is None else values):
@@ -217,7 +217,7 @@ def check_flat_claims(claims, names, needed):
 
 
 def check_column(values, length, name):
-    """Return values as a new object array of the given length, or raise ValueError.
+    """Return values as a new object array, or raise ValueError if the length does not match.
 
     If ``values`` is None, None is returned.
     """
@@ -278,7 +278,7 @@ def check_edges(edges, offsets, names):
 
 
 def _edge_array(edges, names):
-    """Return edges as a new int64 array of shape (n_edges, 2), or raise ValueError."""
+    """Validate edges, and return them as a new int64 array of shape (n_edges, 2)."""
     try:
         packed = isinstance(edges, np.ndarray)
         pairs = edges if packed else np.array([tuple(e) for e in edges])
@@ -299,7 +299,7 @@ def _edge_array(edges, names):
 
 
 def check_edges_known(known, edges, pairs, names):
-    """Return whether the edges of each problem are known, or raise ValueError.
+    """Validate ``known``, and return a boolean array of the problems with known edges.
 
     The argument ``edges`` contains the edges passed by the caller. If ``known`` is None, the
     edges of all problems are known unless ``edges`` is None.

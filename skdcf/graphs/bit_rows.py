@@ -1,9 +1,9 @@
 """Ancestors of the claims in a single large problem, stored as rows of bits.
 
-A list of all claim-ancestor pairs would contain up to n^2 / 2 entries for n claims. Merging the
-lists of the parents would require n^3 steps if claims have many parents. Rows of bits require
-only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8
-steps and 1 KB per claim.
+A list of all claim-ancestor pairs would contain up to n^2 / 2 entries for n claims. If claims
+have many parents, merging the lists of the parents would require up to n^3 steps for n claims.
+Rows of bits require only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of
+bits require n^2 / 8 steps for n claims and 1 KB per claim.
 
 Claims are numbered by *ranks*, so parents have lower ranks than their children.
 """
@@ -76,8 +76,8 @@ class Lineage:
 
         A parent is redundant if it is also an ancestor of another parent. Parents are processed
         from the last to the first. If the bit of a parent is already set, the parent is skipped
-        in this block and in all following blocks, so each edge of a complete graph is processed
-        only once. Only the necessary edges remain at the end.
+        in the current block and in all following blocks, so each edge of a complete graph is
+        processed only once. Only the necessary edges remain at the end.
         """
         if self._pairs is not None:
             yield 0, self._listed_rows()
@@ -159,9 +159,9 @@ def _sort(parent, child, n_claims):
 def _unite(rows, start, parent, child, kept):
     """Merge the rows of parents into the rows of their children, and record necessary parents.
 
-    The arguments ``parent`` and ``child`` contain the edges from this block, sorted by child. The
-    necessary parents of this block are added to ``kept``, which already contains the necessary
-    parents of later blocks.
+    The arguments ``parent`` and ``child`` contain the edges from claims in the block, sorted by
+    child. The necessary parents in the block are added to ``kept``, which already contains the
+    necessary parents in later blocks.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())

@@ -162,7 +162,7 @@ def problem_digest(graph: Any) -> str:
 def most_answers(n: int) -> float:
     """Return the maximum number of answers, out of ``n``, that may share a question text.
 
-    If more answers share a text, the text may be an instruction rather than a question.
+    A text shared by more answers than this maximum may be an instruction rather than a question.
     """
     return max(20, 0.05 * n)
 
@@ -176,7 +176,7 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
     Parameters
     ----------
     names, texts : ndarray of int64, shape (n,)
-        Hashes of the names and texts, which are negative if unknown.
+        Hashes of the names and texts, with negative numbers for unknown names and texts.
     alone : ndarray of int64, shape (n,)
         Identifiers used for answers that have neither a name nor a text.
 
@@ -300,7 +300,7 @@ class Hashes:
 
         For each text, a flag is stored that indicates whether the text identifies a single
         question. A text identifies a question if all named answers with this text have the same
-        name, and if `most_answers` is not exceeded.
+        name, and if the number of answers with this text does not exceed `most_answers`.
         """
         text, names_one, is_named = self._texts()
         return {
@@ -329,18 +329,19 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return masks of problems with a stored question and of problems with a doubtful match.
+        """Return whether each problem's question is stored, and whether the match is doubtful.
 
         Parameters
         ----------
         kept : dict
-            Hashes returned by `to_store` for the problems of another call.
+            Hashes of other problems, as returned by `to_store`.
 
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
             Whether the names match, or whether the texts match and identify a single question in
-            both calls. If the texts match but the names differ, the contexts must match as well.
+            both sets of problems. If the texts match but the names differ, the contexts must
+            match as well.
         doubtful : ndarray of bool, shape (n_problems,)
             Whether the texts match although the questions cannot be considered equal.
         """

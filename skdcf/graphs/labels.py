@@ -201,8 +201,8 @@ def read_words(
     Raises
     ------
     ValueError
-        If the meaning of a word is unknown. Meanings are never inferred from the alphabetical
-        order.
+        If the meaning of a word is unknown. The meanings are never inferred from the alphabetical
+        order of the words.
 
     Examples
     --------

@@ -452,7 +452,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Convert a table of zeros and ones to booleans, or raise ValueError."""
+    """Convert a table to booleans, or raise ValueError unless all entries are 0 or 1."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
@@ -497,7 +497,7 @@ def as_one(group: Any) -> Any:
 
 
 def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
-    """Return the weight of each problem, or raise ValueError."""
+    """Return the weight of each problem, or raise ValueError if a weight is invalid."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(

@@ -83,7 +83,7 @@ def read_only(array: NDArray[Any]) -> Any:
 
 
 def flatten(y: Any, kept: Any) -> Any:
-    """Return flat labels, flat masks and the problem offsets, or raise ValueError."""
+    """Validate labels and masks, and return them as flat arrays with the problem offsets."""
     if len(y) != len(kept):
         raise ValueError(
             f"y and kept must contain the same number of problems, got {len(y)} and "

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def check_wordings(
     wordings: Any, claims: tuple[str, ...] | None, where: str
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the wordings of each claim as tuples, or raise ValueError.
+    """Validate the wordings of each claim, and return them as tuples.
 
     Parameters
     ----------

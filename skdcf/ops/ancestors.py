@@ -55,7 +55,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Return the row index of the largest value among each claim and its ancestors.
+    """For each claim, find the row of the largest value among the claim and its ancestors.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _sort(values):
 
 
 def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Sum the values of each claim and its ancestors, counting each ancestor once.
+    """For each claim, sum the values of the claim and its ancestors, counting each ancestor once.
 
     Parameters
     ----------

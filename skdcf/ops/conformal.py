@@ -215,8 +215,8 @@ def whole_count(
     alpha : float
         Level of the filter.
     share : float in (0, 1]
-        Maximum proportion of problems that pass the cut. Only passing problems are counted in the
-        rank.
+        Maximum proportion of problems that pass the cut. Only problems that pass the cut affect
+        the rank.
     at_most : float, optional
         Proportion of problems to hold out if a rank of 1 would require too many problems. If
         None, the proportion is 0.3.

@@ -194,7 +194,7 @@ def _measure_paths(batch, names):
 
 
 def _walk_paths(batch, with_between):
-    """Return the total distance to each claim and its unnormalized betweenness."""
+    """Return the total distance to each claim and its unnormalised betweenness."""
     n_claims = batch.n_claims
     indptr, source = batch.closure
     n_children = np.repeat(_count_children(batch), np.diff(indptr))

@@ -15,7 +15,7 @@ dual variable of S first exceeds alpha - 1 at the following value t(x).
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b.
 
-The value t(x) is computed by two linear programs, without a search or randomization.
+The value t(x) is computed by two linear programs, without a search or randomisation.
 
 The scores are first mapped to s / (1 + abs(s)), which maps +inf to 1 and preserves their order.
 The guarantee holds for any fixed increasing function of the scores.

@@ -138,7 +138,7 @@ def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
     hits : ndarray of int
         Indices of the values that equal the extreme.
     portions : ndarray of float, in the same shape
-        Portion of ``g`` assigned to each of these indices.
+        Portion of ``g`` assigned to each index in ``hits``.
     """
     hits = np.flatnonzero(values == spread(extreme, offsets))
     filled = np.flatnonzero(np.diff(offsets))

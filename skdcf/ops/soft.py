@@ -10,8 +10,8 @@ rho    strength of NeuralSort, one over its temperature
 T      temperature of a maximum, of a sigmoid or of a distribution function
 =====  ========================================================================
 
-The functions do not add small constants inside logarithms. If the temperature is 0, the hard
-maximum is computed, and its subgradient is divided equally among tied values.
+No function in this module adds a small constant inside a logarithm. If the temperature is 0, the
+hard maximum is computed, and its subgradient is divided equally among tied values.
 """
 
 import math
@@ -66,8 +66,8 @@ def soft_maximum(
 ) -> NDArray[Any]:
     """Compute the soft maximum of each segment of ``values[index]``, or -inf if it is empty.
 
-    The soft maximum of the risks over each claim and its ancestors (``GraphBatch.closure``) is
-    the soft path risk R.
+    The soft path risk R of a claim is the soft maximum of the risks over the claim and its
+    ancestors (``GraphBatch.closure``).
 
     Parameters
     ----------

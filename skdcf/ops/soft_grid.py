@@ -147,7 +147,7 @@ def _pull_coherence(ans, log_p, blocks):
 
 @with_vjp(_pull_coherence)
 def log_coherence(log_p: Any, blocks: Any) -> Any:
-    """Compute log q, the weighted mean of log p over each claim and its ancestors.
+    """For each claim, compute log q, the weighted mean of log p over the claim and its ancestors.
 
     The hard version of q indicates whether the claim and all its ancestors are kept.
 
@@ -156,8 +156,8 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
     log_p : ndarray of shape (n_cells,)
         Result of `log_keep`.
     blocks : list of ndarray of shape (n_problems of this size, size, size)
-        Weights, in the order of the cells. Row v contains the weights of v and its ancestors,
-        which sum to 1.
+        Weights, in the order of the cells. Row v contains weights for v and its ancestors that
+        sum to 1.
     """
     return _block_product(log_p, blocks)
 
@@ -287,7 +287,7 @@ def gated_weights(
 ) -> Any:
     """Compute the weight w of each threshold.
 
-    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalized to
+    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalised to
     sum to 1 in each problem. The hard version of the weights selects the largest threshold below
     ``bound``. Theorem 2 of the paper uses shift = sqrt(temperature).
     """

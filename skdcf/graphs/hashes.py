@@ -162,7 +162,7 @@ def problem_digest(graph: Any) -> str:
 def most_answers(n: int) -> float:
     """Return the maximum number of answers, out of ``n``, that may share a question text.
 
-    A text shared by more answers than this maximum may be an instruction rather than a question.
+    A text shared by too many answers may be an instruction rather than a question.
     """
     return max(20, 0.05 * n)
 

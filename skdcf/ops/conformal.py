@@ -438,7 +438,7 @@ def share_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps in the running maximum of the proportion of kept claims that are false.
+    """Compute the jumps in the running maximum of the false proportion among kept claims.
 
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The
     running maximum never decreases, and is never smaller than the proportion. A claim with

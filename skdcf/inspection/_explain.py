@@ -2,7 +2,7 @@
 
 Decisions on a single answer are explained with numbers, sentences and HTML. For a linear
 scorer, the contribution of each feature is also computed. For many answers, features are ranked
-by their Shapley values, or by the retention that is lost when they are permuted. Shapley values
+by their Shapley values, or by the loss in retention when a feature is permuted. Shapley values
 are computed for one filter, or pooled over many trained models as in the paper. Permutation
 importance supports any scorer.
 """
@@ -40,7 +40,7 @@ DIGITS = (4, 6, 9)
 class Explanation(Table):
     """Explanation of the decisions on one answer, printed as sentences or displayed as HTML.
 
-    Arrays are in the order of the claims. In the sentences, the claims are numbered from 1.
+    Arrays are in the order of the claims. In the printed sentences, claims are numbered from 1.
 
     Parameters
     ----------
@@ -51,20 +51,22 @@ class Explanation(Table):
     kept : ndarray of bool, shape (n_claims,)
         Whether each claim is kept.
     confidence : ndarray of shape (n_claims,)
-        The scorer's confidence in each single claim. The risk of a claim is its negated
+        The scorer's confidence in each individual claim. The risk of a claim is its negated
         confidence.
     path_risk : ndarray of shape (n_claims,)
-        The largest risk among the claim and its ancestors.
+        The largest risk among each claim and its ancestors.
     decided_by : ndarray of int, shape (n_claims,)
-        Index of the claim with this largest risk, which is the claim itself or an ancestor.
+        Index of the claim with the largest risk, which is either the claim itself or one of its
+        ancestors.
     threshold : ndarray of shape (n_claims,)
         Threshold of each claim. A claim is kept if its path risk is below its threshold. All
         claims have the same threshold unless the guarantee defines several thresholds.
     smallest_alpha : ndarray of shape (n_claims,)
-        The smallest alpha at which each claim is kept. The value is +inf if the claim is not
-        kept at any alpha, and NaN if it is unknown, for example with overlapping groups.
+        The smallest alpha at which each claim is kept. The value is +inf if the claim is not kept
+        at any alpha, and NaN if the smallest alpha is unknown, for example with overlapping
+        groups.
     n_calibration : int
-        The filter's number of calibration problems.
+        Number of problems used to calibrate the filter.
     labels : ndarray of int, shape (n_claims,), or None
         Claim labels, if given: 1 true, 0 false, -1 unknown.
     form : LinearForm or None
@@ -88,7 +90,7 @@ class Explanation(Table):
 
     @property
     def reasons(self) -> dict[int, str]:
-        """Return a sentence for each dropped claim, keyed by index."""
+        """Return the reason for each dropped claim as a sentence, keyed by index."""
         return {
             v: f"Claim {v + 1} was {self._fate(v)}{self._why(v)}{self._way_out(v)}."
             for v in np.flatnonzero(~self.kept).tolist()
@@ -96,7 +98,7 @@ class Explanation(Table):
 
     @cached_property
     def reworded(self) -> dict[int, int]:
-        """Return the index of the vaguer wording shown, keyed by index of the dropped wording."""
+        """Return the index of the wording that replaces each dropped wording, keyed by index."""
         shown = {}
         for rows in rows_of_claims(self.graph):
             kept = [v for v in rows if self.kept[v]]
@@ -110,7 +112,7 @@ class Explanation(Table):
 
     @property
     def causes(self) -> dict[int, str]:
-        """Return the reason for each dropped claim, keyed by index, in words without numbers."""
+        """Return a reason without numbers for each dropped claim, keyed by index."""
         causes = {}
         for v in np.flatnonzero(~self.kept).tolist():
             if not self.passes:
@@ -157,17 +159,18 @@ class Explanation(Table):
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Return the weight times the value of each feature; the sum is the claim's confidence.
+        """Return the contribution of each feature, weight times value, to the claim's confidence.
 
         Parameters
         ----------
         v : int
-            Index of the claim, from 0.
+            Index of the claim, starting at 0.
 
         Returns
         -------
         Contributions
-            The contributions. The values are clipped, as in the linear models of this package.
+            The contributions. The feature values are clipped, as in the linear models of this
+            package.
 
         Raises
         ------
@@ -252,7 +255,7 @@ class Explanation(Table):
 
 
 def compare(risk, threshold):
-    """Return the end of a sentence about a risk that is at or above a threshold."""
+    """Return the end of a sentence that compares a risk with a threshold."""
     if isinf(risk):
         return "risk is infinite, for example because a verdict is missing"
     risk += 0.0  # Adding 0.0 turns -0.0 into 0.0.
@@ -287,8 +290,8 @@ def explain(
     X : ReasoningGraph, or problems as in the filter's `predict`
         One answer, or several answers.
     y : labels of X, optional
-        Labels, in the format of the filter's `fit`, or a single graph's labels. The labels are only
-        displayed and do not change decisions.
+        Labels, in the format of the filter's `fit`, or the labels of a single graph. The labels
+        are only displayed and do not change decisions.
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
 
@@ -353,8 +356,8 @@ def explain(
 def _deciding_row(path_risk, batch):
     """Return the row index of the claim or ancestor that determines each path risk.
 
-    If several claims have this risk, the first claim is returned. No ancestor of the returned
-    claim has an equally large path risk.
+    If several claims have the same risk, the first of these claims is returned. No ancestor of
+    the returned claim has an equally large path risk.
     """
     order = np.lexsort((-batch.rank, path_risk))
     place = np.empty_like(order)
@@ -364,7 +367,7 @@ def _deciding_row(path_risk, batch):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
-    """Products of weight and value for the features of a claim, printed as a table.
+    """Contribution of each feature to the score of a claim, which is the weight times the value.
 
     Parameters
     ----------
@@ -407,12 +410,12 @@ class Contributions(Table):
 
     @property
     def contribution(self) -> NDArray[np.float64]:
-        """Return the weight times the value of each feature, of shape (n_features,)."""
+        """Return the product of weight and value for each feature, of shape (n_features,)."""
         return np.asarray(self.values, float) * np.asarray(self.weights, float)
 
     @property
     def total(self) -> float:
-        """Return the score, the sum of all contributions and the offset."""
+        """Return the score, which is the sum of the contributions and the offset."""
         return float(self.contribution.sum() + self.offset)
 
     def _values(self):
@@ -444,7 +447,7 @@ class Contributions(Table):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImportanceReport(Table):
-    """Feature importances over repetitions, printed as a ranking.
+    """Ranking of features by their mean importance over repetitions.
 
     Parameters
     ----------
@@ -454,7 +457,7 @@ class ImportanceReport(Table):
         Importances, with one row per repetition. For Shapley values, there is one row of
         absolute values per claim and model.
     what : str
-        Description of the importance for the printed ranking.
+        Description of the importance, which is printed above the ranking.
     values : ndarray of shape (n_repeats, n_features) or None
         The signed Shapley values, or None for other importances.
     """
@@ -505,7 +508,7 @@ def shap_values(
     *,
     background: Problems | None = None,
 ) -> ImportanceReport:
-    """Compute the Shapley values of the confidence in each claim, and feature importances.
+    """Compute feature importances from the Shapley values of the confidence in each claim.
 
     The values are exact and require no sampling. For a linear score, the Shapley value is the
     weight times the difference between the feature and its mean over the background. For the
@@ -515,12 +518,13 @@ def shap_values(
     Parameters
     ----------
     filter : fitted filter, or sequence of fitted filters
-        One filter, or several filters with the same columns. Values of several filters are pooled.
+        One filter, or several filters with the same columns. The values of several filters are
+        pooled.
     X : problems, as in the filter's `predict`
         Problems with the claims to explain.
     background : problems, optional
-        Reference problems for the values. The default is X. For trees, the background is ignored,
-        and the training data are the reference.
+        Problems that define the reference value of each feature. The default is X. For trees, the
+        background is ignored, and the training data are the reference.
 
     Returns
     -------
@@ -531,7 +535,7 @@ def shap_values(
     Raises
     ------
     ValueError
-        If the scorer is not linear and not a boosted tree.
+        If the scorer is neither linear nor a boosted tree model.
 
     References
     ----------
@@ -605,8 +609,8 @@ def permutation_importance(
 
     For each permutation, the threshold is recomputed from all other problems in X
     (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
-    feature, and only retention changes. If a graph feature is permuted, a scorer that uses the
-    graph itself, such as "stack", still has the information.
+    feature, and only retention changes. If a feature of the graph is permuted, a scorer that uses
+    the graph itself, such as "stack", can still use the same information.
 
     Parameters
     ----------
@@ -626,8 +630,8 @@ def permutation_importance(
     Returns
     -------
     ImportanceReport
-        Importances in true claims kept per problem. An importance is negative if the
-        permutation increased retention.
+        The importance of a feature is the decrease in the number of true claims kept per problem.
+        An importance is negative if the permutation increased retention.
 
     Examples
     --------

@@ -32,7 +32,7 @@ BEYOND = 0.25  # margin for the tails of the densities, as a proportion of the r
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeparationReport(LevelTable):
-    """Scores of true and false claims for each filter and alpha, printed as a table.
+    """Comparison of the scores of true and false claims for each filter and alpha.
 
     Scores are pooled z-scores. The mean and the standard deviation of the scores are computed
     over all filters at the same alpha.
@@ -46,7 +46,7 @@ class SeparationReport(LevelTable):
     scores : list of ndarray of shape (n_filters, n_scores)
         The standardised scores at each alpha.
     true : ndarray of bool, shape (n_scores,)
-        Whether the claim of each score is true.
+        Whether the claim that belongs to each score is true.
     """
 
     names: tuple[Any, ...]
@@ -82,22 +82,22 @@ class SeparationReport(LevelTable):
 
     @property
     def separation(self) -> NDArray[Any]:
-        """Return the mean score of true minus false claims, of shape (n_filters, n_alphas)."""
+        """Return the mean score of true claims minus that of false claims, per filter and alpha."""
         return self._measured(lambda true, false: true.mean() - false.mean())
 
     @property
     def cohens_d(self) -> NDArray[Any]:
-        """Return the separation divided by the pooled deviation, shape (n_filters, n_alphas)."""
+        """Return Cohen's d of the scores of true and false claims per filter and alpha."""
         return self._measured(cohens_d)
 
     @property
     def overlap(self) -> NDArray[Any]:
-        """Return the density overlaps, between 0 and 1, of shape (n_filters, n_alphas)."""
+        """Return the overlap of the two score densities, between 0 and 1, per filter and alpha."""
         return self._measured(overlap)
 
     @property
     def ratio(self) -> NDArray[Any]:
-        """Return the separation relative to the reference, of shape (n_filters, n_alphas)."""
+        """Return the separation relative to the first filter, of shape (n_filters, n_alphas)."""
         separation = self.separation
         with np.errstate(divide="ignore", invalid="ignore"):
             return separation / separation[0]
@@ -149,12 +149,12 @@ def score_separation(
         Group of each problem. Problems in the same group are assigned to the same side of each
         split.
     random_state : int, RandomState or None, default=None
-        Seed of the splits and of filters without a seed.
+        Seed of the splits and of the filters whose ``random_state`` is None.
 
     Returns
     -------
     SeparationReport
-        The scores of the problems held out in each split.
+        The scores of the held-out problems in all splits.
 
     Notes
     -----
@@ -225,7 +225,7 @@ def _pooled(scores):
 
 
 def cohens_d(true, false):
-    """Return the difference in means divided by the pooled deviation, or NaN without variation."""
+    """Return Cohen's d of the scores of true and false claims, or NaN if it is undefined."""
     n = len(true)
     m = len(false)
     if n < 2 or m < 2:
@@ -261,7 +261,7 @@ def single_feature_ablation(
     ties: Literal["exclude", "include", "jitter"] = "jitter",
     **options: Any,
 ) -> ComparisonReport:
-    """Compare filters with filters that use a single feature and the edges.
+    """Compare filters that use all features with filters that use a single feature.
 
     The weight of the descendants, ``beta_mix``, is selected for each feature, level and split
     by cross-validation on the training problems. The report prints the mean of ``beta_mix``
@@ -332,7 +332,7 @@ def single_feature_ablation(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport(Table):
-    """Comparison of soft and hard calibration and prediction, printed as in the paper.
+    """Comparison of the soft and the hard procedure in calibration and prediction.
 
     Parameters
     ----------
@@ -343,8 +343,8 @@ class SurrogateReport(Table):
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
         Thresholds computed from these scores.
     soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
-        Whether each claim is kept. The soft procedure keeps claims with a retention of at least
-        1/2.
+        Whether each claim is kept. The soft procedure keeps claims with a soft retention of at
+        least 1/2.
     """
 
     alpha: np.ndarray
@@ -362,7 +362,7 @@ class SurrogateReport(Table):
 
     @property
     def score_mae(self) -> float:
-        """Return the mean absolute difference of the scores, in units of the risk."""
+        """Return the mean absolute difference of soft and hard scores, in units of the risk."""
         return _compared(self.soft_scores, self.hard_scores)[1]
 
     @property
@@ -420,9 +420,10 @@ def surrogate_agreement(
 ) -> SurrogateReport:
     """Compare a relaxation with the hard procedure that the relaxation approximates.
 
-    Both procedures are calibrated on the problems and then filter the same problems. For a grid
-    relaxation, the hard score is the last safe threshold of its grid, which is the limit of the
-    soft score. For a path relaxation, the hard score is the nonconformity score itself.
+    Both procedures are calibrated on the given problems and then applied to the same problems.
+    For a grid relaxation, the hard score is the last safe threshold of its grid, which is the
+    limit of the soft score. For a path relaxation, the hard score is the nonconformity score
+    itself.
 
     Parameters
     ----------
@@ -434,7 +435,7 @@ def surrogate_agreement(
     y : sequence of 1-D arrays, one per problem
         Claim labels of the problems.
     alphas : sequence of float in (0, 1)
-        The levels. There must be enough problems to calibrate at each level.
+        The levels. X must contain enough problems for calibration at each level.
     relaxation : PathRelaxation or GridRelaxation, optional
         The relaxation to compare. The default is the filter's relaxation.
 

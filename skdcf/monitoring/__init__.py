@@ -1,9 +1,10 @@
 """Monitor a filter in production, and select answers that require no review.
 
 `CoverageMonitor` tests the guarantee on judged answers, and `ExchangeabilityTest` tests the
-exchangeability of path risks without labels. `SlidingCalibration` adapts a filter to changes.
-`release` selects whole answers that require no review by conformal selection (Jin and Candès
-2023). `release_claims` bounds the error rate among the shown texts of a batch.
+exchangeability of path risks without labels. `SlidingCalibration` recalibrates a filter on the
+latest judged problems. `release` selects whole answers that require no review by conformal
+selection (Jin and Candès 2023). `release_claims` bounds the error rate among the shown texts of a
+batch.
 """
 
 from ._monitors import ODDS as ODDS

@@ -1,16 +1,16 @@
 """Sequential tests of exchangeability and of the guarantee.
 
-Each test bets against a null hypothesis, problem by problem (Shafer and Vovk 2019):
+Each test bets against a null hypothesis, problem by problem (Shafer and Vovk 2019).
 
 ====  =========================================================================
 f     factor of a bet on a problem: its mean is at most 1 under the null
 W     wealth, which starts at 1: the amount not yet bet plus the proceeds of the bets
 ====  =========================================================================
 
-W is a test supermartingale, so under the null, the probability that W ever reaches 1 / delta is
-at most delta (Ville 1939). A change can occur at any time, so only a part of the wealth is bet
-on each problem, and the rest is reserved. The reserve shrinks slowly enough to detect a change
-even after months.
+The wealth W is a test supermartingale, so under the null, the probability that W ever reaches 1 /
+delta is at most delta (Ville 1939). A change can occur at any time, so only part of the wealth is
+bet on each problem, and the rest is reserved. The reserve shrinks slowly enough to detect a
+change even after months.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def waiting(t):
 
 @settings
 class BettingMonitor(Settings):
-    """Base class of monitors that bet, with the current wealth, the past wealth and the alarm."""
+    """Base class of monitors that bet against a null hypothesis."""
 
     _: KW_ONLY
     delta: float = 0.05
@@ -67,7 +67,7 @@ class BettingMonitor(Settings):
 
     @property
     def p_value(self) -> float:
-        """Return 1 divided by the largest wealth so far, an anytime-valid p-value."""
+        """Return an anytime-valid p-value, which is computed from the largest wealth so far."""
         return min(
             self.calibration_delta_ + float(np.exp(-self._largest_log_wealth)), 1.0
         )
@@ -114,9 +114,9 @@ class BettingMonitor(Settings):
 def play(before, state, log_factors):
     """Return the log wealth after each problem, and the state after the last problem.
 
-    The sums are sequential, so the result is bitwise identical for any division of a stream into
-    updates. ``before`` is the number of earlier problems. The state consists of the log products
-    and log stakes of the bets. The state is None if there were no earlier problems.
+    The sums are computed sequentially, so the result is bitwise identical for any division of a
+    stream into updates. ``before`` is the number of earlier problems. The state consists of the
+    log products and log stakes of the bets. The state is None if there were no earlier problems.
     """
     n, n_bets = log_factors.shape
     if state is None:
@@ -145,12 +145,12 @@ class ExchangeabilityTest(BettingMonitor):
     The test is a conformal test martingale. Each problem is ranked among all earlier problems
     by its largest path risk. While the problems are exchangeable, these ranks are independent
     and uniform, so bets on the ranks do not increase the expected wealth. The test requires no
-    labels. An alarm means that the assumption of the guarantee is violated. `CoverageMonitor`
-    tests whether coverage is lost.
+    labels. An alarm means that the assumption of the guarantee is violated. To test whether
+    coverage is lost, use `CoverageMonitor`.
 
-    Answers to the same question are dependent, which is not evidence of a change. Therefore, only
-    the first answer to each question is used, and answers to calibration questions are ignored. To
-    identify questions, the test requires the filter and the problems, not path risks.
+    The dependence between answers to the same question is not evidence of a change. Therefore,
+    only the first answer to each question is used, and answers to calibration questions are
+    ignored. To identify questions, the test requires the filter and the problems, not path risks.
 
     Parameters
     ----------
@@ -163,12 +163,12 @@ class ExchangeabilityTest(BettingMonitor):
     Attributes
     ----------
     seen_ : ndarray of shape (n_seen,)
-        Sorted array of the largest path risk of each problem so far.
+        Largest path risk of each problem so far, in increasing order.
     log_wealth_ : ndarray of shape (n_problems,)
-        Log wealth after each monitored problem of `update`.
+        Log wealth after each monitored problem that was passed to `update`.
     n_repeated_ : int
-        Number of ignored answers to questions that were already used, for an earlier answer or for
-        calibration.
+        Number of answers that were ignored because their question was already used for an earlier
+        answer or for calibration.
 
     References
     ----------
@@ -198,17 +198,18 @@ class ExchangeabilityTest(BettingMonitor):
     n_repeated_ = 0
 
     def fit(self, path_risk: Any, y: Any = None) -> Self:
-        """Set the reference problems, which precede the first bet.
+        """Set the reference problems, with which later problems are compared.
 
-        If `fit` is not called, new problems are only compared with earlier problems of
-        `update`.
+        If `fit` is not called, new problems are only compared with earlier problems that were
+        passed to `update`.
 
         Parameters
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
             A filter, whose calibration problems are the reference, or the path risks of the
-            reference problems. The filter's method ``path_risk`` returns path risks. The problems
-            must not have been used to train the scorer, and must belong to different questions.
+            reference problems. The filter's method ``path_risk`` computes path risks. The
+            reference problems must not have been used to train the scorer, and must belong to
+            different questions.
         y : None
             Ignored.
 
@@ -235,9 +236,9 @@ class ExchangeabilityTest(BettingMonitor):
         Parameters
         ----------
         X : sequence of ReasoningGraph, or GraphBatch
-            The problems, in the format of the filter passed to `fit`, or path risks with one
-            array per problem. For path risks, the caller must ensure that each question occurs
-            once.
+            The problems, in the format of the filter passed to `fit`, or their path risks as one
+            array per problem. If path risks are passed, the caller must ensure that each question
+            occurs only once.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in the filter's ``calibrate``.
 
@@ -333,12 +334,12 @@ ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 @settings
 class CoverageMonitor(BettingMonitor):
-    """Test a filter's guarantee in production on judged answers.
+    """Test whether the guarantee of a filter holds in production, based on judged answers.
 
-    The monitor bets that errors are more frequent, or that the mean loss is larger, than the
+    The monitor bets that errors are more frequent or that the mean loss is larger than the
     guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
-    most ``delta``. The bound holds for any duration of the monitoring, any number of
-    inspections and any number of recalibrations.
+    most ``delta``. The bound holds for any duration of the monitoring, any number of inspections
+    and any number of recalibrations.
 
     Parameters
     ----------
@@ -356,15 +357,15 @@ class CoverageMonitor(BettingMonitor):
     lost_ : float
         Sum of the losses. For a guarantee on an error rate, the sum is the number of errors.
     n_calibrations_ : int
-        Number of monitored filter calibrations.
+        Number of calibrations of the filter that were monitored.
     n_repeated_ : int
-        Number of ignored answers to questions that were already used, for an earlier answer or for
-        calibration.
+        Number of answers that were ignored because their question was already used for an earlier
+        answer or for calibration.
     n_unwatched_ : int
         Number of ignored answers that do not pass (``show=``), or that belong to groups in
         which the filter keeps nothing or has no guarantee.
     groups_ : list
-        The groups that are monitored separately, or [None] without groups.
+        The groups that are monitored separately, or [None] if there are no groups.
     counts_ : ndarray of int, shape (n_groups, 2)
         Numbers of problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
@@ -380,22 +381,22 @@ class CoverageMonitor(BettingMonitor):
     errors as with ties broken at random, which only makes an alarm less likely.
 
     If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse` or a user-defined
-    guarantee), the errors do not follow a Pólya urn. In this case, half of ``delta`` is
-    reserved for the variation between calibration sets. The null is a bound that the mean loss
-    of a calibrated filter exceeds with probability at most ``delta / 2`` (Bates et al. 2021),
-    so small excesses require more answers to detect. Losses are capped at ``max(1, 4 bound)``.
-    Filters with weights or overlapping groups cannot be monitored.
+    guarantee), the errors do not follow a Pólya urn. For such a guarantee, half of ``delta`` is
+    reserved for the variation between calibration sets. The null hypothesis is an upper bound
+    that the mean loss of a calibrated filter exceeds with probability at most ``delta / 2``
+    (Bates et al. 2021). Detecting a small excess therefore requires more answers. Losses are
+    capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be monitored.
 
     If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
     mean over the groups. Each calibration starts new urns. The wealth of the j-th calibration
     has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is at most
     ``delta``.
 
-    As in calibration, model verdicts are ignored after the first human verdict in the filter or in
-    the monitored answers. The wealth restarts after this verdict.
+    As in calibration, model verdicts are ignored once the filter or the monitored answers contain
+    a human verdict. The wealth is reset after the first human verdict.
 
-    As in calibration, one answer to each question is used. The answers in an update are shuffled by
-    a hash, so the order of errors within an update has no effect.
+    As in calibration, only one answer to each question is used. The answers in an update are
+    shuffled by a hash, so the order of errors within an update has no effect.
 
     References
     ----------
@@ -495,7 +496,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _by_people(self, part, fitted):
-        """Return the part, in which model verdicts are removed if a human verdict was ever used."""
+        """Return the judged part, without model verdicts if a human verdict was ever used."""
         both_kinds = {"model", "person"}
         kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
         part = part.judged_after(kinds_before)
@@ -539,15 +540,16 @@ class CoverageMonitor(BettingMonitor):
         Parameters
         ----------
         losses : array-like of shape (n_problems,)
-            Loss of each answer, as defined by the guarantee's method ``loss``: 1 or True if a false
-            claim was kept, or the proportion or number of false claims. The caller must ensure that
-            each question occurs once, that the order of the answers does not depend on the losses,
-            and, for a guarantee with ``show=``, that all these answers pass.
+            Loss of each answer, as defined by the guarantee's method ``loss``. Depending on the
+            guarantee, the loss is 1 or True if a false claim was kept, or the proportion or
+            number of false claims. The caller must ensure that each question occurs only once,
+            and that the order of the answers does not depend on the losses. For a guarantee with
+            ``show=``, all answers must pass.
         group : str or number, optional
             The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
-            Whether any claim of each answer was kept. If ``shown`` is missing, `summary` cannot
-            report the proportion of shown answers.
+            Whether at least one claim of each answer was kept. If ``shown`` is missing, `summary`
+            cannot report the proportion of shown answers.
 
         Returns
         -------
@@ -572,12 +574,12 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def why_not_watched(self) -> str | None:
-        """Return the reason why this filter's guarantee cannot be monitored, if any.
+        """Return the reason why the guarantee cannot be monitored, or None if there is none.
 
         Returns
         -------
         str or None
-            The reason as a sentence, or None if the guarantee is monitored.
+            The reason as a sentence, or None if the guarantee can be monitored.
         """
         self.validate()
         return why_not_watched(self._current())
@@ -642,12 +644,12 @@ class CoverageMonitor(BettingMonitor):
         self.lost_ += float(losses.sum())
 
     def cannot_see(self) -> list[str]:
-        """Return sentences that describe the changes that this monitor cannot detect.
+        """Return descriptions of the changes that this monitor cannot detect.
 
         Returns
         -------
         list of str
-            Sentences, one for each change.
+            One description per change.
         """
         out = [
             "errors in answers that nobody judged, or that were judged because something "
@@ -676,12 +678,12 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         dict
-            The summary keys of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
-            ``p_value``, ``alarm``, ``alarm_at``), and the keys ``n_errors``, ``coverage`` and
-            ``mean_loss`` (NaN before the first problem), ``shown`` (proportion of answers with a
-            kept claim) and ``false_among_shown`` with their standard errors, ``alpha``,
-            ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and errors in each
-            group since the last calibration) and ``cannot_see``.
+            The keys ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
+            ``alarm_at`` are the same as for every monitor. The other keys are ``n_errors``,
+            ``coverage`` and ``mean_loss`` (NaN before the first problem), ``shown`` (proportion
+            of answers with a kept claim) and ``false_among_shown`` with their standard errors,
+            ``alpha``, ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and
+            errors in each group since the last calibration), and ``cannot_see``.
         """
         out = super().summary()
         fitted = self._current()
@@ -714,9 +716,9 @@ def _share(count, n):
 
 
 def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
-    """Return a key for each answer, and whether it was used for calibration.
+    """Return a key for each answer, and whether the answer was used for calibration.
 
-    The key of an answer without a question is its content, unless the calibration answers
+    An answer without a question is identified by its content, unless the calibration answers
     contain copies.
     """
     calibrated = fitted._calibrated
@@ -742,13 +744,13 @@ class SlidingCalibration(Settings):
     Parameters
     ----------
     filter : fitted filter
-        The filter, which remains unchanged because a copy is calibrated. The scorer is not
-        retrained.
+        The filter. A copy is calibrated, so the filter itself remains unchanged. The scorer is
+        not retrained.
     window : int, default=1000
         Maximum number of calibration problems.
     smallest : int, default=200
-        Minimum number of new judged problems. The calibration of ``filter`` is used until this
-        number is reached.
+        Minimum number of new judged problems for a recalibration. Until this number is reached,
+        the original calibration of ``filter`` is used.
 
     Attributes
     ----------

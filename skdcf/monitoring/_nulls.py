@@ -4,12 +4,9 @@ Each null hypothesis states the error rate or mean loss that a guarantee allows.
 
 Losses of new problems are divided by ``most``, so they lie in [0, 1].
 
-==================  ==================================================================
-n                   number of calibration problems of a group, of those that pass with
-                    ``show=``
-k                   conformal rank of their threshold
-calibration_delta   probability that a calibration is worse than the null allows
-==================  ==================================================================
+In formulas, ``n`` is the number of calibration problems in a group, excluding those that do not
+pass if the guarantee has ``show=``. The conformal rank of the group's threshold is ``k``. The
+probability that a calibration is worse than the null hypothesis allows is ``calibration_delta``.
 """
 
 from __future__ import annotations
@@ -26,7 +23,10 @@ from ..ops.mean_bound import largest_mean
 
 @dataclass(frozen=True)
 class Urn:
-    """A Pólya urn, in which the next problem is an error with probability (k + errors) / (n + t).
+    """Null hypothesis that the errors follow a Pólya urn.
+
+    If e of the first t - 1 new problems were errors, the next problem is an error with probability
+    (k + e) / (n + t).
 
     Parameters
     ----------
@@ -66,7 +66,9 @@ class Urn:
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """An upper bound on the mean loss that holds with probability 1 - ``calibration_delta``.
+    """Null hypothesis that the mean loss is at most an upper bound.
+
+    For a calibrated filter, the bound holds with probability 1 - ``calibration_delta``.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ def is_urn(filter: Any) -> bool:
 
 
 def why_not_watched(filter: Any) -> str | None:
-    """Return the reason why a filter's guarantee cannot be monitored, if any.
+    """Return the reason why the guarantee cannot be monitored, or None if it can be monitored.
 
     Parameters
     ----------
@@ -169,7 +171,8 @@ def nulls_of(
     level : float
         The filter's current level.
     calibration_delta : float
-        Total probability, over all groups, that a calibration is worse than its null.
+        Total probability, over all groups, that a calibration is worse than its null hypothesis
+        allows.
 
     Returns
     -------
@@ -214,7 +217,7 @@ def nulls_of(
 
 
 def _groups_of(calibration):
-    """Return the calibration and the cut of each group, among the passing answers.
+    """Return the calibration of the passing answers, and the cut, for each group.
 
     Given the cut, calibration answers and new answers below the cut are exchangeable.
     """

@@ -1,4 +1,4 @@
-"""Select answers that require no review, or claims with a bound on the errors of a batch."""
+"""Select answers that require no review, or claims with a bounded error rate per batch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     """Select whole answers that require no review.
 
     Among the selected answers, the expected proportion with a false claim is at most ``alpha``.
-    This false discovery rate is controlled by the Benjamini-Hochberg procedure over all answers of
-    ``X``.
+    The Benjamini-Hochberg procedure is applied to all answers in ``X``, so the false discovery
+    rate is controlled.
 
     Parameters
     ----------
     filter : fitted filter
-        A filter whose guarantee has no ``weight``. The filter's alpha and the claims that it would
-        keep have no effect.
+        A filter whose guarantee has no ``weight``. The filter's alpha and its decisions on single
+        claims have no effect.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         All candidate answers, which must be given in one call.
     alpha : float in (0, 1)
@@ -108,10 +108,10 @@ def release_claims(
     An answer is shown to readers if at least one of its claims is kept. Within a batch, the
     expected proportion of shown answers with a false claim is at most ``alpha``. The proportion is
     0 for a batch without shown answers. Over many batches, the proportion of all shown answers with
-    a false claim is about ``alpha`` divided by the proportion of batches with a shown answer. This
-    ratio can be far above ``alpha`` for small batches. A filter whose guarantee has ``show=``
-    bounds the error rate among passing answers for batches of any size. For `predict` with
-    ``show=1``, an answer without kept claims counts as a success.
+    a false claim is about ``alpha`` divided by the proportion of batches with a shown answer. For
+    small batches, the proportion over many batches can be far above ``alpha``. A filter whose
+    guarantee has ``show=`` bounds the error rate among passing answers for batches of any size.
+    For `predict` with ``show=1``, an answer without kept claims counts as a success.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def release_claims(
     ------
     ValueError
         If a question was used for training or calibration, if two answers belong to the same
-        question, or if the filter has a different guarantee.
+        question, or if the guarantee of the filter is not supported.
 
     Warns
     -----

@@ -1,6 +1,6 @@
 """Save and load fitted filters, or only their thresholds as JSON.
 
-`skdcf.save` and `skdcf.load` are the same functions.
+The functions `skdcf.save` and `skdcf.load` are aliases for those of this module.
 """
 
 from ._save import load, save

@@ -1,4 +1,4 @@
-"""Save and load fitted filters with skops, without pickle and without executing foreign code."""
+"""Save and load fitted filters with skops, without pickle and without executing untrusted code."""
 
 import hashlib
 import inspect
@@ -33,8 +33,8 @@ _SCHEMA = "schema.json"
 def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """Save a fitted filter to a file.
 
-    The file contains names of public classes, numbers and texts, but no code. The file is
-    written atomically, so an interruption leaves a previous file unchanged.
+    The file contains names of public classes, numbers and texts, but no code. The file is written
+    atomically, so an interruption cannot damage an existing file.
 
     Parameters
     ----------
@@ -127,21 +127,21 @@ def _torch_object_in(filter):
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     """Load a filter from a file written by `save`.
 
-    No code in the file is executed. The file may name classes of scikit-learn and numpy, and
-    public classes of this package that do not open connections or files. All other names raise
-    an error. Checksums reveal damage and accidental changes, but they are not a signature.
-    Anyone with write access can replace the file with a filter that keeps all claims, so store
-    the file where only you can write.
+    No code in the file is executed. The file may refer to classes of scikit-learn and NumPy, and
+    to public classes of this package that do not open connections or files. All other names raise
+    an error. Checksums reveal damage and accidental changes, but they are not a signature. Anyone
+    with write access can replace the file with a filter that keeps all claims, so store the file
+    in a place to which only you have write access.
 
     Parameters
     ----------
     path : path-like
         File path.
     trusted : iterable of str, default=()
-        Dotted names of other classes and functions that the file may name, such as your own
+        Dotted names of other classes and functions that the file may refer to, such as your own
         scorer. These classes are imported and their methods are executed. Clients of language
         models must also be trusted by name. Clients are always loaded without addresses, key
-        names and caches, so set these parameters again.
+        names and caches, so these parameters must be set again.
 
     Returns
     -------
@@ -400,14 +400,14 @@ def _exported(module, name):
 
 
 def _class_of(name):
-    """Return the public class of this package with a dotted name, or None."""
+    """Return the public class of this package with the given dotted name, or None."""
     module, _, last = name.rpartition(".")
     exported = _exported(module, last)
     return exported if inspect.isclass(exported) else None
 
 
 def nodes_of(schema):
-    """Yield all named nodes of a skops schema, a tree of dicts and lists."""
+    """Yield the dotted name and the node of each object in a skops schema."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -430,7 +430,7 @@ def with_public_names(schema):
 
 
 def check_names(schema, unknown, trusted):
-    """Raise ValueError for names that are not known or trusted.
+    """Raise ValueError if a name is neither known nor trusted.
 
     ``unknown`` contains the names that skops does not trust.
     """
@@ -463,7 +463,7 @@ def _names_of_walkers(schema):
 
 
 def close_openings(schema):
-    """Remove addresses, paths and key names in place, and return them as strings."""
+    """Remove addresses, paths and key names from the schema, and return them as strings."""
     openings = list(_openings(schema))
     for _, node, _ in openings:
         node |= _NULL | {"__id__": -id(node)}
@@ -477,7 +477,7 @@ def _is_known(name):
 
 
 def _openings(schema):
-    """Return the parameters that would open a connection or a file, as (class, node, text)."""
+    """Yield (class, node, text) for each parameter that would open a connection or a file."""
     for name, node in nodes_of(schema):
         for parameter in getattr(_class_of(name), "_opens", ()):
             state = node.get("content")

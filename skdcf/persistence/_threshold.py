@@ -62,7 +62,7 @@ class CalibratedThreshold:
         check_count("n_calibration", self.n_calibration, 0)
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
-        """Return which claims are kept.
+        """Return a mask of the claims that are kept.
 
         Parameters
         ----------

@@ -46,7 +46,8 @@ class Display:
     """Base class of displays that draw a report.
 
     A subclass defines the method ``_draw(axes)``, whose argument is an array of ``_panels``
-    axes, and the size ``_size`` of a new figure in inches. Both may depend on the report.
+    axes, and the size ``_size`` of a new figure in inches. The number of panels and the size may
+    depend on the report.
     """
 
     report: Any
@@ -61,7 +62,7 @@ class Display:
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:
-        """Create a display from a report, and draw it.
+        """Create a display from a report, and draw the plot.
 
         Parameters
         ----------
@@ -75,7 +76,7 @@ class Display:
         Returns
         -------
         Display
-            The display with the plot drawn.
+            The display that was drawn.
         """
         return cls(report, **settings).plot(ax=ax)
 
@@ -111,7 +112,7 @@ class Display:
 
 
 def by_name(one):
-    """Return a dict unchanged, or a dict with an empty name for any other object."""
+    """Return a dict unchanged, or a dict that contains any other object under an empty name."""
     return one if isinstance(one, dict) else {"": one}
 
 
@@ -143,7 +144,7 @@ class DisplayOfReports(Display):
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
-            The filters, keyed by the name in the legend.
+            The filters, keyed by legend name.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
@@ -158,7 +159,7 @@ class DisplayOfReports(Display):
         Returns
         -------
         Display
-            The display with the plot drawn.
+            The display that was drawn.
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         filters = by_name(estimator).items()
@@ -196,7 +197,7 @@ class DisplayOfReports(Display):
         Returns
         -------
         Display
-            The display with the plot drawn.
+            The display that was drawn.
         """
         report = FilterReport.from_predictions(y, kept, groups=groups)
         return cls.from_report(report, ax=ax, **settings)
@@ -209,8 +210,9 @@ class ReportDisplay(DisplayOfReports):
     Parameters
     ----------
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        Reports to draw. The keys of a dict are the names in the legend. The attribute ``groups``
-        of a report is a dict of this form, with one report per group of problems.
+        Reports to draw. If a dict is passed, its keys are the names in the legend. To compare
+        groups of problems, pass the attribute ``groups`` of a report, which is a dict with one
+        report per group.
     panels : sequence of str
         The panels, from left to right. "coverage" is the coverage among the answers that pass.
         "retention" and "false kept" are the numbers of true and false claims kept per problem.
@@ -225,9 +227,9 @@ class ReportDisplay(DisplayOfReports):
     ax_ : matplotlib Axes
         The first panel.
     axes_ : ndarray of matplotlib Axes
-        Axes of the panels. Grey boxes are theoretical 95 % bands of the coverage for the
-        numbers of calibration and test problems. Error bars are 95 % confidence intervals of
-        the coverage and standard errors of the retention.
+        Axes of the panels. Grey boxes are theoretical 95 % bands of the coverage for the given
+        numbers of calibration and test problems. Error bars are 95 % confidence intervals of the
+        coverage and standard errors of the retention.
 
     Examples
     --------
@@ -289,16 +291,16 @@ class ReportDisplay(DisplayOfReports):
 
 @settings
 class ShownDisplay(DisplayOfReports):
-    """Plot the proportion of shown texts with a false claim against the proportion shown.
+    """Plot the error rate among the shown answers against the proportion of answers shown.
 
-    A reader of filtered answers sees only the answers with at least one kept claim, so these two
-    rates describe what this reader experiences. The lower right corner is optimal, because all
-    answers are shown and none contains a false claim. A cross marks the unfiltered answers.
+    Readers see only the answers with at least one kept claim, so the two rates describe what
+    readers experience. The lower right corner is optimal, because all answers are shown and none
+    contains a false claim. A cross marks the unfiltered answers.
 
     Parameters
     ----------
     report : FilterReport, or dict of str to FilterReport
-        Reports to draw. The keys of a dict are the names in the legend.
+        Reports to draw. If a dict is passed, its keys are the names in the legend.
 
     Attributes
     ----------
@@ -359,7 +361,7 @@ class ChanceDisplay(Display):
     Parameters
     ----------
     report : ChanceReport, or dict of str to ChanceReport
-        Reports to draw. The keys of a dict are the names in the legend.
+        Reports to draw. If a dict is passed, its keys are the names in the legend.
 
     Attributes
     ----------
@@ -412,7 +414,7 @@ class ChanceDisplay(Display):
         Returns
         -------
         ChanceDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         report = evaluate_error_probability(estimator, X, y, masks, **settings)
         return cls.from_report(report, ax=ax)
@@ -428,7 +430,7 @@ class ChanceDisplay(Display):
         wrong : array-like of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : array-like of shape (n_problems,)
-            Predicted probability for each text, or NaN for a problem without a text.
+            Predicted error probability of each text, or NaN for a problem without a text.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
         **settings
@@ -437,7 +439,7 @@ class ChanceDisplay(Display):
         Returns
         -------
         ChanceDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         report = ChanceReport.from_predictions(
             np.asarray(wrong), np.asarray(chance), **settings
@@ -487,14 +489,14 @@ def _lines(report):
 
 
 class Places:
-    """Marker positions of n lines around the levels, without overlaps.
+    """Horizontal positions of the markers of several lines, shifted to avoid overlaps.
 
     Targets and theoretical bands are drawn as wide as all markers of a level together.
 
     Parameters
     ----------
     levels : array-like
-        The levels, with or without repetitions.
+        The levels, which may contain repetitions.
     n : int
         Number of lines.
     """
@@ -506,7 +508,7 @@ class Places:
         self.half = self.gap * max(n, 2) / 2
 
     def draw_guarantee(self, ax):
-        """Draw a horizontal line at the target of each level."""
+        """Draw a horizontal line at the target coverage of each level."""
         ax.hlines(
             1 - self.levels,
             xmin=self.levels - self.half,
@@ -535,14 +537,14 @@ class Places:
 
 
 def _from_zero(ax):
-    """Set the axis limits from 0 to the largest value plus a margin."""
+    """Set the limits of the vertical axis from 0 to the largest value plus a margin."""
     ax.update_datalim([(ax.dataLim.x0, 0)])
     ax.autoscale_view()
     ax.set_ylim(0, None)
 
 
 def _add_legend(ax, falls):
-    """Add a legend below decreasing lines, or at the best location."""
+    """Add a legend, which is placed at the bottom if the lines decrease."""
     n = len(ax.get_legend_handles_labels()[0])
     if falls:
         low, high = ax.get_ylim()
@@ -552,7 +554,7 @@ def _add_legend(ax, falls):
 
 
 class SoftHardDisplay(Display):
-    """Plot soft against hard nonconformity scores, with one dot per problem with an error.
+    """Plot soft against hard nonconformity scores, with one dot for each problem with an error.
 
     Parameters
     ----------
@@ -611,7 +613,7 @@ class SoftHardDisplay(Display):
         Returns
         -------
         SoftHardDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
         return cls.from_report(report, ax=ax)
@@ -678,7 +680,7 @@ class ScoreDistributionDisplay(Display):
         Returns
         -------
         ScoreDistributionDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
 
@@ -700,7 +702,7 @@ class ScoreDistributionDisplay(Display):
         Returns
         -------
         ScoreDistributionDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         filters = by_name(estimator)
         labels = check(next(iter(filters.values())), X, y)[1]
@@ -815,7 +817,7 @@ class ImportanceDisplay(Display):
         Returns
         -------
         ImportanceDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         report = permutation_importance(estimator, X, y, **options)
         return cls.from_report(report, max_features=max_features, ax=ax)

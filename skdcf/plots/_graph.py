@@ -36,11 +36,12 @@ class ReasoningGraphDisplay:
     graph : ReasoningGraph
         The problem.
     kept : ndarray of bool, shape (n_claims,), optional
-        Mask of the kept claims. If None, the problem is drawn unfiltered.
+        Mask of the kept claims. If None, the unfiltered problem is drawn.
     labels : ndarray of shape (n_claims,), optional
         Claim labels: 1 true, 0 false, -1 unknown.
     reasons : dict of int to str, optional
-        Reasons keyed by claim, which are written below the claim text.
+        Reasons for dropped claims, keyed by claim index. Each reason is written below the text of
+        its claim.
 
     Attributes
     ----------
@@ -74,14 +75,14 @@ class ReasoningGraphDisplay:
         labels: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """Create a display from a problem, and draw it.
+        """Create a display from a problem, and draw the plot.
 
         Parameters
         ----------
         graph : ReasoningGraph
             The problem.
         kept : array-like of bool, shape (n_claims,), optional
-            Mask of the kept claims. If None, the problem is drawn unfiltered.
+            Mask of the kept claims. If None, the unfiltered problem is drawn.
         labels : array-like of 0/1, shape (n_claims,), optional
             Claim labels: 1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
@@ -90,7 +91,7 @@ class ReasoningGraphDisplay:
         Returns
         -------
         ReasoningGraphDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         for name, values in (("kept", kept), ("labels", labels)):
             if values is not None and np.shape(values) != (graph.n_claims,):
@@ -134,7 +135,7 @@ class ReasoningGraphDisplay:
         Returns
         -------
         ReasoningGraphDisplay
-            The display with the plot drawn.
+            The display that was drawn.
         """
         from ..inspection import explain
 

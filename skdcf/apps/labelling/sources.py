@@ -54,7 +54,7 @@ _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
 
 class LabelSource(NamedTuple):
-    """Provenance of a label, including who judged the claim and when.
+    """Provenance of a label, including the annotator and the time of the judgement.
 
     Parameters
     ----------
@@ -286,8 +286,8 @@ class LabelStore:
         Journal path. If the journal exists, new events are appended. Several people can share a
         journal.
     labels : sequence of arrays, optional
-        Existing labels, such as model labels. A person's verdict on a claim replaces the existing
-        label.
+        Existing labels, such as labels assigned by a model. A person's verdict on a claim
+        replaces the existing label.
     purpose : {"labels", "review", "audit"}, default="labels"
         Purpose of the verdicts. The claims of a review are selected by risk, whereas an audit
         contains only claims that a filter keeps. A journal therefore contains verdicts for one

@@ -265,8 +265,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         Steps that compute feature columns, such as `Frequency`, `SemanticJudge` and `Verify`,
         or pairs ``(name, callable)``, where ``callable(graph)`` returns an array of shape
         (n_claims,). If None, there are no feature columns. Pass features that do not require a
-        model, such as `skdcf.features.reasoning_features`, to the filter instead
-        (``features=``).
+        model, such as `skdcf.features.reasoning_features`, to the parameter ``features`` of the
+        filter instead.
     on_failure : {"raise", "abstain"}
         Behaviour if a model returns no usable reply. With "raise", an error is raised after the
         other problems have been processed. With "abstain", a graph without claims is returned, so
@@ -275,7 +275,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Whether filters may keep flagged claims. A claim is flagged if its words do not occur in
         the answer, if it contains a number that does not occur in the answer or the question, or
         if it repeats another claim. Use the same setting for calibration and prediction, because
-        filters compare this setting.
+        filters compare this setting with the setting used in calibration.
     confirm : callable, optional
         Function ``confirm(estimate)`` that returns whether a run may start if its estimated cost
         exceeds the limit of the client. If None, the user is asked at the terminal. Without a

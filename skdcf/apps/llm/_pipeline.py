@@ -92,7 +92,7 @@ def judge_labels(
         Graphs with claims. For a graph with a context, label 1 means that the context supports
         the claim, and the metadata record this meaning (``label_meaning``).
     model : str
-        Name of the judge, which should differ from the model that wrote the answers.
+        Name of the judge model, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
         Client for the model. The default is ``ChatClient()``.
     prompt : str or Path, optional
@@ -357,11 +357,11 @@ class FilteredAnswer:
     claim_alpha : ndarray of float, shape (n_claims,)
         Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
-        Level of the filter, which bounds the proportion of problems with a kept false claim.
+        The level, which is an upper bound on the proportion of problems with a kept false claim.
     error_probability : float or None
-        Estimated probability that the text contains a false claim, which is not a guarantee.
-        The value is None if no claim is kept or if the filter's scorer does not estimate
-        probabilities.
+        Estimated probability that the text contains a false claim. The estimate is not a
+        guarantee. The value is None if no claim is kept or if the filter's scorer does not
+        estimate probabilities.
     dropped : tuple of (str, str)
         Text of each dropped claim, and the reason why the claim was dropped. Each reason contains
         an explanation in words, followed by the numbers in parentheses.

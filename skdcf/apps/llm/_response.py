@@ -242,7 +242,7 @@ def fault_of(
 
 
 def read_wait(headers: Mapping[str, str], message: str) -> float | None:
-    """Return the waiting time that a server requests, in seconds, or None if it requests none.
+    """Return the wait in seconds requested by a server, or None if there is no such request.
 
     Parameters
     ----------

@@ -590,7 +590,7 @@ class Verify(Step):
         Instructions for the model, as a string or a file path. The default is the built-in prompt
         "verify", "verdict" (without reasons) or "verify_all" (per answer).
     model : str, optional
-        Name of the judge, which should differ from the model that wrote the answers.
+        Name of the judge model, which should differ from the model that wrote the answers.
     log_odds : bool, default=True
         Whether to request log-probabilities, which some endpoints do not support.
     per : {"claim", "answer"}

@@ -101,7 +101,7 @@ def _agreed(words):
 
 
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
-    """Return the log odds of "true" for each verdict in a reply, in text order.
+    """Return the log odds of "true" for each verdict in a reply, in order of appearance.
 
     The log odds are computed at the position of the verdict, because the preceding reasoning may
     also contain the words "true" and "false". If this position is not found, or if the log odds

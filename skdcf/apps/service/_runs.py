@@ -129,7 +129,7 @@ class Runs:
         Returns
         -------
         bool
-            Whether the step may be executed, which is False for all steps after the first
+            Whether the step may be executed. The value is False for all steps after the first
             refused step.
 
         Raises

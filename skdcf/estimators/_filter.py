@@ -608,9 +608,9 @@ class ConformalFilter(Settings):
 
         Retentions are comparable only between filters with the same guarantee. A larger
         ``alpha``, ``ties="include"`` and ``edges="none"`` all increase the retention, but weaken
-        the guarantee. A search over these settings would therefore select the weakest guarantee.
-        `skdcf.evaluation.CalibratedSearch` rejects such a search, but the search estimators of
-        scikit-learn do not.
+        the guarantee. A search over ``alpha``, ``ties`` or ``edges`` would therefore select the
+        weakest guarantee. `skdcf.evaluation.CalibratedSearch` rejects searches over settings that
+        weaken the guarantee, but the search estimators of scikit-learn do not.
 
         Parameters
         ----------
@@ -702,8 +702,9 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If the filter was not fitted with ``online=True``, if a claim comes before one of
-            its parents, or if ``stop=True`` and a claim does not depend on the previous one.
+            If the filter was not fitted with ``online=True``, or if a claim comes before one of
+            its parents. If ``stop=True``, a ValueError is also raised if a claim does not depend
+            on the previous claim.
         """
         return _online.decide_online(self, claims, alpha, stop=stop, **about)
 
@@ -762,10 +763,10 @@ class ConformalFilter(Settings):
         -------
         float
             The threshold. For the default ``guarantee``, the threshold is the floor(alpha (n +
-            1))-th smallest nonconformity score among the n calibration problems. If this rank is
-            0, the threshold is -inf and no claims are kept. If the number of calibration problems
-            with a false claim is smaller than this rank, the threshold is +inf and all claims are
-            kept.
+            1))-th smallest nonconformity score among the n calibration problems. If the rank
+            floor(alpha (n + 1)) is 0, the threshold is -inf and no claims are kept. If the number
+            of calibration problems with a false claim is smaller than the rank, the threshold is
+            +inf and all claims are kept.
 
         Raises
         ------

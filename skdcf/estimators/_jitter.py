@@ -1,7 +1,7 @@
 """Break ties with jitter, which is small noise computed from a hash of the problem.
 
 With random noise, the decision about an answer would vary between batches. Because jitter is
-computed from a hash, risks remain a fixed function of the problem. Therefore, the problems remain
+computed from a hash, each risk is a fixed function of the problem, so problems remain
 exchangeable and the guarantee holds. Exact copies of a problem remain tied.
 """
 
@@ -62,7 +62,7 @@ def _leading_bits(batch):
     """Return the features as integers, so floating-point errors do not change the hash.
 
     The unit of these integers is 2**-BITS times the power of two nearest to the largest feature
-    in the problem. With this unit, common values such as 1 or 0.5 are far from a rounding
+    in the problem. The unit is chosen to keep common values such as 1 or 0.5 far from a rounding
     boundary. The unrounded features and the unrounded exponent of each problem are also returned.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)

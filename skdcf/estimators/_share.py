@@ -1,7 +1,7 @@
 """Choose the proportion of answers that may pass, based on training problems.
 
-The number of held-out questions depends only on counts that are known before training, and the
-chosen proportion depends only on training problems. Therefore, the calibration problems remain
+The chosen proportion depends only on training problems, and the number of held-out questions
+depends only on counts that are known before training. The calibration problems therefore remain
 exchangeable with new problems.
 """
 

@@ -302,8 +302,8 @@ class Calibration(metaclass=ABCMeta):
         """Return the expected proportion of shown texts with a false claim, and its interval.
 
         The proportion refers to new answers and is an average over calibration sets. The
-        proportion equals k / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores
-        below the threshold}, and s is the proportion of shown answers.
+        proportion equals k / ((n + 1) s). Here, s is the proportion of shown answers, and k is
+        the smaller of the rank and 1 + #{scores below the threshold}.
 
         Parameters
         ----------
@@ -485,8 +485,8 @@ class Controlled(Calibration):
         Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
         bits from the decimal numbers with which they are compared. The level is lowered by
         slightly more than the possible difference. The level is not lowered anywhere else, so all
-        comparisons use the same value. Because of this tolerance, the error rate may exceed alpha
-        by at most 1e-12 alpha.
+        comparisons use the same value. The tolerance increases the error rate by at most 1e-12
+        alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -552,7 +552,7 @@ class Controlled(Calibration):
 
 
 class PerGroup(Calibration):
-    """Separate calibrations of disjoint groups (Mondrian conformal prediction).
+    """Separate calibrations for disjoint groups (Mondrian conformal prediction).
 
     Parameters
     ----------

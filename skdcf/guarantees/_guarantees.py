@@ -126,7 +126,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def _check_show(self):
-        """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
+        """Raise ValueError if ``show`` is below 1 without a proven guarantee."""
         if not self.allows_show:
             raise ValueError(
                 f"show must be 1, got {self.show!r}. {type(self).__name__} does not allow "
@@ -261,7 +261,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return check_alpha(own if alpha is None else alpha)
 
     def for_level(self, alpha: float) -> Guarantee:
-        """Return this guarantee for a different level.
+        """Return the guarantee for a different level.
 
         Parameters
         ----------
@@ -662,12 +662,12 @@ class NoFalseClaim(Guarantee):
         None, the coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
-        be defined by a metadata key, by the name of a feature that has the same value for all
-        claims of a problem, or by a function that accepts a GraphBatch and returns the group of
-        each problem. Groups can overlap if a problem has a list of groups, if the function
-        returns a 2-D boolean array with one column per group, or if ``by`` is a list. For
-        overlapping groups, each threshold is computed by a quantile regression at the given
-        alpha, so the sets of kept claims need not be nested in alpha.
+        be defined by a metadata key, by the name of a feature, or by a function that accepts a
+        GraphBatch and returns the group of each problem. A feature that defines groups must have
+        the same value for all claims of a problem. Groups can overlap if a problem has a list of
+        groups, if the function returns a 2-D boolean array with one column per group, or if
+        ``by`` is a list. For overlapping groups, each threshold is computed by a quantile
+        regression at the given alpha, so the sets of kept claims need not be nested in alpha.
     weight : callable, optional
         Function that accepts a GraphBatch and returns the likelihood ratio of each problem, which
         is its density among new problems divided by its density among calibration problems. With
@@ -758,9 +758,9 @@ class NoFalseClaim(Guarantee):
     def _among_passing(self, jumps, risks):
         """Return the leave-one-out level of each claim in a passing answer.
 
-        An answer passes if fewer than k0 = ceil(show n) of the other answers have an equal or
-        lower smallest path risk. The claims of each answer are calibrated on all other passing
-        answers.
+        An answer passes if the smallest path risks of fewer than k0 = ceil(show n) other answers
+        are at most as large as that of the answer. The claims of each answer are calibrated on
+        all other passing answers.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:

@@ -55,7 +55,8 @@ class ShareChoice(NamedTuple):
     passing : ndarray of int, shape (n_shares,)
         Number of training answers that pass the cut at each proportion.
     wrong : ndarray of shape (n_shares,)
-        Number of passing answers with a false claim below the cut, or the sum of their losses.
+        Number of passing answers with a false claim below the cut, or the sum of the losses of
+        passing answers.
     chosen : float
         The largest share with (1 + wrong) / (1 + passing) <= level, or 0 if no share satisfies
         this condition.

@@ -48,7 +48,7 @@ def mark_of(metadata: Any) -> Any:
 
 
 def rule_of(mark: Any) -> Any:
-    """Return a comparable string of the rule and scorer that chose an answer, without k."""
+    """Return a string that identifies the rule and the scorer by which an answer was chosen."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}

@@ -47,10 +47,10 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
     A ValueError is raised if the copies are probably the same answers, judged once by a model and
     once by a person, or reviewed a second time. For all other copies, a warning is issued if the
     problems have texts. Removing the copies from the training problems would not restore the
-    guarantee. If the copies were different answers, the calibration answers would occur less
-    often in the training data than future answers do, and a scorer that trusts common answers
-    would keep too many claims. The argument ``not_candidates`` marks problems that may be copies
-    judged a second time.
+    guarantee. If the copies were different answers, removing them would make the calibration
+    answers rarer in the training data than future answers. A scorer that trusts common answers
+    would then keep too many claims. The argument ``not_candidates`` marks problems that may be
+    copies judged a second time.
     """
     batch = view.raw
     content = view.hashes.content

@@ -219,7 +219,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
-        In the paper, the negative of this mean is the training objective (section 3.5).
+        In the paper, the training objective is the negative of the mean (section 3.5).
 
         Parameters
         ----------
@@ -326,8 +326,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
 
     The score of a problem without false claims is +inf, so the problem only increases the number
     n of problems. The threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha
-    (n + 1) - 1/2``, where the sum is over the m problems with false claims. The right side of
-    this equation is clipped to the range from 0.4 to m - 0.4. If no problem has a false claim,
+    (n + 1) - 1/2``, where the sum is over the m problems with false claims. The right-hand side
+    of the equation is clipped to the range from 0.4 to m - 0.4. If no problem has a false claim,
     the threshold is +inf.
 
     Examples

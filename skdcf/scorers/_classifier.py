@@ -47,9 +47,9 @@ class ClassifierScorer(Scorer):
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier. The attribute is None if all training claims had the same label. In
-        this case, all claims have the same confidence. If ``table_`` is not None, the classifier
-        is not saved to files.
+        The fitted classifier. The attribute is None if all training claims had the same label.
+        Without a fitted classifier, all claims have the same confidence. If ``table_`` is not
+        None, the classifier is not saved to files.
     table_ : HazardTable or None
         The fitted forest, boosted trees or logistic regression, stored as plain arrays. The
         confidence is computed from these arrays. For all other types of classifiers, the

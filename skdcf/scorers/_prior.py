@@ -42,23 +42,23 @@ class PublicPrior(Scorer):
     """Scorer with hazards that were fitted on public labels and are not trained any further.
 
     The default prior contains a logistic regression and boosted trees for each of five sources of
-    mathematical problems. These classifiers were trained on about 34,000 claims with first-error
-    and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
-    weighted mean over the five sources. A source has a larger weight if it is better at
-    predicting errors in the other sources. No training takes place on your problems, so all of
-    them can be used for calibration. A filter uses a public prior only if you request one. Either
-    pass the prior as the filter's scorer, or blend it with hazards fitted on your labels by
-    passing it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer`.
+    mathematical problems. The classifiers of the default prior were trained on about 34,000
+    claims with first-error and step labels, and use the columns of
+    `skdcf.features.reasoning_features`. The hazard is a weighted mean over the five sources. A
+    source has a larger weight if it is better at predicting errors in the other sources. No
+    training takes place on your problems, so all of them can be used for calibration. A filter
+    uses a public prior only if you request one. Either pass the prior as the filter's scorer, or
+    blend it with hazards fitted on your labels by passing it as ``public_prior`` to
+    `NeymanPearsonScorer` or `StackingScorer`.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
         Name of the prior, or path of its file. The package contains two priors, "mathematics" and
         "agreement". The prior "agreement" uses eleven columns of
-        `skdcf.features.AgreementFeatures`. These columns measure how well an answer agrees with
-        alternative answers to the question, so the prior "agreement" is not limited to
-        mathematics. A path must point to a file written by
-        ``benchmarks/retention/make_prior.py``.
+        `skdcf.features.AgreementFeatures`. The columns used by "agreement" measure how well an
+        answer agrees with alternative answers, so this prior is not limited to mathematics. A
+        path must point to a file written by ``benchmarks/retention/make_prior.py``.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class PublicPrior(Scorer):
         return self
 
     def read_file(self) -> dict[str, Any]:
-        """Read the fitted attributes from the file, or raise ValueError with the reason.
+        """Read the fitted attributes from the file, and raise ValueError if the file is invalid.
 
         Returns
         -------
@@ -293,7 +293,7 @@ class PublicPrior(Scorer):
 
 @cache
 def read(path: Path, changed: int) -> dict[str, Any]:
-    """Read the attributes of a prior from its file, or raise ValueError with the reason.
+    """Read the attributes of a prior, and raise ValueError if its file is invalid.
 
     The argument ``changed`` is the time at which the file was last modified. It identifies the
     content.
@@ -365,9 +365,9 @@ def blend(own, public, false, shares):
 
     The argument ``own`` contains out-of-fold predictions. The weights minimise the log loss. All
     weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
-    sources in proportion to their shares. Therefore, a source that is bad at predicting errors in
-    these problems has a smaller weight. After fitting, all weights except b are scaled to sum to
-    ``PULL``. Out-of-fold predictions are based on only two thirds of the problems, so they are
+    sources in proportion to their shares. A source that predicts errors in the training problems
+    poorly therefore has a smaller weight. After fitting, all weights except b are scaled to sum
+    to ``PULL``. Out-of-fold predictions are based on only two thirds of the problems, so they are
     less accurate than the predictions of the final fit. In experiments, shrinking the log odds
     reduced the number of kept claims.
     """

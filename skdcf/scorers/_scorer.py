@@ -149,8 +149,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
         passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown.
         None is equivalent to True for classes that define `fit` or `fit_levels`, because a `fit`
-        that ignores labels can still depend on the problems. A subclass that defines its own
-        `fit` must set this attribute again.
+        that ignores labels can still depend on the problems. A subclass that overrides `fit` must
+        set ``requires_fit`` again.
     batch_invariant : bool
         Whether the confidence in a claim is bitwise equal in every batch, as for a feature
         column. If True, rounding errors are not measured.

@@ -2,7 +2,7 @@
 
 All trees are stored layer by layer in a single table of nodes, in which each right child follows
 the left child. Each leaf points to itself, so ``node = down[node] + (x > threshold[node])`` moves
-down one layer in all trees at once. These arrays are used for calibration and prediction and are
+down one layer in all trees at once. The arrays are used for calibration and prediction, and are
 saved to files.
 """
 

@@ -207,7 +207,7 @@ class SoftTraining(Settings):
         weights of a linear model for standardised features. If None, "hazard" is used.
     shrinkage : float or None, default=None
         Strength of the shrinkage towards the initial scores. The term ``shrinkage / (alpha n)^2
-        (1 - corr)`` is added to the objective, where corr is the correlation between the scores
+        (1 - corr)`` is added to the objective. Here, corr is the correlation between the scores
         and the initial scores, and n is the number of training problems. If None, the shrinkage
         is 1,000. If ``init="random"``, the shrinkage must be 0, and None is equivalent to 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None

@@ -372,7 +372,7 @@ class Order(Protocol):
         return None
 
     def progress(self, store: LabelStore) -> str | None:
-        """Return a description of the progress, or None if the page should count claims."""
+        """Return a description of the progress, or None to let the page count the judged claims."""
         return None
 
 
@@ -431,7 +431,7 @@ class RandomOrder(Order):
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with the positions of the claims to label.
+            Positions of the problems, each paired with the positions of its claims to label.
         """
         rows = ((i, store.said(i, by)) for i in self.order(store))
         open_claims = (
@@ -543,7 +543,7 @@ class FilterOrder(Order):
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with the positions of the claims to label.
+            Positions of the problems, each paired with the positions of its claims to label.
         """
         labels = [
             np.where([word == "unknown" for word in store.said(i, by)], 0, row)
@@ -581,7 +581,7 @@ class Disagreements(Order):
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with the positions of the claims to label.
+            Positions of the problems, each paired with the positions of its claims to label.
         """
         open_claims = defaultdict(tuple)
         for i, v, a, b in store.compare(self.first, self.second, by):

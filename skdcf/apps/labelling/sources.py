@@ -625,7 +625,7 @@ class LabelStore:
         Returns
         -------
         list of [parent, child]
-            Edges as pairs of the positions of the parent and the child.
+            Edges as pairs of claim positions, with the parent first.
         """
         as_read = {"edges": self.graphs[problem].edges.tolist()}
         return self._last.get(("edges", by, self.digest(problem), None), as_read)[

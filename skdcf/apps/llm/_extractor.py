@@ -263,19 +263,19 @@ class ClaimExtractor(TransformerMixin, Settings):
         itself to the vaguest wording. If None, claims have a single wording.
     features : sequence, optional
         Steps that compute feature columns, such as `Frequency`, `SemanticJudge` and `Verify`,
-        or pairs ``(name, callable)``, where ``callable(graph)`` returns an array of shape
-        (n_claims,). If None, there are no feature columns. Pass features that do not require a
-        model, such as `skdcf.features.reasoning_features`, to the parameter ``features`` of the
-        filter instead.
+        or pairs ``(name, callable)``. The callable is called with a graph and returns an array of
+        shape (n_claims,). If None, there are no feature columns. Pass features that do not
+        require a model, such as `skdcf.features.reasoning_features`, to the parameter
+        ``features`` of the filter instead.
     on_failure : {"raise", "abstain"}
         Behaviour if a model returns no usable reply. With "raise", an error is raised after the
         other problems have been processed. With "abstain", a graph without claims is returned, so
         the filter cannot keep any claims.
     keep_flagged : bool, default=False
-        Whether filters may keep flagged claims. A claim is flagged if its words do not occur in
-        the answer, if it contains a number that does not occur in the answer or the question, or
-        if it repeats another claim. Use the same setting for calibration and prediction, because
-        filters compare this setting with the setting used in calibration.
+        Whether filters may keep flagged claims. Claims are flagged if they repeat another claim,
+        if their words do not occur in the answer, or if they contain a number that occurs neither
+        in the answer nor in the question. Use the same setting for calibration and prediction,
+        because filters compare this setting with the setting used in calibration.
     confirm : callable, optional
         Function ``confirm(estimate)`` that returns whether a run may start if its estimated cost
         exceeds the limit of the client. If None, the user is asked at the terminal. Without a

@@ -2,9 +2,9 @@
 
 Sentences such as "Sure." and "Here is what I found:" make no claim. If labels state whether a
 passage supports each sentence, sentences without a claim are labelled false. A filter calibrated
-on such labels keeps fewer actual claims. Sentences without a claim are therefore removed before
-any computation, both for calibration and for prediction. The provenance of the claims records the
-list of patterns.
+with such labels keeps fewer sentences that make a claim. Sentences without a claim are therefore
+removed before any computation, both for calibration and for prediction. The provenance of the
+claims records the list of patterns.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class MergedText(NamedTuple):
 
 
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
-    """Join the kept claims into one text, without a model and without changing the claims.
+    """Join the unchanged claims into one text, without calling a model.
 
     A filter's guarantee covers only texts that are joined in this way.
 
@@ -192,13 +192,13 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 class Merge(Step):
     """Rewrite the kept claims as fluent text with a model, and check for added information.
 
-    The guarantee does not cover this text, because a model writes and checks it. The kept claims
-    must entail every sentence of the text. A sentence must not state a dropped claim, and must
-    not contain a number or a name that is missing from the claims and the question. If a sentence
-    fails a check, the claims are returned unchanged and the sentence is reported. If there are no
-    claims, the text is ``abstention``. A single claim is returned unchanged. The method `apply`
-    requires lists of claims and problems, and accepts lists of dropped claims. The method returns
-    a ``MergedText`` for each problem.
+    The guarantee does not cover this text, because the text is written and checked by a model.
+    The kept claims must entail every sentence of the text. A sentence must not state a dropped
+    claim, and must not contain a number or a name that is missing from the claims and the
+    question. If a sentence fails a check, the claims are returned unchanged and the sentence is
+    reported. If there are no claims, the text is ``abstention``. A single claim is returned
+    unchanged. The method `apply` requires lists of claims and problems, and accepts lists of
+    dropped claims. The method returns a ``MergedText`` for each problem.
 
     Parameters
     ----------

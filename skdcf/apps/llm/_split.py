@@ -24,7 +24,7 @@ _EDGES = {"none": no_edges, "chain": chain_edges}
 
 
 class AnsweredLine(NamedTuple):
-    """An answer read from a log, with the log-probabilities of its tokens and its problem."""
+    """An answer read from a log, with its problem and the log-probabilities of its tokens."""
 
     answer: str | None
     logprobs: Any

@@ -1,7 +1,7 @@
 """Steps that call a model to convert an answer to a graph with feature columns.
 
-The steps sample other answers to a question, split an answer into claims, deduce the graph of the
-claims, reword claims, and compute features of the claims from the verdicts of a judge.
+The steps sample alternative answers, split an answer into claims, deduce the edges between
+claims, reword claims, and compute feature columns from the verdicts of a judge.
 """
 
 from __future__ import annotations
@@ -472,7 +472,7 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """Compute the frequency score of each claim, which measures its support by other answers.
+    """Compute the frequency score of each claim, which measures support by other answers.
 
     For each of the ``alternatives`` of the problem, a model judges whether the alternative
     supports a claim (+1), contradicts the claim (-1) or does neither (0). The score of a claim is
@@ -579,10 +579,10 @@ class Verify(Step):
 
     The frequency score identifies most of the doubtful claims. At strict levels, the verdicts of
     a judge are a stronger signal for the remaining doubtful claims. The columns are
-    ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``. The log odds are the logarithm of
-    the ratio of the probabilities of "true" and "false" at the position of the verdict, limited
-    to the range from -14 to 14. The method `apply` accepts a list of graphs and returns an array
-    of shape (n_claims, 2) for each graph, or (n_claims, 1) without log odds.
+    ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``. The log odds are the difference
+    between the log-probabilities of "true" and "false" at the position of the verdict, clipped to
+    the range from -14 to 14. The method `apply` accepts a list of graphs and returns an array of
+    shape (n_claims, 2) for each graph, or (n_claims, 1) without log odds.
 
     Parameters
     ----------

@@ -65,9 +65,9 @@ def create_app(
         Secret that each request must send as a bearer token, in the header ``Authorization``. If
         None, only requests to loopback host names are answered.
     folder : path-like, optional
-        Folder of the journal, which contains ids, masks, labels and keyed hashes of the
-        questions, but no texts except those of open runs. If None, the latest 10,000 answers
-        are stored in memory, and runs are not available.
+        Folder of the journal. The journal contains ids, masks, labels and keyed hashes of
+        questions, but no texts except those of open runs. If None, the latest 10,000 answers are
+        stored in memory, and runs are not available.
     client : ChatClient, optional
         Client for the models that extract and judge claims, for ``POST /v1/answer``. The limits
         ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no model

@@ -391,7 +391,7 @@ class Journal:
         return sizes
 
     def end_runs(self, before: float) -> None:
-        """Delete abandoned runs with all their texts.
+        """Delete abandoned runs and their texts.
 
         Parameters
         ----------

@@ -536,7 +536,7 @@ class Writing:
         Raises
         ------
         ValueError
-            If the claim is invalid. No claims can be added after this error.
+            If the claim is invalid. After this error, no further claims can be added.
         RefusedError
             If there are too many claims.
         """

@@ -372,7 +372,7 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return the verdicts of each annotator, given pairs of a location in the file and a row."""
+    """Return the verdicts of each annotator, given table rows and their locations in the file."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}

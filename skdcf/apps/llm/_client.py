@@ -321,8 +321,8 @@ def as_client(client: Any) -> ChatClient:
     Raises
     ------
     ValueError
-        If the value has another type. Clients of the package ``openai`` are rejected, because
-        they store the API key.
+        If the value is neither a client, a function nor None. Clients of the package ``openai``
+        are rejected, because they store the API key.
     """
     if client is None or isinstance(client, ChatClient):
         return client or ChatClient()

@@ -234,7 +234,7 @@ _TOKENS_OF_ANSWER = 300  # expected number of tokens in an answer that the model
 
 @dataclass(eq=False, repr=False)
 class ClaimExtractor(TransformerMixin, Settings):
-    """Convert problems and answers to reasoning graphs with a language model.
+    """Use a language model to convert problems and answers to reasoning graphs.
 
     The extractor splits each answer into claims, deduces the dependencies between the claims,
     samples other answers to the problem, and computes features of the claims. Each step is an

@@ -190,7 +190,7 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Merge(Step):
-    """Rewrite the kept claims as fluent text with a model, and check for added information.
+    """Use a model to rewrite the kept claims as fluent text, and check for added information.
 
     The guarantee does not cover this text, because the text is written and checked by a model.
     The kept claims must entail every sentence of the text. A sentence must not state a dropped
@@ -419,8 +419,8 @@ class ConformalFactualityPipeline(Settings):
     extractor : ClaimExtractor
         Extractor that converts answers to graphs, for calibration and for prediction.
     filter : filter of skdcf
-        The filter. To add feature columns to those of the extractor, set ``features`` of the
-        filter.
+        The filter. To add feature columns to those of the extractor, set the parameter
+        ``features`` of the filter.
     merge : Merge or callable, optional
         Function ``merge(claims, problem)`` that returns the text of the kept claims. The default
         is `join_claims`. The guarantee covers only the text returned by this function. With

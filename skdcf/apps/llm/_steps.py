@@ -88,7 +88,7 @@ class Claim(str):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Decompose(Step):
-    """Split an answer into claims with a model.
+    """Use a model to split an answer into claims.
 
     The method `apply` requires a list of answers and a list of problems. `apply` returns an
     ordered list of claims for each answer. An answer with more than ``max_claims`` claims is

@@ -14,7 +14,7 @@
 * `divide` fits the columns and `fit` fits the scorer, both on training problems only.
   If the guarantee has ``show="auto"``, the proportion of answers that may pass is also chosen on
   training problems.
-* `fit` calibrates on the calibration problems.
+* `fit` calibrates the filter on the calibration problems.
 
 If nothing needs fitting, all eligible problems are used for calibration.
 

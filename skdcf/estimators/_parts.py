@@ -59,7 +59,7 @@ class CalibrationPart:
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     judges : ndarray of int8, shape (n_problems,)
-        Code for who judged each problem, as in `skdcf.guards.judges.judges_of`.
+        Code that states who judged each problem, as in `skdcf.guards.judges.judges_of`.
     has_texts : ndarray of bool, shape (n_problems,)
         Whether the claims of each problem have texts.
     rows : ndarray of int, shape (n_problems,)

@@ -112,8 +112,8 @@ class CoherentConformalFilter(ConformalFilter):
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Proportion of answers that may pass, as chosen by `fit`, or None unless the guarantee has
-        ``show="auto"``.
+        Proportion of answers that may pass, chosen by `fit` if the guarantee has ``show="auto"``,
+        and None otherwise.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
         After `calibrate_parts`, each row contains the index of a part and the index of a problem
@@ -262,8 +262,8 @@ class HardCF(ConformalFilter):
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Proportion of answers that may pass, as chosen by `fit`, or None unless the guarantee has
-        ``show="auto"``.
+        Proportion of answers that may pass, chosen by `fit` if the guarantee has ``show="auto"``,
+        and None otherwise.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
         After `calibrate_parts`, each row contains the index of a part and the index of a problem

@@ -37,7 +37,7 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return four fifths of the number of questions, to hold out if nothing needs fitting."""
+    """Return the number of questions to hold out if nothing needs fitting (four fifths)."""
     return n_questions - -(-n_questions // 5)
 
 
@@ -72,9 +72,9 @@ def largest_group(estimator, calibration) -> int:
     """Return the number of calibration questions in the largest group of the guarantee.
 
     Each group is calibrated separately, so a proportion is considered only if at least one group
-    has enough problems for rank 1. A criterion based on the smallest group would not be better.
-    The largest acceptable proportion is always chosen, and smaller proportions require more
-    problems for rank 1.
+    has enough problems for rank 1. Requiring enough problems in the smallest group would not be
+    better, because the largest acceptable proportion is chosen, and smaller proportions require
+    more problems.
     """
     guarantee = estimator.guarantee
     groups = read_groups(guarantee.by, with_names(calibration, guarantee))

@@ -79,7 +79,7 @@ class View:
     hashes : Hashes or None
         Hashes of the problems and their questions, or None if the problems are not labelled.
     judges : ndarray of int8, shape (n_problems,), or None
-        Code for who judged each problem, or None if the problems are not labelled.
+        Code that states who judged each problem, or None if the problems are not labelled.
     rows : ndarray of int, shape (n_problems,), or None
         Indices of the problems in the data passed by the caller.
     """

@@ -211,8 +211,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str or None
-            The sentence, including what is required to keep claims, or None if claims can be
-            kept.
+            The sentence, which also states what is required to keep claims, or None if claims can
+            be kept.
         """
 
     def threshold(self, level: float) -> float:
@@ -594,7 +594,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Return the mean of group values, weighted by the sizes of the groups."""
+        """Return the mean over groups, weighted by group size."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 

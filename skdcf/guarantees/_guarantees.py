@@ -669,9 +669,9 @@ class NoFalseClaim(Guarantee):
         ``by`` is a list. For overlapping groups, each threshold is computed by a quantile
         regression at the given alpha, so the sets of kept claims need not be nested in alpha.
     weight : callable, optional
-        Function that accepts a GraphBatch and returns the likelihood ratio of each problem, which
-        is its density among new problems divided by its density among calibration problems. With
-        these weights, the guarantee holds for the population of new problems.
+        Function that accepts a GraphBatch and returns one likelihood ratio per problem, which is
+        the density of new problems divided by the density of calibration problems. With these
+        weights, the guarantee holds for the population of new problems.
     unseen : {"error", "pool", "empty"}, default="error"
         How to treat problems whose group has no calibration problems. "error" raises an error.
         "pool" uses a threshold calibrated on all calibration problems together, without a

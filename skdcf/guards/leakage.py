@@ -1,8 +1,8 @@
 """Guard against feature columns that equal the labels, possibly in a different encoding.
 
-A table of features may contain human or model verdicts by mistake. A score based on such a column
-looks perfect in calibration, but not on new problems, in which the column is missing or computed
-differently.
+A table of features may contain human or model verdicts by mistake. A score based on a column of
+verdicts looks perfect in calibration, but not on new problems, in which the column is missing or
+computed differently.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Guard against levels that are too small, confused with 1 - alpha, or not the training level.
+"""Guard against levels that are too small, confused with 1 - alpha, or not used in training.
 
-At levels below ``1 / (n + 1)``, the rank is 0, so no claims may be kept. Using the smallest score
+At levels below ``1 / (n + 1)``, the rank is 0, so no claims can be kept. Using the smallest score
 as the threshold, or leaving answers unfiltered, would invalidate the guarantee.
 """
 

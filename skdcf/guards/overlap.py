@@ -14,7 +14,7 @@ from ..exceptions import GuaranteeWarning
 
 
 def refuse_trained(batch, hashes, trained):
-    """Raise ValueError if questions were used for training, and warn if this is uncertain."""
+    """Raise ValueError if questions were used for training, and warn about possible matches."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)

@@ -81,10 +81,10 @@ def _list_batches(n):
 def resolution_of(scorer, batches, confidence):
     """Return the expected reproducibility of the scores, relative to 1 + abs(score).
 
-    The function does not know how the features of the problems were computed. A column is assumed
-    to be computed in float32 if float32 can represent all its numbers exactly and some of them
-    are not round (3 and 0.25 are round). A float32 column is reproducible only up to the
-    precision of float32. The confidences are checked for float32 numbers in the same way.
+    The function has no information about how the features were computed. A column is assumed to
+    be computed in float32 if float32 can represent all its numbers exactly and some of them are
+    not round (3 and 0.25 are round). A float32 column is reproducible only up to the precision of
+    float32. The confidences are checked for float32 numbers in the same way.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 If a model call failed, the verdict that is required to compute a column is missing. If a model
 altered a number while splitting the answer into claims, the claim misstates the answer. The
-column values of such a claim are meaningless. The path risk of such a claim and of its
-descendants is +inf in both calibration and prediction. Removing such claims only after filtering
-would violate guarantees about proportions.
+column values of a claim without a verdict, or of a misstated claim, are meaningless. The path
+risk of a claim that must never be kept, and of its descendants, is +inf in both calibration and
+prediction. If such claims were removed only after filtering, guarantees about proportions would
+be violated.
 """
 
 from __future__ import annotations

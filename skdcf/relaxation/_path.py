@@ -219,7 +219,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
-        In the paper, the training objective is the negative of the mean (section 3.5).
+        In the paper, the training objective is the negative mean (section 3.5).
 
         Parameters
         ----------

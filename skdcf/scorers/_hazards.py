@@ -115,10 +115,11 @@ class NeymanPearsonScorer(Scorer):
         increasing and concave.
     public_prior : PublicPrior or None, default=None
         A prior with hazards that were fitted on public labels. The log odds of all hazards are
-        blended as ``b + w1 own + w2 first + w3 second + ...``. The term ``own`` is fitted on the
-        training problems, and each public source has a separate weight. The weights are fitted to
-        out-of-fold hazards of the training claims. The weight w1 is shrunk towards 0.6, and the
-        source weights are shrunk towards a sum of 1. All weights are then scaled to a sum of 1.6.
+        blended as ``b + w1 own + w2 first + w3 second + ...``. The term ``own`` contains hazards
+        fitted on the training problems, and each public source has a separate weight. The weights
+        are fitted to out-of-fold hazards of the training claims. The weight w1 is shrunk towards
+        0.6, and the source weights are shrunk towards a sum of 1. All weights are then scaled to
+        a sum of 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. If None, the filter's random state is used.
 
@@ -233,7 +234,7 @@ class NeymanPearsonScorer(Scorer):
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The fitted scorer, repeated once per level.
+            A list that contains the fitted scorer once per level.
         unseen : ndarray of shape (n_tasks, n_claims)
             Out-of-fold confidences.
         """

@@ -260,8 +260,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the columns of the scorer. Only the number and names of the columns are
-            used.
+            Problems with the columns that the scorer uses. Only the number and names of the
+            columns are used.
 
         Returns
         -------

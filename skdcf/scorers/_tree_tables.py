@@ -311,7 +311,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """Convert a booster to a table, with the part of the output outside the trees as the offset."""
+    """Convert a booster to a table, with the base score as the offset."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))

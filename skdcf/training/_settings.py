@@ -86,8 +86,8 @@ class LBFGS(Settings):
 class Adam(Settings):
     """Adam optimizer, which calibrates on a random half of the problems in each epoch.
 
-    As in the published procedure, the claims of the other half are filtered with the calibrated
-    threshold.
+    As in the published procedure, the calibrated threshold is applied to the claims of the other
+    half of the problems.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """Return the training settings of arXiv:2604.20098, with Adam and a random start.
+        """Return the training settings of arXiv:2604.20098, with Adam and random initialization.
 
         Returns
         -------

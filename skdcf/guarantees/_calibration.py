@@ -484,9 +484,9 @@ class Controlled(Calibration):
 
         Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
         bits from the decimal numbers with which they are compared. The level is lowered by
-        slightly more than the possible difference. The level is not lowered anywhere else, so all
-        comparisons use the same value. The tolerance increases the error rate by at most 1e-12
-        alpha.
+        slightly more than the possible rounding error. The level is not lowered anywhere else, so
+        all comparisons use the same value. The tolerance increases the error rate by at most
+        1e-12 alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0

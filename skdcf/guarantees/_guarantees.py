@@ -759,8 +759,8 @@ class NoFalseClaim(Guarantee):
         """Return the leave-one-out level of each claim in a passing answer.
 
         An answer passes if the smallest path risks of fewer than k0 = ceil(show n) other answers
-        are at most as large as that of the answer. The claims of each answer are calibrated on
-        all other passing answers.
+        are at most as large as that of the answer. The levels of an answer's claims are computed
+        after calibration on all other passing answers.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:

@@ -13,8 +13,8 @@ the provenance and the kinds of judges on the filter, so later problems can be c
 Three guards change data. The guard `presence` drops the edges of new problems if the edges of the
 calibration problems were unknown. The guard `rounding` lowers scores to allow for differences
 between machines. The guard `verdicts` drops claims that have no verdict or may misstate the
-answer. Two guards are called elsewhere, because they need other data. `presence` is called when
-problems are read, while `verdicts` is called when path risks are computed.
+answer. The guard `presence` is called when problems are read, and the guard `verdicts` is called
+when path risks are computed, because these two guards need other data.
 """
 
 from __future__ import annotations

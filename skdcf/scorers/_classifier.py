@@ -79,7 +79,7 @@ class ClassifierScorer(Scorer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether `fit` trains the classifier. The value is False for a ``FrozenEstimator``.
+        """Whether `fit` trains the classifier (False for a ``FrozenEstimator``).
 
         If the estimator is frozen, all problems are used for calibration. The frozen estimator
         must have been trained on other problems.

@@ -191,7 +191,7 @@ class ConfTrScorer(Scorer):
         Mean and scale of the features in the training problems.
     scale_ : float
         Standard deviation of the model output on the training claims, excluding the validation
-        problems. Confidences are divided by this standard deviation. The scale is 1 if the output
+        problems. Confidences are divided by the standard deviation. The scale is 1 if the output
         is not standardised during training.
     loss_curve_ : list of float
         Training objective per iteration.

@@ -35,9 +35,9 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        Column of each node, largest value sent to its left child, index of its left child, and,
-        for leaves, the contribution to the log odds or to the probability predicted by the
-        forest.
+        Column, largest value sent to the left child, and index of the left child of each node.
+        For leaves, ``value`` is the contribution to the log odds or to the probability predicted
+        by the forest.
     root, depth, forest : ndarray of shape (n_trees,)
         First node of each tree, number of layers below it, and index of the forest to which the
         tree belongs. The forest index is -1 for a tree that adds to the log odds. Trees are

@@ -9,7 +9,7 @@ mu     weight of the shrinkage towards the initial scores c
 F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, c))``
 =====  ==========================================================================
 
-Training minimises the objective F, in which the logarithm can be omitted.
+Training minimises the objective F. The logarithm in F is optional.
 
 Autograd differentiates F through the model, `standardised_risk`, the relaxation steps and the
 loss. Each of these steps is a single autograd primitive, which is defined together with its

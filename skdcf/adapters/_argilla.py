@@ -53,7 +53,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     -------
     columns : dict of str to (str or None)
         The column names, with None for ``label``. If the column "claim" contains texts instead of
-        positions, it becomes the column ``text``.
+        positions, ``text`` is set to "claim".
     labels : ndarray of object, shape (n_claims,)
         The label of each claim, which is 1 or 0 if all submitted responses agree, 0 if they
         disagree, and None if no response was submitted.
@@ -127,7 +127,7 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """Convert a cell, which may be the string form of a list, to a list."""
+    """Convert a cell, which may contain a list as a string, to a list."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)

@@ -116,9 +116,9 @@ def to_frame(
         The table has one column per feature. The column ``problem`` contains the id or the index
         of the problem, and ``claim`` contains the position of the claim. If claims have several
         wordings, each wording has its own row, and the column ``wording`` contains its position.
-        The column ``label`` exists if labels are passed. The columns ``text``, ``question`` and
-        ``group`` exist if their values are known, and so do the columns ``alternatives``,
-        ``context`` and ``metadata``, whose values are in JSON. The column ``parents`` contains
+        The column ``label`` exists if labels are passed. The columns ``text``, ``question``,
+        ``group``, ``alternatives``, ``context`` and ``metadata`` exist if their values are known.
+        Alternatives, contexts and metadata are stored as JSON. The column ``parents`` contains
         positions such as "0 2", or "?" if the parents are unknown. The table can be stored as
         CSV.
 
@@ -182,14 +182,14 @@ def from_frame(
     features : list of str, optional
         Columns to use as features. By default, all numeric and boolean columns are used, except
         columns with a reserved name and the columns that are selected by the parameters below.
-        The reserved names, in which upper and lower case are equivalent, are annotation, claim,
-        claim_id, claim_idx, correct, deps, gold, gold_label, ground_truth, group, id, index,
-        is_correct, is_true, label, labels, level_0, manual_annotation, optimal-score,
-        original_response, parents, problem, problem_id, removed, truth, "unnamed: 0", verdict
-        and verdicts. Columns are ignored with a warning if they seem to contain human judgements
-        (with human, annotator, gold, reviewer, rater or suggestion in the name), or ids and times
-        of labelling tools (with names that begin with an underscore or end with _id). Text
-        columns are ignored with a warning if they mostly contain numbers.
+        The reserved names, which are not case-sensitive, are annotation, claim, claim_id,
+        claim_idx, correct, deps, gold, gold_label, ground_truth, group, id, index, is_correct,
+        is_true, label, labels, level_0, manual_annotation, optimal-score, original_response,
+        parents, problem, problem_id, removed, truth, "unnamed: 0", verdict and verdicts. A
+        warning is issued for ignored columns whose names suggest human judgements (such as human,
+        annotator, gold, reviewer, rater or suggestion), or ids and times of labelling tools (a
+        leading underscore or the ending _id). A warning is also issued for text columns that
+        mostly contain numbers.
     edges : callable, optional
         Function ``edges(claims, question)`` that returns the edges of an answer, such as the
         functions in `skdcf.edges`. If a function is passed, the column ``parents`` is ignored.
@@ -207,15 +207,15 @@ def from_frame(
         Names of optional columns, which are used if they exist. Values that apply to a whole
         problem are read from its first row. ``alternatives`` contains the texts of alternative
         answers, as a list or in JSON. ``context`` contains the passages that must support the
-        answer, as a list, in JSON, or as a single text. ``group`` has the same value for all
-        answers to the same question. ``metadata`` is a dict or a JSON object. ``parents``
+        answer, as a list, in JSON, or as a single text. ``group`` must have the same value for
+        all answers to the same question. ``metadata`` is a dict or a JSON object. ``parents``
         contains the positions of the parent claims, such as "0 2" or [0, 2]. In ``parents``, an
         empty cell means that the claim has no parents, and "?" means that its parents are
         unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
         "true" or "refuted". If claims have several wordings, each wording has its own row, and
         ``wording`` is its position among the wordings of the claim. Wording 0 is the most
-        specific wording of a claim. In all other columns, an empty cell (None, NaN, NA, null)
-        means that the value is unknown.
+        specific wording of a claim. In columns other than ``parents`` and ``label``, an empty
+        cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------
@@ -484,7 +484,7 @@ def _of_problems(batch):
 
 
 def _positions_of_wordings(batch):
-    """Return the columns with the positions of wordings, of their claims and of the parents."""
+    """Return the columns with the positions of wordings, claims and parents."""
     plain, _ = claims_as_worded(batch, 0)
     counts = batch.counts
     claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
@@ -573,7 +573,7 @@ def _rows_of_problems(frame, problem, claim, wording):
 
 
 def _positions(frame, name):
-    """Return the integers in a column, or raise ValueError."""
+    """Return the integers in a column, or raise ValueError if a value is not an integer."""
     cells = enumerate(_values(frame[name]))
     return [_whole(value, name, row) for row, value in cells]
 

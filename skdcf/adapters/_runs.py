@@ -20,16 +20,17 @@ def from_runs(
 ) -> Bunch:
     """Convert recorded agent runs to problems with one claim per step.
 
-    Each assistant message is one step, which includes the text and all calls, because the agent
-    decided on these calls together. Thoughts (reasoning content) are ignored, and a message that
-    contains only thoughts is not a step. A run may end with a call, so a call without a tool
+    Each assistant message is one step, which includes the text and all tool calls, because the
+    agent decided on these calls together. Thoughts (reasoning content) are ignored, and a message
+    that contains only thoughts is not a step. A run may end with a call, so a call without a tool
     result is valid. A tool result without an earlier call raises an error. Call arguments that
     are not a JSON object are kept as text and are not used for ``edges="data"``.
 
     If a message cannot be read completely, an error that lists the keys of the message is raised.
-    Examples of such messages are an assistant message without text or calls, a message part
-    without text, and a message with a list or an object under an unknown key. An image or a file
-    in the question is replaced by its type in brackets, such as "[image]".
+    Examples of messages that cannot be read completely are an assistant message without text or
+    calls, a message part without text, and a message with a list or an object under an unknown
+    key. An image or a file in the question is replaced by its type in brackets, such as
+    "[image]".
 
     Parameters
     ----------
@@ -54,10 +55,10 @@ def from_runs(
         with calls depends on each earlier step whose tool results contain one of the call
         arguments. A step without calls depends on all earlier steps.
     alternatives : bool
-        Whether to compare each run with the other runs of its task. The other runs must be
-        complete, and the number of runs per task must be the same for calibration and prediction.
-        The last steps of the other runs become the ``alternatives``. An additional feature
-        measures the agreement between a step without calls and these alternatives.
+        Whether to compare each run with the other runs of its task. The other runs of the task
+        must be complete, and the number of runs per task must be the same for calibration and
+        prediction. The last steps of the other runs become the ``alternatives``. An additional
+        feature measures the agreement between a step without calls and these alternatives.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def from_runs(
     ValueError
         If a run has no task or no step, if a message has an unknown role or cannot be read
         completely, if a tool result precedes its call, if the spans are from several agents or do
-        not contain all calls, or if a label does not belong to a step. The same error is raised
+        not contain all calls, or if a label does not belong to a step. ValueError is also raised
         if ``edges="data"`` and a run has more than 2,000 steps, or if ``alternatives=True`` and a
         task has only one run.
 

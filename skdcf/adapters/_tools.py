@@ -141,8 +141,8 @@ def from_lm_polygraph(
         label -1 (unknown), which calibration treats as false.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are NaN or infinite. "mean" and "median" are computed from
-        the finite values of the feature. A number must be in the units of the feature, which is
-        the negated estimate.
+        the finite values of the feature. Unlike the estimates, a number passed as ``missing`` is
+        not negated.
     edges : callable or list, optional
         Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
         of pairs (parent, child) per generation. If None, the edges are unknown. Use
@@ -291,13 +291,13 @@ def from_uqlm(
     Parameters
     ----------
     result : UQResult, data frame, dict or list of lists of dict
-        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``. The output of its
-        method ``to_df()`` (also converted to a dict or to records), its attribute ``data``, and
-        ``data["claims_data"]`` are also accepted. Each claim must have scores, and a text under
-        the key ``claim`` or ``sentence``. Graph scorers also return claims of the resampled
-        responses, in which ``original_response`` is False. Claims of resampled responses are
-        ignored, because they are not part of the answer. If ``original_response`` is None, NaN or
-        absent, the claim is considered part of the answer.
+        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``. The output of the
+        result's method ``to_df()`` (also converted to a dict or to records), the result's
+        attribute ``data``, and ``data["claims_data"]`` are also accepted. Each claim must have
+        scores, and a text under the key ``claim`` or ``sentence``. Graph scorers also return
+        claims of the resampled responses, in which ``original_response`` is False. Claims of
+        resampled responses are ignored, because they are not part of the answer. If
+        ``original_response`` is None, NaN or absent, the claim is considered part of the answer.
     scorers : list of str, optional
         Keys of the scores to use. By default, all keys with a numeric value in at least one claim
         are used, except the names that `from_frame` reserves, such as ``label``, ``annotation``,
@@ -309,8 +309,9 @@ def from_uqlm(
         Replacement for scores that are NaN, None, absent or infinite, as in `from_frame`.
     edges : callable or list, optional
         Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
-        of pairs (parent, child) per response. The pairs are positions among the claims of the
-        answer. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent claims.
+        of pairs (parent, child) per response. Each pair contains positions among the claims of
+        the answer. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent
+        claims.
     problems : list of str, optional
         The questions. By default, the prompts in the result are used, if there are any.
     alternatives : list of lists of str, optional
@@ -435,7 +436,7 @@ def _number_keys(claims):
 
 
 def value_of(row, keys, where=None):
-    """Return the value of the first key that exists, or else return None or raise ValueError."""
+    """Return the value of the first existing key, or None if no key exists and none is required."""
     for key in keys:
         if key in row:
             return row[key]

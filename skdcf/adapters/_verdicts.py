@@ -77,18 +77,20 @@ def from_verdicts(
         ``detailed_information`` or its entries (FacTool), ``detail`` (OpenFactCheck),
         ``decisions`` or its entries (FActScore), ``claims`` with ``ys`` (RefChecker), or
         ``claims`` with ``verdicts`` (DeepEval). If a claim has several verdicts, for example by a
-        model and by a person, they must agree. A claim that is listed twice with different
-        verdicts is labelled 0.
+        model and by a person, these verdicts must agree. A claim that is listed twice with
+        different verdicts is labelled 0.
     values : dict, optional
         Mapping from additional verdicts to labels: 1 true, 0 false, -1 unknown. The default
         mapping covers true and 1, false and 0, missing values, and words such as "supported",
         "refuted" and "not enough evidence". **The default does not cover the number -1**, because
         OpenFactCheck uses -1 for "refuted" and 0 for "irrelevant" if claims are judged by stance.
-        For such verdicts, pass ``{-1: 0, 0: -1}``. Claims that were examined but could not be
-        confirmed, for example with DeepEval's verdicts "borderline" and "idk", are labelled 0.
+        For OpenFactCheck verdicts by stance, pass ``{-1: 0, 0: -1}``. Claims that were examined
+        but could not be confirmed, for example with DeepEval's verdicts "borderline" and "idk",
+        are labelled 0.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if an answer cannot be read, or to drop the answer and list it
-        in ``dropped``. An answer is invalid if its entry is None because the checker failed.
+        in ``dropped``. If the checker failed, the entry of the answer is None, and the answer is
+        treated as invalid.
     edges : callable or list, optional
         Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
         of pairs (parent, child) per answer. If None, the edges are unknown.
@@ -100,8 +102,8 @@ def from_verdicts(
         The passages that must support each answer. By default, the passages in the results
         (``retrieved_contexts``, ``contexts``) are used.
     groups : list of str or int, optional
-        Identifier of the question that each answer belongs to. Pass this argument if a question
-        was answered repeatedly.
+        Identifier of the question that each answer belongs to. Pass ``groups`` if a question was
+        answered repeatedly.
     metadata : list of dict, optional
         Additional information about each answer. If the verdicts state whether passages support
         a claim, set the key ``label_meaning`` to "supported".
@@ -276,7 +278,7 @@ def _unjudged(texts, v):
 
 
 def _text(row, where):
-    """Return the text of a claim, with the parts of a triplet joined."""
+    """Return the text of a claim, which may be stored as a triplet of texts."""
     text = value_of(row, _TEXTS, where)
     return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
 

@@ -43,7 +43,7 @@ def fetch_coherent_math(
     label: str = "manual_annotation",
     **options: Unpack[Options],
 ) -> Any:
-    """Load 50 answers to MATH problems with claims, graphs, scores and labels.
+    """Load 50 answers to MATH problems, with claims, graphs, scores and labels.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def fetch_coherent_math(
 def fetch_conformal_factuality(
     subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load the Conformal Factuality data set, 50 answers with scored and labelled claims.
+    """Load the Conformal Factuality data set of 50 answers with scored and labelled claims.
 
     Parameters
     ----------
@@ -195,9 +195,10 @@ def fetch_felm(
         Question domains. The default excludes "writing_rec", which is not used in studies of
         reasoning.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, because no graphs are published. "chain" assumes that each
-        segment depends on the previous segment. "none" assumes that segments are independent. A
-        callable ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
+        Rule that creates the edges. The published data do not contain graphs. "chain" assumes
+        that each segment depends on the previous segment. "none" assumes that segments are
+        independent. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

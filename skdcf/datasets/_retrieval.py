@@ -24,7 +24,7 @@ def fetch_conformal_rag(
     graph: Rule = "none",
     **options: Unpack[Options],
 ) -> Any:
-    """Load the Conformal-RAG data set, long answers to medical questions with retrieved passages.
+    """Load the Conformal-RAG data set of long answers to medical questions, with passages.
 
     Parameters
     ----------

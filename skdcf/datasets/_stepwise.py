@@ -36,9 +36,9 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
     """Return the labels of an answer in which only the position of the first error is known.
 
-    If the claims form a chain, these labels are sufficient for calibration. In a chain, every
-    later claim is a descendant of the first error, so the nonconformity score does not depend on
-    later labels.
+    If the claims form a chain, the labels up to the first error are sufficient for calibration.
+    In a chain, every later claim is a descendant of the first error, so the nonconformity score
+    does not depend on later labels.
 
     Parameters
     ----------
@@ -93,12 +93,13 @@ def fetch_prmbench(
     kinds : "all", str or list of str
         Kinds of solutions. The error kinds are "circular", "step_contradiction", "counterfactual",
         "domain_inconsistency", "missing_condition" and "deception". "multi_solutions" contains no
-        errors. The default excludes "redundency" and "confidence", which are matters of style.
+        errors. The default excludes "redundency" and "confidence", which concern the style of a
+        solution.
     originals : bool
         Whether to include the original solutions. Each distinct solution is included once.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, because no graphs are published. The options are the same as
-        in `fetch_felm`.
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -193,7 +194,8 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     Parameters
     ----------
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, as in `fetch_mr_ben`, because no graphs are published.
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -267,7 +269,8 @@ def fetch_process_bench(
     subset : {"gsm8k", "math", "all"} or list of them
         Question sources.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, as in `fetch_mr_ben`, because no graphs are published.
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -331,9 +334,9 @@ def fetch_mr_ben(
         Question subjects, selected from "math", "biology", "chemistry", "medicine", "physics" and
         "logic".
     graph : {"chain", "none"} or callable
-        Rule that creates the edges, because no graphs are published. The options are the same as
-        in `fetch_felm`. If the steps are not a chain, the unknown labels after the first error
-        are treated as false.
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs. If the steps are not a chain, the unknown labels after the first
+        error are treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

@@ -50,7 +50,7 @@ def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -
     what : str
         Name of the object, for error messages.
     read : collection of str
-        Keys that the caller uses.
+        Keys that the caller reads.
     """
     unknown = [
         str(key)

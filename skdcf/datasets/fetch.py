@@ -196,11 +196,11 @@ def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
     """Yield the id and the content of each record in several files.
 
     The strings ``pattern`` and ``id`` are formatted with every combination of the ``choices``,
-    and each combination is also added to its records. ``id`` is also formatted with the number of
-    the record, ``i``, and with the fields of the record. ``pattern`` may also be a function that
-    returns the file name for a combination of the choices. A file contains a list of records, a
-    list under the key ``data``, or several named lists. If a file contains several named lists,
-    the name of the list is added to each record as ``key``.
+    and the chosen values are also added to the records. The string ``id`` may also refer to the
+    number of the record, ``i``, and to the fields of the record. ``pattern`` may also be a
+    function that returns the file name for a combination of the choices. A file contains a list
+    of records, a list under the key ``data``, or several named lists. If a file contains several
+    named lists, the name of the list is added to each record as ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
@@ -263,19 +263,19 @@ def load(
         Name of the data set and of its description file. The description is formatted with
         ``words``. Lists in ``words`` are joined by commas.
     records : dict from id to record, or pairs of them
-        The records, keyed by id.
+        The records of the files, keyed by id.
     parse : callable
         A function ``parse(record)`` as in `build_dataset`. The value of the key ``group`` may be
         any string. By default, the group is the question.
     options : dict
         Values of `Options`.
     graph : str or callable
-        Rule that creates the edges, as in the ``fetch_*`` functions. The rule is used if
+        Rule that creates the edges, as in the ``fetch_*`` functions. The edge rule is used if
         ``parse`` returns no edges.
     answer : sequence of str, optional
         For data sets with several answers per question, the names of the fields that contain the
-        question, the model and the answer (a string or a list of steps). Answers of invalid
-        records are included in the alternatives.
+        question, the model and the answer (a string or a list of steps). The answers in invalid
+        records are still used as alternatives.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)

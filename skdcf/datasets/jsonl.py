@@ -117,7 +117,7 @@ def format_jsonl(
     Raises
     ------
     ValueError
-        If an argument is not iterable. The iterator raises the same error when it reaches an
+        If an argument is not iterable. The iterator also raises ValueError when it reaches an
         invalid problem.
     """
     labels = _per_problem(labels, graphs)
@@ -363,7 +363,7 @@ def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
     Parameters
     ----------
     faults : list of (line number, reason)
-        Line numbers of the invalid lines, with the reasons.
+        Number of each invalid line, and the reason why the line is invalid.
 
     Returns
     -------
@@ -400,7 +400,7 @@ def _name_lines(lines):
 
 
 def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
-    """Return the problems of a file as a Bunch. Error messages contain the file name."""
+    """Return the problems of a file as a Bunch. Error messages start with the file name."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:

@@ -350,7 +350,7 @@ def read_problem(
 
 
 class _Content:
-    """Values of a line, separated into keys of the format and all other keys."""
+    """Values of a line, separated into known keys and all other keys."""
 
     def __init__(self, record, *, rename, warned, own):
         record = _renamed(record, rename or {})

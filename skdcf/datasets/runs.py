@@ -1,8 +1,8 @@
 """Convert agent runs, given as chat messages, to problems with one claim per agent message.
 
-The context of a problem never includes tool results. All steps use the context, so with tool
-results in the context, a step that is judged before its execution would depend on results that
-are obtained later.
+The context of a problem never includes tool results. The context is available to all steps. If
+the context contained tool results, a step that is judged before its execution would depend on
+later results.
 
 A feature is included if, on AgentProcessBench (250 runs on 50 tasks, 40 splits by task), it
 increased the proportion of good steps that are kept by at least two standard errors of the paired
@@ -45,7 +45,7 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     Parameters
     ----------
     runs : list of dict
-        The runs, as in `skdcf.adapters.from_runs`. Invalid runs have no last step.
+        The runs, as in `skdcf.adapters.from_runs`. Invalid runs do not contribute a last step.
 
     Returns
     -------
@@ -274,7 +274,7 @@ class _Steps:
 
 
 def _arguments_of(arguments):
-    """Return the arguments of a call as text, and the list of values in them."""
+    """Return the arguments of a call as text, and a list of the values in these arguments."""
     written = arguments
     # Some frameworks store parsed arguments instead of a JSON string.
     if not isinstance(arguments, str):

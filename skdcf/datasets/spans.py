@@ -59,7 +59,7 @@ _TOOL_KINDS = {
 
 
 class _Span(NamedTuple):
-    """A span, with its position in the trace, its operation and its messages."""
+    """Span of a trace, with its position, its operation and its messages."""
 
     id: str | None
     parent: str | None

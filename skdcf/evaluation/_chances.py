@@ -29,10 +29,10 @@ class ChanceReport(Table):
     Parameters
     ----------
     stated : ndarray of shape (n_bins,)
-        Mean predicted probability in each bin.
+        Mean predicted error probability of the texts in each bin.
     observed : ndarray of shape (n_bins,)
-        Proportion of texts in each bin that contain a false or unjudged claim. Several answers
-        to the same question are averaged.
+        Proportion of texts in each bin that contain a false or unjudged claim. Results for
+        several answers to the same question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
         Confidence interval (95 %) of ``observed``, computed over questions.
     n_texts : ndarray of int, shape (n_bins,)
@@ -41,15 +41,15 @@ class ChanceReport(Table):
         Number of problems without kept claims. Problems without kept claims have no error
         probability and are excluded.
     brier : float
-        Brier score, the mean squared difference between the probability and the outcome (0 or
-        1).
+        Brier score, which is the mean squared difference between the predicted probability and
+        the outcome (0 or 1).
     brier_constant : float
         Brier score of the best constant prediction, which is the proportion of wrong texts.
     brier_error : float
         Standard error of the difference between the two Brier scores, computed over questions.
     calibration_error : float
-        Mean absolute difference between predicted probability and observed rate, in which each
-        bin is weighted by its number of texts.
+        Mean absolute difference between the predicted and the observed error rate of a bin,
+        weighted by the number of texts in the bin.
     calibration_error_expected : float
         Approximate calibration error that is expected if all probabilities are correct.
     """
@@ -116,7 +116,7 @@ class ChanceReport(Table):
         Raises
         ------
         ValueError
-            If the shapes differ, or if a probability is not between 0 and 1.
+            If the lengths of the arguments differ, or if a probability is not between 0 and 1.
 
         Examples
         --------

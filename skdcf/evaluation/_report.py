@@ -49,7 +49,7 @@ class DifferenceReport(LevelTable):
     Parameters
     ----------
     reference : str
-        Filter that the other filters are compared with.
+        Name of the reference filter.
     names : tuple of str
         Other filter names.
     alpha : ndarray of shape (n_alphas,)
@@ -57,7 +57,8 @@ class DifferenceReport(LevelTable):
     difference : ndarray of shape (n_filters, n_alphas)
         Difference in the number of true claims kept per problem, averaged over the splits.
     percent : ndarray of shape (n_filters, n_alphas)
-        Relative difference in percent, or NaN if the reference filter keeps no true claim.
+        Difference relative to the reference filter in percent, or NaN if the reference filter
+        keeps no true claim.
     false_difference : ndarray of shape (n_filters, n_alphas)
         Difference in the number of false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
@@ -146,8 +147,8 @@ class ComparisonReport(LevelTable):
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
         Proportion of test problems with a kept false claim.
     chosen : dict of str to list of list of dict
-        Settings that a search selected for each filter, split and alpha. Without a search, the
-        inner dicts are empty.
+        Settings that a search selected for each filter, split and alpha. If no search is used,
+        the inner dicts are empty.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
         Proportion of test problems that pass. The proportion is 1 if the guarantee has no ``show``.
 
@@ -181,12 +182,12 @@ class ComparisonReport(LevelTable):
         """Return the theoretical band of the mean coverage over splits, of shape (n_alphas, 2).
 
         For every filter, the number of covered test problems in a split has a beta-binomial
-        distribution. For folds, the band is the 95 % interval of the mean over independent splits.
-        For leave-one-out, the coverage is deterministic. Of the n problems, the k = floor(alpha
-        n) problems with the smallest scores are not covered. Ties and problems without a false
-        claim can only raise the coverage. If questions have several answers, the band is
-        approximate. The band is NaN at each level at which some problems do not pass, because the
-        band depends on the number of passing problems.
+        distribution. With the protocol "folds", the band is the 95 % interval of the mean over
+        independent splits. With the protocol "leave-one-out", the coverage is deterministic. Of
+        the n problems, the k = floor(alpha n) problems with the smallest scores are not covered.
+        Ties and problems without a false claim can only increase the coverage. If questions have
+        several answers, the band is approximate. The band is NaN at each level at which some
+        problems do not pass, because the band depends on the number of passing problems.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan

@@ -45,8 +45,9 @@ class CalibratedSearch(BaseEstimator):
     A filter selected by ``search.fit(X, y)`` alone has no guarantee, because the same problems
     are used to select the settings and to calibrate the filter. With few problems and many
     settings, filters selected in this way kept a false claim in 14 % of problems at alpha = 0.1.
-    `CalibratedSearch` first splits the problems by question. One part is used to search for the
-    settings and to train the best filter. The other part is used to calibrate this filter.
+    `CalibratedSearch` first splits the problems by question into a search part and a calibration
+    part. The search part is used to select the settings and to train the best filter. The
+    calibration part is used to calibrate the best filter.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class CalibratedSearch(BaseEstimator):
     best_estimator_ : fitted filter
         The filter with the best settings, trained on all problems in the search and calibrated on
         the other problems. All other attributes, and all methods except `fit`, are delegated to
-        this filter.
+        ``best_estimator_``.
     best_params_ : dict
         The best settings.
     search_ : fitted search
@@ -99,7 +100,7 @@ class CalibratedSearch(BaseEstimator):
     def fit(
         self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
-        """Search on one part of the problems, and calibrate on the other part.
+        """Search for settings on one part of the problems, and calibrate on the other part.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class CalibratedSearch(BaseEstimator):
         return self
 
     def _divide(self, questions, estimator):
-        """Split the questions into problems for the search and for calibration."""
+        """Split the problems by question into a search part and a calibration part."""
         codes = number_groups(questions)
         n = codes.max() + 1
         size = self.calibration_size

@@ -1,7 +1,7 @@
 """Compare filters on the same splits.
 
-Each split divides the problems into (train, calibration, test) or (train, test). Finished splits
-can be stored in a file, so an interrupted comparison can be resumed.
+Each split has the parts (train, calibration, test) or (train, test). Finished splits can be
+stored in a file, so an interrupted comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def compare_filters(
     ----------
     filters : dict of str to unfitted filter
         Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
-        `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` around a
-        filter. A search only uses the training part of each split.
+        `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` over the
+        settings of a filter. A search only uses the training part of each split.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
@@ -96,10 +96,11 @@ def compare_filters(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to. If None, the questions are determined by
         `skdcf.graphs.question_groups`. If False, each answer belongs to a different question. All
-        answers to a question are assigned to the same part and weighted as one problem.
+        answers to a question are assigned to the same part and together have the weight of one
+        problem.
     n_jobs : int, optional
-        Number of splits to run in parallel, as in scikit-learn. The result does not depend on
-        this number.
+        Number of splits to run in parallel, as in scikit-learn. The report does not depend on
+        ``n_jobs``.
     random_state : int, RandomState or None, default=None
         Seed of the splits. The seed is also used for each filter whose ``random_state`` is None.
     verbose : int, default=0
@@ -385,7 +386,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     cv : int, splitter, iterable of tuples of index arrays, or None
         Definition of the splits, as in `compare_filters`.
     questions : ndarray of int, shape (n,)
-        Index of the question that each answer belongs to, starting at 0.
+        Index of the question of each answer, starting at 0.
     protocol : {"folds", "leave-one-out"}
         Split protocol, as in `compare_filters`.
     rng : RandomState

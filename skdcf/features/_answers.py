@@ -168,12 +168,12 @@ class AgreementFeatures(OptionalColumns):
     ===========================  ======================================================
 
     The word overlap is the Jaccard index of the words with at least four letters, averaged over
-    the alternatives. ``numbers_agreement_above`` ignores claims without new numbers.
+    the alternatives. In ``numbers_agreement_above``, claims without new numbers are ignored.
 
     If a comparison is impossible because there are no alternatives, no final answer, no new
     numbers or no results, proportions are set to 0.5, and ``answer_rival``, ``answer_entropy``
-    and ``words_agreement`` are set to 0. The first three columns ignore alternatives without a
-    final answer. All columns ignore empty alternatives.
+    and ``words_agreement`` are set to 0. In the first three columns, alternatives without a final
+    answer are ignored. Empty alternatives are always ignored.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
     If there is no such marker, the final answer is the last number. Final answers are compared as
@@ -341,7 +341,7 @@ def _conclude(text, answer):
 
 
 class _Reading:
-    """Final answer, numbers, results and sentences of an alternative."""
+    """Final answer, numbers, results and sentences of an alternative answer."""
 
     __slots__ = ("answer", "numbers", "results", "sentences")
 

@@ -1,4 +1,4 @@
-"""Features that measure how well retrieved passages support each claim, without a model."""
+"""Features that measure the lexical support for each claim in retrieved passages."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ContextFeatures(OptionalColumns):
     """Lexical support for each claim in the passages of ``context``.
 
     Words are compared in lower case. A word, number or sequence of words is *found* if one of the
-    passages contains it. The proportions for bigrams and trigrams include one extra item that is
-    not found. As a result, the longer of two fully copied claims has the larger proportion.
+    passages contains it. For bigrams and trigrams, the denominator of the proportion is increased
+    by 1. As a result, the longer of two fully copied claims has the larger proportion.
 
     ========================  =========================================================
     column                    value for claim v
@@ -87,8 +87,8 @@ class ContextFeatures(OptionalColumns):
     ``context_names`` is 1. In inflected languages, each form of a word is treated as a separate
     word.
 
-    Text copied from a passage is strong evidence of truth if answers usually quote their
-    passages, and weak evidence if answers usually paraphrase them.
+    Text copied from a passage is strong evidence that a claim is true if answers usually quote
+    their passages, and weak evidence if answers usually paraphrase them.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def _compare(text, passages):
 
 
 def _count_found(wanted, sets):
-    """Return the number of wanted items that are in at least one of the sets."""
+    """Return the number of items that are in at least one of the sets."""
     missing = wanted
     for triples in sets:
         missing = [item for item in missing if item not in triples]
@@ -242,7 +242,7 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Return the proportion of wanted items in any of the sets, or 1 if nothing is wanted."""
+    """Return the proportion of items that are in at least one of the sets, or 1 without items."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 

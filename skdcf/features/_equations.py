@@ -252,7 +252,7 @@ def _read_simple(side):
 
 
 def _read_tokens(side):
-    """Return both expressions of a side, which is parsed token by token.
+    """Parse a side token by token, and return the expressions at both ends.
 
     The meaning of a token depends on the preceding value or space, and on the next token. Two
     adjacent values are separated by UNKNOWN.
@@ -340,8 +340,8 @@ def _append_symbol(items, text, glued, after):
 
     A bracket immediately after a value denotes multiplication, as in 3(4). A bracket after a space
     starts a remark. A minus between spaces is replaced with "m", because it may be a list marker.
-    A minus before a word is a hyphen. "!" is a factorial if the expression continues or ends
-    there; otherwise it is punctuation.
+    A minus before a word is a hyphen. "!" denotes a factorial if an operator, a bracket or the
+    end of the side follows, and is punctuation otherwise.
     """
     if text in "([{√":
         if _is_value(items):

@@ -150,10 +150,11 @@ class PairFeature(ModelColumns):
         equal length. For a cross-encoder of sentence-transformers, pass ``lambda texts, claims:
         model.predict(list(zip(texts, claims)))``.
     over : {"context", "alternatives", "ancestors"}
-        The texts that a claim is paired with. "context" uses the passages of the context and the
-        maximum score over passages. "alternatives" uses the alternative answers and their mean
-        score. "ancestors" uses one text, which consists of the question and the claim's ancestors,
-        joined by line breaks.
+        The texts that a claim is paired with. With "context", a claim is paired with each
+        passage, and the maximum score is used. With "alternatives", a claim is paired with each
+        alternative answer, and the mean score is used. With "ancestors", a claim is paired with a
+        single text, which consists of the question and the claim's ancestors, joined by line
+        breaks.
     chunk_words : int, optional
         Number of words per chunk. Longer texts are split into chunks, and the largest score among
         the chunks of a text is used. If None, texts are not split.
@@ -175,9 +176,9 @@ class PairFeature(ModelColumns):
     Each pair is scored once. The transformer caches the scores by content and shares them with
     its clones, even if a later call fails. The cache is not saved with the transformer.
 
-    Cosine similarity from a small sentence-embedding model is unlikely to help. On two data sets
-    of summaries, cosine similarity did not improve on `ContextFeatures` alone. A model trained to
-    verify claims against documents may help.
+    Cosine similarity from a small sentence-embedding model is unlikely to be useful. On two data
+    sets of summaries, cosine similarity did not improve on `ContextFeatures` alone. A model that
+    was trained to verify claims against documents may be more useful.
 
     Examples
     --------
@@ -303,8 +304,8 @@ class StepReward(AnswerColumns):
         The separator that the model expects after each step. The model returns a number, or a
         row of numbers, for each separator.
     column : int, default=-1
-        Index of the number to use from each row. Many models return the probabilities of
-        "wrong" and "right", in this order.
+        Index of the number to use if the model returns rows of numbers. Many models return the
+        probabilities of "wrong" and "right", in this order.
     task : str, optional
         Task name that is sent to the server, such as "token_classify".
     model : str, optional

@@ -53,13 +53,13 @@ def reasoning_features(
     """Return the recommended features, which require only the question, the claims and the edges.
 
     The transformer adds 29 columns: six graph columns (degrees, ancestors, depth, source, sink) and
-    the 23 columns of `TextFeatures`. These columns require neither a model nor columns of the data.
-    Existing columns, such as ``frequency-score``, are kept. If a problem seen during ``fit`` has
-    alternatives, the columns of `AgreementFeatures` are added, and every later problem must have
-    known alternatives. If a problem seen during ``fit`` has a context, the columns of
-    `ContextFeatures` are added, and every later problem must have a known context. If a question
-    has options (lines that begin with a letter from A to H), five columns compare each claim with
-    the options.
+    the 23 columns of `TextFeatures`. The 29 columns require neither a model nor existing feature
+    columns. Existing columns, such as ``frequency-score``, are kept. If a problem seen during
+    ``fit`` has alternatives, the columns of `AgreementFeatures` are added, and every later
+    problem must have known alternatives. If a problem seen during ``fit`` has a context, the
+    columns of `ContextFeatures` are added, and every later problem must have a known context. If
+    a question has options (lines that begin with a letter from A to H), five columns compare each
+    claim with the options.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class _GivenColumns(GraphTransformer):
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
-        """Return the input columns to use."""
+        """Return the names of the input columns to use."""
         return self.own_names()
 
     def _check(self, batch: GraphBatch) -> None:
@@ -203,7 +203,7 @@ class FrequencyFeature(_GivenColumns):
     Parameters
     ----------
     column : str, default="frequency-score"
-        Data column with the score. Higher values must mean more support.
+        Name of the data column that contains the score. Higher values must mean more support.
 
     Raises
     ------
@@ -300,7 +300,7 @@ class GraphFeatures(GraphTransformer):
     Parameters
     ----------
     metrics : sequence of str, optional
-        Columns to add, in this order. The default is the first ten columns of the table.
+        Columns to add, in the given order. The default is the first ten columns of the table.
 
     Raises
     ------
@@ -309,8 +309,8 @@ class GraphFeatures(GraphTransformer):
         `transform`). Betweenness and closeness require one step for each pair of an edge and an
         ancestor of its parent claim. Clustering requires one step for each pair of an edge and a
         parent of its parent claim. A problem with 600 claims that each depend on all earlier
-        claims is below the limit. Betweenness and closeness are not limited if no claim has two
-        direct parents, as in a chain or a tree.
+        claims is below the limit. The limit does not apply to betweenness and closeness if no
+        claim has two direct parents, as in a chain or a tree.
 
     Notes
     -----
@@ -400,8 +400,8 @@ class DomainIndicators(_GivenColumns):
         ``quadratic_equations``, ``polynomial_algebra``, ``rational_expressions``,
         ``exponents_logarithms``, ``inequalities``, ``sequences_series``, ``functions``,
         ``word_problems``, ``coordinate_geometry``, ``abstract_algebra`` and ``complex_numbers``.
-        The lexicon also contains FELM's ``domain_math``, ``domain_reasoning``,
-        ``domain_science``, ``domain_wk``.
+        The lexicon also contains FELM's ``domain_math``, ``domain_reasoning``, ``domain_science``
+        and ``domain_wk``.
 
     Attributes
     ----------
@@ -480,9 +480,9 @@ class MetadataIndicators(GraphTransformer):
     Parameters
     ----------
     keys : sequence of str, or mapping
-        Metadata keys to encode. A mapping specifies the values of each key, for example
-        ``{"model": ["a", "b"]}``, so `fit` does not determine them. For a sequence of keys, `fit`
-        determines the values from the training problems. Each value has its own column.
+        Metadata keys to encode. A mapping such as ``{"model": ["a", "b"]}`` specifies the values
+        of each key. If ``keys`` is a sequence, `fit` determines the values of each key from the
+        training problems. Each value has its own column.
 
     Attributes
     ----------
@@ -492,13 +492,13 @@ class MetadataIndicators(GraphTransformer):
     Raises
     ------
     ValueError
-        If the metadata of a problem do not contain a key.
+        If one of the keys is missing from the metadata of a problem.
 
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value for which there is no column. All columns of the key are 0 for
-        such a problem.
+        If a problem has a value for which there is no column. For a problem with such a value,
+        all columns of the key are 0.
 
     Notes
     -----
@@ -550,7 +550,7 @@ class MetadataIndicators(GraphTransformer):
         Raises
         ------
         ValueError
-            If the metadata of a problem do not contain a key.
+            If one of the keys is missing from the metadata of a problem.
         """
         self.validate()
         batch = as_batch(X)

@@ -58,8 +58,8 @@ class Surprisal(AnswerColumns):
     ``online=True``. The features are 0 for a claim without tokens, and the fourth is 0 for a
     claim without digits.
 
-    The features help with calculations, but not with passages, news and science
-    (:doc:`/guide/features`).
+    The features are useful for answers with calculations, but make little difference for other
+    answers (:doc:`/guide/features`).
 
     Examples
     --------

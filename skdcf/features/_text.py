@@ -276,8 +276,8 @@ class TextFeatures(GraphTransformer):
 
     An equality is checked if both sides are arithmetic expressions, plain or in LaTeX, with
     fractions, percentages, roots, powers, thousands separators and units between the numbers.
-    Chains ``a = b = c`` are also checked. A result may be rounded to the number of digits
-    shown. An equality that cannot be parsed reliably is ignored.
+    Chains of equalities, such as ``a = b = c``, are also checked. A result may be rounded to the
+    number of digits shown. An equality that cannot be parsed reliably is ignored.
 
     Raises
     ------

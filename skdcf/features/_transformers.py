@@ -68,8 +68,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         bool
-            The value of ``requires_fit``. If this value is None, the result is True if the class
-            overrides `fit`.
+            The value of ``requires_fit``. If ``requires_fit`` is None, the result is True if the
+            class overrides `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
         return has_own_fit if self.requires_fit is None else self.requires_fit
@@ -190,7 +190,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         input_features : sequence of str, optional
-            Input column names. The default is the columns seen in `fit`.
+            Input column names. By default, the columns seen during `fit` are used.
 
         Returns
         -------
@@ -390,7 +390,7 @@ class GraphUnion(GraphTransformer, Composition):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the columns of the members that depend on later claims."""
+        """Return the names of all members' columns that depend on later claims."""
         return frozenset().union(*[member.looks_ahead for member in self._members])
 
     @property

@@ -92,7 +92,8 @@ def logprobs_of_claims(
     answer : str
         Answer text.
     claims : iterable of str
-        Words of the answer that state each claim. Differences in whitespace are ignored.
+        For each claim, the words of the answer that state the claim. Differences in whitespace
+        are ignored.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Fit and apply the transformer of a filter in the same way in all methods of the filter.
+"""Fit and apply a filter's transformer consistently in all methods of the filter.
 
 The transformers of this package (`GraphTransformer`) transform problems. Any other scikit-learn
 transformer transforms a table with one row per claim. The steps of a Pipeline are applied one
@@ -438,8 +438,9 @@ class ClaimTransformer(GraphTransformer):
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
             The problems.
         y : claim labels, optional
-            Labels. A transformer that learns is fitted to the judged claims and their labels 0
-            and 1. If y is None, the transformer is fitted to all claims, without labels.
+            Labels. A transformer that needs fitting is fitted to the judged claims and their
+            labels (0 and 1). If y is None, the transformer is fitted to all claims, without
+            labels.
 
         Returns
         -------

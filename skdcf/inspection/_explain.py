@@ -1,9 +1,9 @@
 """Explain a filter's decisions, and compute feature importances.
 
-Decisions on a single answer are explained with numbers, sentences and HTML. For a linear
-scorer, the contribution of each feature is also computed. For many answers, features are ranked
-by their Shapley values, or by the loss in retention when a feature is permuted. Shapley values
-are computed for one filter, or pooled over many trained models as in the paper. Permutation
+Decisions on a single answer are explained in sentences, tables and HTML. For a linear scorer, the
+contribution of each feature is also computed. For many answers, features are ranked by their
+Shapley values, or by the loss in retention when a feature is permuted. Shapley values are
+computed for one filter, or pooled over many trained models as in the paper. Permutation
 importance supports any scorer.
 """
 
@@ -40,7 +40,8 @@ DIGITS = (4, 6, 9)
 class Explanation(Table):
     """Explanation of the decisions on one answer, printed as sentences or displayed as HTML.
 
-    Arrays are in the order of the claims. In the printed sentences, claims are numbered from 1.
+    All arrays contain one entry per claim, in claim order. In the printed sentences, claims are
+    numbered from 1.
 
     Parameters
     ----------
@@ -280,7 +281,7 @@ def explain(
 ) -> Any:
     """Explain why a filter keeps or drops each claim.
 
-    The problems are scored once. The explained decisions are the same as those of `predict`.
+    Each problem is scored only once. The explained decisions are the same as those of `predict`.
 
     Parameters
     ----------
@@ -510,10 +511,10 @@ def shap_values(
 ) -> ImportanceReport:
     """Compute feature importances from the Shapley values of the confidence in each claim.
 
-    The values are exact and require no sampling. For a linear score, the Shapley value is the
-    weight times the difference between the feature and its mean over the background. For the
-    trees of xgboost, the Shapley values are the contributions to the log odds that xgboost
-    computes. For other scorers, use `permutation_importance`.
+    The Shapley values are exact and require no sampling. For a linear score, the Shapley value is
+    the weight times the difference between the feature value and its mean over the background
+    problems. For XGBoost models, the Shapley values are the contributions to the log odds that
+    XGBoost computes. For other scorers, use `permutation_importance`.
 
     Parameters
     ----------
@@ -521,7 +522,7 @@ def shap_values(
         One filter, or several filters with the same columns. The values of several filters are
         pooled.
     X : problems, as in the filter's `predict`
-        Problems with the claims to explain.
+        Problems whose claims are explained.
     background : problems, optional
         Problems that define the reference value of each feature. The default is X. For trees, the
         background is ignored, and the training data are the reference.

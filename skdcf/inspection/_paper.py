@@ -264,8 +264,9 @@ def single_feature_ablation(
     """Compare filters that use all features with filters that use a single feature.
 
     The weight of the descendants, ``beta_mix``, is selected for each feature, level and split
-    by cross-validation on the training problems. The report prints the mean of ``beta_mix``
-    over the splits. The attribute ``chosen`` of the report contains each selected value.
+    by cross-validation on the training problems. The printed report contains the mean of
+    ``beta_mix`` over the splits. The attribute ``chosen`` of the report contains each selected
+    value.
 
     Parameters
     ----------
@@ -280,7 +281,8 @@ def single_feature_ablation(
     features : sequence of names or column numbers, or dict of str to name or number
         The single features to evaluate. The keys of a dict are used as names in the report.
     beta_mix : sequence of float in [0, 1]
-        Candidate values of ``beta_mix``. A single value is used without cross-validation.
+        Candidate values of ``beta_mix``. If only one value is passed, no cross-validation is
+        performed.
     ties : {"exclude", "include", "jitter"}, default="jitter"
         Treatment of ties in the single-feature filters, whose scores often have many ties.
     **options
@@ -341,7 +343,7 @@ class SurrogateReport(Table):
     soft_scores, hard_scores : ndarray of shape (n_with_errors,)
         Nonconformity scores of the problems with a false claim.
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
-        Thresholds computed from these scores.
+        Soft and hard thresholds, computed from the nonconformity scores.
     soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
         Whether each claim is kept. The soft procedure keeps claims with a soft retention of at
         least 1/2.
@@ -435,7 +437,7 @@ def surrogate_agreement(
     y : sequence of 1-D arrays, one per problem
         Claim labels of the problems.
     alphas : sequence of float in (0, 1)
-        The levels. X must contain enough problems for calibration at each level.
+        The levels. ``X`` must contain enough problems for calibration at each level.
     relaxation : PathRelaxation or GridRelaxation, optional
         The relaxation to compare. The default is the filter's relaxation.
 

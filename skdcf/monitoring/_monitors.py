@@ -206,10 +206,10 @@ class ExchangeabilityTest(BettingMonitor):
         Parameters
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
-            A filter, whose calibration problems are the reference, or the path risks of the
-            reference problems. The filter's method ``path_risk`` computes path risks. The
-            reference problems must not have been used to train the scorer, and must belong to
-            different questions.
+            A fitted filter, whose calibration problems become the reference problems, or the path
+            risks of the reference problems. The filter's method ``path_risk`` computes path
+            risks. The reference problems must not have been used to train the scorer, and must
+            belong to different questions.
         y : None
             Ignored.
 
@@ -250,7 +250,7 @@ class ExchangeabilityTest(BettingMonitor):
         Raises
         ------
         ValueError
-            If a path risk is NaN, or if problems are given without a filter to score them.
+            If a path risk is NaN, or if problems are passed but no filter was passed to `fit`.
         """
         self.validate()
         if not hasattr(self, "seen_"):
@@ -355,15 +355,16 @@ class CoverageMonitor(BettingMonitor):
         Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim`, the
         number of problems with a kept false claim.
     lost_ : float
-        Sum of the losses. For a guarantee on an error rate, the sum is the number of errors.
+        Sum of the losses. If the guarantee bounds an error rate, the sum of the losses is the
+        number of errors.
     n_calibrations_ : int
         Number of calibrations of the filter that were monitored.
     n_repeated_ : int
         Number of answers that were ignored because their question was already used for an earlier
         answer or for calibration.
     n_unwatched_ : int
-        Number of ignored answers that do not pass (``show=``), or that belong to groups in
-        which the filter keeps nothing or has no guarantee.
+        Number of answers that were ignored because they do not pass (``show=``), or because the
+        filter keeps nothing or has no guarantee in their group.
     groups_ : list
         The groups that are monitored separately, or [None] if there are no groups.
     counts_ : ndarray of int, shape (n_groups, 2)
@@ -388,9 +389,9 @@ class CoverageMonitor(BettingMonitor):
     capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be monitored.
 
     If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
-    mean over the groups. Each calibration starts new urns. The wealth of the j-th calibration
-    has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is at most
-    ``delta``.
+    mean over the groups. New urns are started after each calibration. The wealth of the j-th
+    calibration has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is
+    at most ``delta``.
 
     As in calibration, model verdicts are ignored once the filter or the monitored answers contain
     a human verdict. The wealth is reset after the first human verdict.
@@ -496,7 +497,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _by_people(self, part, fitted):
-        """Return the judged part, without model verdicts if a human verdict was ever used."""
+        """Return the judged answers, without model verdicts if a human verdict was ever used."""
         both_kinds = {"model", "person"}
         kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
         part = part.judged_after(kinds_before)
@@ -574,7 +575,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def why_not_watched(self) -> str | None:
-        """Return the reason why the guarantee cannot be monitored, or None if there is none.
+        """Return the reason why the guarantee cannot be monitored, or None if it can be.
 
         Returns
         -------

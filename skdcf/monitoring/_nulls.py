@@ -4,9 +4,10 @@ Each null hypothesis states the error rate or mean loss that a guarantee allows.
 
 Losses of new problems are divided by ``most``, so they lie in [0, 1].
 
-In formulas, ``n`` is the number of calibration problems in a group, excluding those that do not
-pass if the guarantee has ``show=``. The conformal rank of the group's threshold is ``k``. The
-probability that a calibration is worse than the null hypothesis allows is ``calibration_delta``.
+In formulas, ``n`` is the number of calibration problems in a group. If the guarantee has
+``show=``, only the calibration problems that pass are included. The conformal rank of the group's
+threshold is ``k``. The probability that a calibration is worse than the null hypothesis allows is
+``calibration_delta``.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class Urn:
         Parameters
         ----------
         n_before : int
-            Number of new problems before these problems.
+            Number of new problems that precede the given problems.
         lost_before : ndarray of shape (n_problems,)
-            Number of errors before each of these problems.
+            Number of errors among the new problems that precede each given problem.
 
         Returns
         -------
@@ -119,7 +120,7 @@ def is_urn(filter: Any) -> bool:
     Returns
     -------
     bool
-        True if the threshold of each group is a score of a known rank.
+        True if the threshold of each group is a score with a known rank.
     """
     level = level_of(filter)
     groups = _groups_of(filter.calibration_).values()
@@ -177,7 +178,7 @@ def nulls_of(
     Returns
     -------
     dict of Urn, or of MeanLoss
-        Null hypotheses, keyed by group name, or by None without groups.
+        Null hypotheses, keyed by group name, or by None if there are no groups.
 
     Raises
     ------

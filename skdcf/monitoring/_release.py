@@ -28,7 +28,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
         A filter whose guarantee has no ``weight``. The filter's alpha and its decisions on single
         claims have no effect.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        All candidate answers, which must be given in one call.
+        All candidate answers, which must be passed in a single call.
     alpha : float in (0, 1)
         Upper bound on the expected proportion of selected answers with a false claim.
 
@@ -128,8 +128,8 @@ def release_claims(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to, as in the filter's ``calibrate``.
     one_per_question : bool
-        Whether to filter only one of several answers to a question, selected by a hash. No claim in
-        the other answers is kept.
+        Whether to filter only one answer per question, which is selected by a hash. In all other
+        answers, no claim is kept.
 
     Returns
     -------

@@ -139,9 +139,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         File path.
     trusted : iterable of str, default=()
         Dotted names of other classes and functions that the file may refer to, such as your own
-        scorer. These classes are imported and their methods are executed. Clients of language
-        models must also be trusted by name. Clients are always loaded without addresses, key
-        names and caches, so these parameters must be set again.
+        scorer. Trusted classes are imported, and their methods are executed. Language model
+        clients must also be trusted by name. Language model clients are always loaded without
+        addresses, key names and caches, so these parameters must be set again.
 
     Returns
     -------

@@ -24,8 +24,8 @@ class CalibratedThreshold:
     Parameters
     ----------
     threshold : float
-        Claims with a smaller path risk are kept. A threshold of -inf keeps no claim, and +inf
-        keeps all claims.
+        Claims with a smaller path risk are kept. With a threshold of -inf, no claim is kept, and
+        with +inf, all claims are kept.
     alpha : float
         Upper bound, in (0, 1), on the proportion of problems with a kept false claim.
     n_calibration : int

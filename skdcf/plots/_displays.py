@@ -227,8 +227,8 @@ class ReportDisplay(DisplayOfReports):
     ax_ : matplotlib Axes
         The first panel.
     axes_ : ndarray of matplotlib Axes
-        Axes of the panels. Grey boxes are theoretical 95 % bands of the coverage for the given
-        numbers of calibration and test problems. Error bars are 95 % confidence intervals of the
+        Axes of the panels. Grey boxes show theoretical 95 % bands of the coverage for the given
+        numbers of calibration and test problems. Error bars show 95 % confidence intervals of the
         coverage and standard errors of the retention.
 
     Examples
@@ -307,7 +307,7 @@ class ShownDisplay(DisplayOfReports):
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. Error bars are standard errors over questions. The numbers next to the markers
+        The axes. Error bars show standard errors over questions. The numbers next to the markers
         are levels.
 
     Examples
@@ -368,7 +368,7 @@ class ChanceDisplay(Display):
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. Each marker represents a bin of texts. Error bars are 95 % confidence
+        The axes. Each marker represents a bin of texts. Error bars show 95 % confidence
         intervals.
 
     Examples
@@ -568,7 +568,7 @@ class SoftHardDisplay(Display):
     ax_ : matplotlib Axes
         The axes.
     axes_ : ndarray of one matplotlib Axes
-        An array that contains ``ax_``.
+        Array that contains only ``ax_``.
 
     Examples
     --------
@@ -767,7 +767,7 @@ class ImportanceDisplay(Display):
     ax_ : matplotlib Axes
         The axes.
     axes_ : ndarray of one matplotlib Axes
-        An array that contains ``ax_``.
+        Array that contains only ``ax_``.
 
     Examples
     --------

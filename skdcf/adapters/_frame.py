@@ -228,9 +228,9 @@ def from_frame(
     ------
     ValueError
         If a column is missing, if a row does not name its problem, if only some claims of a
-        problem have a text, or if positions, parents or labels are invalid. The message contains
-        the position of the row in the table, or the problem and the position of the claim. All
-        positions start at 0.
+        problem have a text, or if positions, parents or labels are invalid. The error message
+        contains the position of the row in the table, or the problem and the position of the
+        claim. All positions start at 0.
 
     Notes
     -----
@@ -241,8 +241,8 @@ def from_frame(
 
     A table exported from Argilla (``dataset.records.to_list(flatten=True)``) is recognised by
     its columns ``<question>.responses`` and ``<question>.responses.status``. If all submitted
-    responses to a claim agree, they determine its label. The label is 0 if the responses
-    disagree, and -1 if no response was submitted.
+    responses to a claim agree, they determine its label. The label of a claim is 0 if the
+    responses disagree, and -1 if no response was submitted.
 
     Examples
     --------

@@ -58,7 +58,8 @@ def from_runs(
         Whether to compare each run with the other runs of its task. The other runs of the task
         must be complete, and the number of runs per task must be the same for calibration and
         prediction. The last steps of the other runs become the ``alternatives``. An additional
-        feature measures the agreement between a step without calls and these alternatives.
+        feature measures the agreement between a step without calls and the last steps of the
+        other runs.
 
     Returns
     -------

@@ -131,9 +131,9 @@ def from_lm_polygraph(
         Only the attribute ``claim_text`` of each claim is used. The manager stores the claims
         only if it was created with ``save_stats=["claims"]``.
     estimates : dict
-        The estimates, ``manager.estimations``. The keys are names of estimators or pairs
-        (level, name). Each value is a flat list over all claims, or a list that contains one list
-        per generation. Entries whose level is not "claim" are ignored.
+        The estimates, ``manager.estimations``. The keys are estimator names or pairs (level,
+        name). Each value is a flat list over all claims, or a list that contains one list per
+        generation. Entries whose level is not "claim" are ignored.
     labels : dict or list, optional
         The results of a fact check, as a flat list or as one list per generation. The dict
         ``manager.gen_metrics`` is also accepted if it contains exactly one claim-level fact

@@ -66,8 +66,8 @@ def fetch_agent_process_bench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a run whose verdicts do not match its steps, or to drop
-        it.
+        Whether to raise an error for a run whose verdicts do not match its steps, or to drop the
+        run.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

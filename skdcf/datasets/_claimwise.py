@@ -68,7 +68,7 @@ def fetch_coherent_math(
         Seconds between retries.
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
-        drop it.
+        drop the problem.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -129,7 +129,7 @@ def fetch_conformal_factuality(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with an unknown label, or to drop it.
+        Whether to raise an error for a problem with an unknown label, or to drop the problem.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -283,7 +283,7 @@ def fetch_refchecker(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown label, or to drop it.
+        Whether to raise an error for an answer with an unknown label, or to drop the answer.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -357,7 +357,7 @@ def fetch_qags(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a summary with invalid responses, or to drop it.
+        Whether to raise an error for a summary with invalid responses, or to drop the summary.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -441,7 +441,8 @@ def fetch_perl(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with invalid premises or labels, or to drop it.
+        Whether to raise an error for a problem with invalid premises or labels, or to drop the
+        problem.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

@@ -46,8 +46,8 @@ def fetch_conformal_rag(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown verdict or without passages, or
-        to drop it.
+        Whether to raise an error for an answer with an unknown verdict or without passages, or to
+        drop the answer.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

@@ -110,8 +110,8 @@ def fetch_prmbench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an invalid problem, or to drop it. All published problems
-        are valid.
+        Whether to raise an error for an invalid problem, or to drop the problem. All published
+        problems are valid.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -207,7 +207,7 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
         Seconds between retries.
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a solution whose judged steps differ from its text, or to
-        drop it.
+        drop the solution.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -432,8 +432,8 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a solution without a calculation, or to drop it. The file
-        contains 48 solutions without a calculation.
+        Whether to raise an error for a solution without a calculation, or to drop the solution.
+        The file contains 48 solutions without a calculation.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

@@ -204,16 +204,17 @@ def read_jsonl(
         true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
         array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
         attribute is None if no line has the corresponding key. If only some lines have labels,
-        the labels of the other lines are -1 (not judged). All other missing values are None. The
-        group of a line is also stored in the metadata, under the key ``group``. Unknown keys are
-        stored in the metadata, and `write_jsonl` writes them back to their original places.
+        the labels of the other lines are -1 (not judged). Except for labels, missing values are
+        None. The group of a line is also stored in the metadata, under the key ``group``. Unknown
+        keys are stored in the metadata, and `write_jsonl` writes them back to their original
+        places.
 
     Raises
     ------
     ValueError
         If lines are invalid, if the file contains no problem, or if its problems have different
-        features. The message lists the line numbers, counted from 1, and the reasons. If all
-        lines are dropped, the exception lists them in its attribute ``dropped``.
+        features. The error message lists the line numbers, counted from 1, and the reasons. If
+        all lines are dropped, the exception lists them in its attribute ``dropped``.
 
     Warns
     -----
@@ -457,7 +458,7 @@ class JsonlPartition:
         Raises
         ------
         ValueError
-            If a line is invalid. The message contains the line number and the reason.
+            If a line is invalid. The error message contains the line number and the reason.
         """
         rows = list(
             read_lines(

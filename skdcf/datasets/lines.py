@@ -55,8 +55,8 @@ def iter_blocks(
     first_line : int
         First line number.
     block_bytes : int
-        Size of a block in bytes. A block ends with the line that reaches this size, so 0 means one
-        line per block.
+        Size of a block in bytes. A block ends with the line that reaches ``block_bytes``, so 0
+        means one line per block.
     nan : bool
         Whether to accept NaN and infinity, which some programs write although they are not
         valid JSON.

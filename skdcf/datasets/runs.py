@@ -6,7 +6,7 @@ later results.
 
 A feature is included if, on AgentProcessBench (250 runs on 50 tasks, 40 splits by task), it
 increased the proportion of good steps that are kept by at least two standard errors of the paired
-difference. The script ``benchmarks/guarantees/agents.py`` prints this difference for each
+difference. The script ``benchmarks/guarantees/agents.py`` prints the paired difference for each
 feature. The features that did not qualify indicate whether a call repeats an earlier call, what
 proportion of its words occurred before, whether the last call failed, and how long the last tool
 result is.

@@ -33,7 +33,7 @@ def open_table(path: str | os.PathLike[str]) -> tuple[io.StringIO, dict[str, Any
     Raises
     ------
     ValueError
-        If the file has another encoding. The message names the file and the line.
+        If the file has another encoding. The error message names the file and the line.
     """
     text = _decoded(path)
     head = text.partition("\n")[0]

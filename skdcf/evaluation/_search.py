@@ -44,10 +44,10 @@ class CalibratedSearch(BaseEstimator):
 
     A filter selected by ``search.fit(X, y)`` alone has no guarantee, because the same problems
     are used to select the settings and to calibrate the filter. With few problems and many
-    settings, filters selected in this way kept a false claim in 14 % of problems at alpha = 0.1.
-    `CalibratedSearch` first splits the problems by question into a search part and a calibration
-    part. The search part is used to select the settings and to train the best filter. The
-    calibration part is used to calibrate the best filter.
+    settings, filters that were selected and calibrated on the same problems kept a false claim in
+    14 % of problems at alpha = 0.1. `CalibratedSearch` first splits the problems by question into
+    a search part and a calibration part. The search part is used to select the settings and to
+    train the best filter. The calibration part is used to calibrate the best filter.
 
     Parameters
     ----------
@@ -258,8 +258,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     questions : ndarray of int, shape (n_problems,)
         The question that each answer belongs to.
     rows, n_problems : ndarray of int, and int
-        Positions of these problems among all problems of ``search.cv``, and the number of all
-        problems.
+        Positions of the given problems among the problems of ``search.cv``, and the number of
+        problems of ``search.cv``.
     """
     check_search(search)
     estimator = search.estimator

@@ -107,7 +107,7 @@ def compare_filters(
         Verbosity. If positive, progress is printed.
     resume : path-like, optional
         File that stores the finished splits. An interrupted comparison with the same inputs is
-        resumed from this file. The parameter ``resume`` requires an integer ``random_state``.
+        resumed from the file. The parameter ``resume`` requires an integer ``random_state``.
 
     Returns
     -------
@@ -410,7 +410,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Divide the rows at random in about the given proportions, keeping questions together."""
+    """Divide the rows at random in roughly the given proportions, without splitting questions."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]

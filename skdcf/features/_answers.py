@@ -107,7 +107,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
-        Otherwise, the result is the text without markup and spaces.
+        For any other text, the result is the text without markup and spaces.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -285,7 +285,8 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     """Use existing labels to estimate the benefit of `AgreementFeatures`.
 
     Agreement with alternative answers is informative if most answers are right, and uninformative
-    if most are wrong. The gain can therefore be estimated before more answers are sampled.
+    if most are wrong. The benefit of alternative answers can therefore be estimated before any
+    are sampled.
 
     Parameters
     ----------

@@ -168,8 +168,8 @@ class PairFeature(ModelColumns):
     ------
     ValueError
         If a problem's context or alternatives are unknown, if ``score`` does not return one
-        finite number per pair, or if the numbers depend on the order of the pairs. The message
-        names the problem and the text.
+        finite number per pair, or if the numbers depend on the order of the pairs. The error
+        message names the problem and the text.
 
     Notes
     -----
@@ -321,8 +321,8 @@ class StepReward(AnswerColumns):
         If the model does not return one finite number per claim, or if a claim contains the
         separator.
     ConnectionError
-        If the server cannot be reached or refuses the request. The message names the problem.
-        Earlier replies are cached, so a second call requests only the missing replies.
+        If the server cannot be reached or refuses the request. The error message names the
+        problem. Earlier replies are cached, so a second call requests only the missing replies.
 
     Notes
     -----

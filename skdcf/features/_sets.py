@@ -208,7 +208,7 @@ class FrequencyFeature(_GivenColumns):
     Raises
     ------
     ValueError
-        If the column is missing. The message lists the existing columns.
+        If the column is missing. The error message lists the existing columns.
 
     Notes
     -----
@@ -249,7 +249,7 @@ class SemanticFeatures(_GivenColumns):
     Raises
     ------
     ValueError
-        If a column is missing. The message lists the existing columns.
+        If a column is missing. The error message lists the existing columns.
 
     Notes
     -----
@@ -391,7 +391,7 @@ _LONGEST = 20_000
 
 @settings
 class DomainIndicators(_GivenColumns):
-    """Indicators of the topic of a problem, which are equal for all claims of the problem.
+    """Indicators of a problem's topic, which are equal for all claims of the problem.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ class DomainIndicators(_GivenColumns):
 
 @settings
 class MetadataIndicators(GraphTransformer):
-    """One-hot encoding of the metadata of a problem, such as the model that wrote the answer.
+    """One-hot encoding of a problem's metadata, such as the model that wrote the answer.
 
     Parameters
     ----------
@@ -497,8 +497,8 @@ class MetadataIndicators(GraphTransformer):
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value for which there is no column. For a problem with such a value,
-        all columns of the key are 0.
+        If a problem has a value for which there is no column. For a problem with an unknown
+        value, all columns of the key are 0.
 
     Notes
     -----

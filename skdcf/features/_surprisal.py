@@ -35,9 +35,9 @@ class Surprisal(AnswerColumns):
     source : str or callable
         The URL of a server that returns the log-probabilities of a prompt, such as
         "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do not
-        return these log-probabilities. A function ``source(text)`` may be passed instead. The
-        function must return the tokens of the text and the log-probability of each token given
-        the previous tokens, with None for the first token.
+        return the log-probabilities of a prompt. A function ``source(text)`` may be passed
+        instead. The function must return the tokens of the text and the log-probability of each
+        token given the previous tokens, with None for the first token.
     model : str, optional
         Model name, which is sent to the server. A reply from another model raises an error.
     timeout : float, default=60.0

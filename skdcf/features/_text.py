@@ -1,4 +1,4 @@
-"""Features of the text of a claim, compared with the question, the parents and the answer.
+"""Features computed from the text of a claim, its question, its parents and its answer.
 
 Every feature is computed from texts and edges with a fixed formula, without a model. The first
 part of the module extracts facts from single texts. The second part compares a claim with its
@@ -274,10 +274,11 @@ class TextFeatures(GraphTransformer):
     subtraction, multiplication, division or square root. At most two underived numbers and two
     wrong equalities are counted per claim.
 
-    An equality is checked if both sides are arithmetic expressions, plain or in LaTeX, with
-    fractions, percentages, roots, powers, thousands separators and units between the numbers.
-    Chains of equalities, such as ``a = b = c``, are also checked. A result may be rounded to the
-    number of digits shown. An equality that cannot be parsed reliably is ignored.
+    An equality is checked if both sides are arithmetic expressions, in plain notation or LaTeX,
+    which may contain fractions, percentages, roots, powers, thousands separators and units
+    between the numbers. Chains of equalities, such as ``a = b = c``, are also checked. A result
+    may be rounded to the number of digits shown. An equality that cannot be parsed reliably is
+    ignored.
 
     Raises
     ------

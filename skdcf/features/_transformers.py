@@ -42,8 +42,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     ----------
     requires_fit : bool or None
         Whether the transformer needs fitting. If None, the transformer needs fitting only if its
-        class overrides `fit`. The value applies to the `fit` of this class, not to the `fit` of a
-        subclass.
+        class overrides `fit`. The value applies to the `fit` method of the class that sets
+        ``requires_fit``, not to the `fit` method of a subclass.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. If True, a filter with
         ``edges="none"`` requires problems with known edges.
@@ -106,7 +106,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def set_output(self, *, transform: str | None = None) -> Self:
         """Raise an error if table output is requested, because the output is a GraphBatch.
 
-        A Pipeline with this step raises the same error. The global setting
+        A Pipeline that contains a graph transformer raises the same error. The global setting
         ``sklearn.set_config(transform_output="pandas")`` is ignored.
 
         Parameters

@@ -390,7 +390,8 @@ class ClaimTransformer(GraphTransformer):
     """Apply a scikit-learn transformer to the claims of all problems.
 
     Use `ClaimTransformer` in a Pipeline around a filter, for a transformer that needs no fitting.
-    In all other cases, pass the transformer itself to the filter as ``features=``.
+    Outside a Pipeline, or if the transformer needs fitting, pass the transformer itself to the
+    filter as ``features=``.
 
     Parameters
     ----------

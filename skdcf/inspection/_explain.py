@@ -524,8 +524,8 @@ def shap_values(
     X : problems, as in the filter's `predict`
         Problems whose claims are explained.
     background : problems, optional
-        Problems that define the reference value of each feature. The default is X. For trees, the
-        background is ignored, and the training data are the reference.
+        Problems that define the reference value of each feature. The default is X. For tree
+        models, ``background`` is ignored, and the training data are used as the reference.
 
     Returns
     -------

@@ -439,7 +439,7 @@ def surrogate_agreement(
     alphas : sequence of float in (0, 1)
         The levels. ``X`` must contain enough problems for calibration at each level.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The relaxation to compare. The default is the filter's relaxation.
+        The relaxation to compare. By default, the filter's relaxation is used.
 
     Returns
     -------

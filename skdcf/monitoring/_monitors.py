@@ -114,9 +114,10 @@ class BettingMonitor(Settings):
 def play(before, state, log_factors):
     """Return the log wealth after each problem, and the state after the last problem.
 
-    The sums are computed sequentially, so the result is bitwise identical for any division of a
-    stream into updates. ``before`` is the number of earlier problems. The state consists of the
-    log products and log stakes of the bets. The state is None if there were no earlier problems.
+    The log wealth is computed sequentially, so the result is bitwise identical for any division
+    of a stream into updates. ``before`` is the number of earlier problems. The state consists of
+    the log products and log stakes of the bets. The state is None if there were no earlier
+    problems.
     """
     n, n_bets = log_factors.shape
     if state is None:
@@ -143,8 +144,8 @@ class ExchangeabilityTest(BettingMonitor):
     """Test whether new questions are exchangeable with earlier questions.
 
     The test is a conformal test martingale. Each problem is ranked among all earlier problems
-    by its largest path risk. While the problems are exchangeable, these ranks are independent
-    and uniform, so bets on the ranks do not increase the expected wealth. The test requires no
+    by its largest path risk. While the problems are exchangeable, the ranks are independent and
+    uniform, so bets on the ranks do not increase the expected wealth. The test requires no
     labels. An alarm means that the assumption of the guarantee is violated. To test whether
     coverage is lost, use `CoverageMonitor`.
 
@@ -382,8 +383,8 @@ class CoverageMonitor(BettingMonitor):
     errors as with ties broken at random, which only makes an alarm less likely.
 
     If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse` or a user-defined
-    guarantee), the errors do not follow a Pólya urn. For such a guarantee, half of ``delta`` is
-    reserved for the variation between calibration sets. The null hypothesis is an upper bound
+    guarantee), the errors do not follow a Pólya urn. For a guarantee on a mean, half of ``delta``
+    is reserved for the variation between calibration sets. The null hypothesis is an upper bound
     that the mean loss of a calibrated filter exceeds with probability at most ``delta / 2``
     (Bates et al. 2021). Detecting a small excess therefore requires more answers. Losses are
     capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be monitored.
@@ -547,7 +548,7 @@ class CoverageMonitor(BettingMonitor):
             and that the order of the answers does not depend on the losses. For a guarantee with
             ``show=``, all answers must pass.
         group : str or number, optional
-            The group of these answers, if the guarantee has groups.
+            The group of the answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
             Whether at least one claim of each answer was kept. If ``shown`` is missing, `summary`
             cannot report the proportion of shown answers.
@@ -750,8 +751,8 @@ class SlidingCalibration(Settings):
     window : int, default=1000
         Maximum number of calibration problems.
     smallest : int, default=200
-        Minimum number of new judged problems for a recalibration. Until this number is reached,
-        the original calibration of ``filter`` is used.
+        Minimum number of new judged problems for a recalibration. Until ``smallest`` problems
+        have been judged, the original calibration of ``filter`` is used.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 Each null hypothesis states the error rate or mean loss that a guarantee allows.
 
-Losses of new problems are divided by ``most``, so they lie in [0, 1].
+Losses of new problems are divided by ``most``, so all losses are between 0 and 1.
 
 In formulas, ``n`` is the number of calibration problems in a group. If the guarantee has
 ``show=``, only the calibration problems that pass are included. The conformal rank of the group's
@@ -36,7 +36,7 @@ class Urn:
     threshold : float
         The filter's threshold.
     cut : float
-        Answers pass if their smallest path risk is below the cut. All other answers are
+        Answers pass if their smallest path risk is below the cut. Answers that do not pass are
         ignored.
     """
 
@@ -78,7 +78,7 @@ class MeanLoss:
     most : float
         Cap of the losses.
     cut : float
-        Answers pass if their smallest path risk is below the cut. All other answers are
+        Answers pass if their smallest path risk is below the cut. Answers that do not pass are
         ignored.
     """
 

@@ -128,8 +128,8 @@ def release_claims(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to, as in the filter's ``calibrate``.
     one_per_question : bool
-        Whether to filter only one answer per question, which is selected by a hash. In all other
-        answers, no claim is kept.
+        Whether to filter only one answer per question, which is selected by a hash. In the other
+        answers to the same question, no claim is kept.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Save and load fitted filters, or only their thresholds as JSON.
 
-The functions `skdcf.save` and `skdcf.load` are aliases for those of this module.
+The functions `skdcf.save` and `skdcf.load` are aliases for `save` and `load` in this module.
 """
 
 from ._save import load, save

@@ -128,10 +128,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     """Load a filter from a file written by `save`.
 
     No code in the file is executed. The file may refer to classes of scikit-learn and NumPy, and
-    to public classes of this package that do not open connections or files. All other names raise
-    an error. Checksums reveal damage and accidental changes, but they are not a signature. Anyone
-    with write access can replace the file with a filter that keeps all claims, so store the file
-    in a place to which only you have write access.
+    to public classes of this package that do not open connections or files. A reference to any
+    other class or function raises an error. Checksums reveal damage and accidental changes, but
+    they are not a signature. Anyone with write access can replace the file with a filter that
+    keeps all claims, so store the file in a place to which only you have write access.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     ------
     ValueError
         If the file is damaged, was changed, has a newer format, or contains an untrusted name.
-        The message states the reason and lists the addresses that the filter would contact.
+        The error message states the reason and lists the addresses that the filter would contact.
     OSError
         If the file cannot be read.
     """

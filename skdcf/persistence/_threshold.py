@@ -167,7 +167,7 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
     Raises
     ------
     ValueError
-        If the file is damaged or has a newer format. The message states the reason.
+        If the file is damaged or has a newer format. The error message states the reason.
     OSError
         If the file cannot be read.
     """

@@ -214,11 +214,11 @@ class ReportDisplay(DisplayOfReports):
         groups of problems, pass the attribute ``groups`` of a report, which is a dict with one
         report per group.
     panels : sequence of str
-        The panels, from left to right. "coverage" is the coverage among the answers that pass.
-        "retention" and "false kept" are the numbers of true and false claims kept per problem.
-        "passing" is the proportion of answers that pass, which is 1 without ``show``. "shown" is
-        the proportion of answers with at least one kept claim. "false among shown" is the
-        proportion of shown answers with a false claim.
+        The panels, from left to right. "coverage" is the proportion of passing answers without a
+        kept false claim. "retention" and "false kept" are the numbers of true and false claims
+        kept per problem. "passing" is the proportion of answers that pass, which is 1 without
+        ``show``. "shown" is the proportion of answers with at least one kept claim. "false among
+        shown" is the proportion of shown answers with a false claim.
 
     Attributes
     ----------
@@ -606,7 +606,7 @@ class SoftHardDisplay(Display):
         alphas : sequence of float in (0, 1)
             Levels at which the filters are evaluated.
         relaxation : PathRelaxation or GridRelaxation, optional
-            The relaxation to compare. The default is the filter's relaxation.
+            The relaxation to compare. By default, the filter's relaxation is used.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
 

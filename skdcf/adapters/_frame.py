@@ -191,8 +191,8 @@ def from_frame(
         leading underscore or the ending _id). A warning is also issued for text columns that
         mostly contain numbers.
     edges : callable, optional
-        Function ``edges(claims, question)`` that returns the edges of an answer, such as the
-        functions in `skdcf.edges`. If a function is passed, the column ``parents`` is ignored.
+        Function ``edges(claims, question)`` that returns the edges of an answer, such as a
+        function of `skdcf.edges`. If a function is passed, the column ``parents`` is ignored.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are missing or infinite. "mean" and "median" are computed
         from the finite values of the feature.

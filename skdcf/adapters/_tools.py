@@ -144,8 +144,8 @@ def from_lm_polygraph(
         the finite values of the feature. Unlike the estimates, a number passed as ``missing`` is
         not negated.
     edges : callable or list, optional
-        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
-        of pairs (parent, child) per generation. If None, the edges are unknown. Use
+        Edge rule ``edges(claims, problem)``, such as a function of `skdcf.edges`, or one list of
+        pairs (parent, child) per generation. If None, the edges are unknown. Use
         `skdcf.edges.no_edges` for independent claims.
     problems : list of str, optional
         The prompts, which LM-Polygraph stores in ``manager.stats["input_texts"]``.
@@ -308,10 +308,9 @@ def from_uqlm(
     missing : {"raise", "mean", "median"} or float
         Replacement for scores that are NaN, None, absent or infinite, as in `from_frame`.
     edges : callable or list, optional
-        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
-        of pairs (parent, child) per response. Each pair contains positions among the claims of
-        the answer. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent
-        claims.
+        Edge rule ``edges(claims, problem)``, such as a function of `skdcf.edges`, or one list of
+        pairs (parent, child) per response. Each pair contains positions among the claims of the
+        answer. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent claims.
     problems : list of str, optional
         The questions. By default, the prompts in the result are used, if there are any.
     alternatives : list of lists of str, optional

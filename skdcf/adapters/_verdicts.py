@@ -92,8 +92,8 @@ def from_verdicts(
         in ``dropped``. If the checker failed, the entry of the answer is None, and the answer is
         treated as invalid.
     edges : callable or list, optional
-        Edge rule ``edges(claims, problem)``, such as the functions in `skdcf.edges`, or one list
-        of pairs (parent, child) per answer. If None, the edges are unknown.
+        Edge rule ``edges(claims, problem)``, such as a function of `skdcf.edges`, or one list of
+        pairs (parent, child) per answer. If None, the edges are unknown.
     problems : list of str, optional
         The questions. By default, the questions in the results are used.
     alternatives : list of lists of str, optional

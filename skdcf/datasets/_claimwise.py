@@ -117,8 +117,8 @@ def fetch_conformal_factuality(
         Question source: biographies, Natural Questions or MATH problems.
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
-        previous claim. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
+        like the functions of `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -197,8 +197,8 @@ def fetch_felm(
     graph : {"chain", "none"} or callable
         Rule that creates the edges. The published data do not contain graphs. "chain" assumes
         that each segment depends on the previous segment. "none" assumes that segments are
-        independent. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        independent. A callable ``graph(claims, problem)`` must return pairs (parent, child), like
+        the functions of `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -345,8 +345,8 @@ def fetch_qags(
         one sentence for XSum ("xsum").
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
-        on the previous sentence. A callable ``graph(claims, None)`` returns pairs (parent, child),
-        as in `skdcf.edges`.
+        on the previous sentence. A callable ``graph(claims, None)`` must return pairs (parent,
+        child), like the functions of `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

@@ -34,8 +34,8 @@ def fetch_conformal_rag(
         Whether to label a claim as true if it is correct but irrelevant to the question.
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
-        previous claim. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
+        like the functions of `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.

@@ -266,7 +266,7 @@ def load(
         The records of the files, keyed by id.
     parse : callable
         A function ``parse(record)`` as in `build_dataset`. The value of the key ``group`` may be
-        any string. By default, the group is the question.
+        any string. By default, the group of a problem is its question.
     options : dict
         Values of `Options`.
     graph : str or callable

@@ -195,7 +195,8 @@ def read_jsonl(
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
-        Maximum uncompressed line size in bytes. A longer line always raises an error.
+        Maximum uncompressed line size in bytes. A line that exceeds the maximum size always
+        raises an error.
 
     Returns
     -------
@@ -252,7 +253,8 @@ def iter_jsonl(
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
-        Maximum uncompressed line size in bytes. A longer line always raises an error.
+        Maximum uncompressed line size in bytes. A line that exceeds the maximum size always
+        raises an error.
 
     Returns
     -------

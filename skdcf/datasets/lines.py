@@ -66,8 +66,8 @@ def iter_blocks(
     Yields
     ------
     list of (int, dict or ValueError)
-        The number and the object of each line in the block. If a line is invalid, an error takes
-        the place of its object. Empty lines are skipped.
+        The number and the object of each line in the block. If a line is invalid, its entry
+        contains an error instead of an object. Empty lines are skipped.
 
     Raises
     ------

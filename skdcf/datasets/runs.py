@@ -4,12 +4,12 @@ The context of a problem never includes tool results. The context is available t
 the context contained tool results, a step that is judged before its execution would depend on
 later results.
 
-A feature is included if, on AgentProcessBench (250 runs on 50 tasks, 40 splits by task), it
-increased the proportion of good steps that are kept by at least two standard errors of the paired
-difference. The script ``benchmarks/guarantees/agents.py`` prints the paired difference for each
-feature. The features that did not qualify indicate whether a call repeats an earlier call, what
-proportion of its words occurred before, whether the last call failed, and how long the last tool
-result is.
+A feature is included if it increased the proportion of kept good steps on AgentProcessBench by at
+least two standard errors of the paired difference. The comparison used 250 runs on 50 tasks and
+40 splits by task. The script ``benchmarks/guarantees/agents.py`` prints the paired difference for
+each feature. The features that did not qualify indicate whether a call repeats an earlier call,
+what proportion of its words occurred before, whether the last call failed, and how long the last
+tool result is.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def corrected_error(values, sizes):
     Parameters
     ----------
     values : ndarray of shape (..., n_splits, n_alphas)
-        The values for each split and level.
+        Value of the statistic for each split and level.
     sizes : ndarray of shape (n_splits, n_parts)
         Number of problems in each part. The first part is the training set and the last part is
         the test set.
@@ -150,7 +150,8 @@ class ComparisonReport(LevelTable):
         Settings that a search selected for each filter, split and alpha. If no search is used,
         the inner dicts are empty.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of test problems that pass. The proportion is 1 if the guarantee has no ``show``.
+        Proportion of test problems that pass. The proportion of passing problems is 1 if the
+        guarantee has no ``show``.
 
     Notes
     -----
@@ -186,8 +187,8 @@ class ComparisonReport(LevelTable):
         independent splits. With the protocol "leave-one-out", the coverage is deterministic. Of
         the n problems, the k = floor(alpha n) problems with the smallest scores are not covered.
         Ties and problems without a false claim can only increase the coverage. If questions have
-        several answers, the band is approximate. The band is NaN at each level at which some
-        problems do not pass, because the band depends on the number of passing problems.
+        several answers, the theoretical band is approximate. The band depends on the number of
+        passing problems, so it is NaN at each level at which some problems do not pass.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan

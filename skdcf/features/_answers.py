@@ -176,9 +176,10 @@ class AgreementFeatures(OptionalColumns):
     answer are ignored. Empty alternatives are always ignored.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
-    If there is no such marker, the final answer is the last number. Final answers are compared as
-    numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
-    "50%" equals 50). Other final answers are compared as texts without markup and spaces.
+    If a text contains no marker, the final answer is the last number. Final answers are compared
+    as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
+    "50%" equals 50). Final answers that cannot be parsed as numbers are compared as texts without
+    markup and spaces.
 
     Parameters
     ----------

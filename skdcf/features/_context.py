@@ -36,7 +36,8 @@ class ContextFeatures(OptionalColumns):
 
     Words are compared in lower case. A word, number or sequence of words is *found* if one of the
     passages contains it. For bigrams and trigrams, the denominator of the proportion is increased
-    by 1. As a result, the longer of two fully copied claims has the larger proportion.
+    by 1. As a result, the longer of two claims that are fully copied from a passage has the
+    larger proportion.
 
     ========================  =========================================================
     column                    value for claim v

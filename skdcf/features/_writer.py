@@ -99,7 +99,7 @@ def logprobs_of_claims(
     -------
     list of lists of dict
         One list of tokens per claim. A claim that is not found in the answer is assigned all
-        tokens.
+        tokens of the answer.
 
     Raises
     ------

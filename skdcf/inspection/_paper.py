@@ -279,7 +279,8 @@ def single_feature_ablation(
     alphas : sequence of float in (0, 1)
         The levels.
     features : sequence of names or column numbers, or dict of str to name or number
-        The single features to evaluate. The keys of a dict are used as names in the report.
+        The single features to evaluate. If a dict is passed, its keys are used as names in the
+        report.
     beta_mix : sequence of float in [0, 1]
         Candidate values of ``beta_mix``. If only one value is passed, no cross-validation is
         performed.

@@ -34,8 +34,8 @@ class CalibratedThreshold:
         Treatment of ties. With "include", claims whose path risk equals the threshold are also
         kept. With "jitter", the filter's path risks already contain random tie-breakers.
     edges : str, default="given"
-        Edges used to compute path risks: the edges of the problems ("given"), no edges
-        ("none"), or the edges of the rule with this name.
+        Edges used to compute path risks, which are the edges of the problems ("given"), no edges
+        ("none"), or those of the edge rule with the given name.
 
     Examples
     --------

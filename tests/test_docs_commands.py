@@ -37,7 +37,7 @@ def test_the_tutorial_as_commands_and_as_a_notebook(
     names, code = {}, [c["source"] for c in made["cells"] if c["cell_type"] == "code"]
     for source in code:
         exec("".join(source), names)
-    assert "keep nothing false" in capsys.readouterr().out
+    assert "unfiltered: 0." in capsys.readouterr().out
     for name in ("log", "judged", "test"):
         written = (tmp_path / f"tutorial/{name}.jsonl").read_text(encoding="utf-8")
         assert written == (folder / f"{name}.jsonl").read_text(encoding="utf-8")

@@ -22,6 +22,7 @@ from ._checks import (
     check_groups,
     check_weights,
 )
+from ._docs import documented
 from ._html import Table
 from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
 from .graphs import GraphBatch, Labels, Problems, question_groups
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@documented
 def coverage_score(
     y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -52,7 +54,7 @@ def coverage_score(
 
     Parameters
     ----------
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are treated as
         false. In a flat array, each label belongs to a separate problem with one claim.
     kept : sequence of boolean masks
@@ -81,6 +83,7 @@ def coverage_score(
     return _mean(segment_sum(kept & (labels != 1), offsets) == 0, sample_weight)
 
 
+@documented
 def retention_score(
     y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -88,7 +91,7 @@ def retention_score(
 
     Parameters
     ----------
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are not counted
         as true.
     kept : sequence of boolean masks
@@ -318,6 +321,7 @@ NO_COVERAGE = (
 )
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class FilterReport(Table):
     """Report on the coverage and retention of a filter at several levels, printed as a table.
@@ -401,7 +405,7 @@ class FilterReport(Table):
 
         Parameters
         ----------
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are treated
             as false.
         kept : dict of float to sequence of boolean masks
@@ -713,6 +717,7 @@ def per_question(values, questions):
     return np.apply_along_axis(lambda row: np.bincount(code, row), -1, values) / count
 
 
+@documented
 def evaluate_filter(
     filter: ConformalFilter,
     X: Problems,
@@ -728,9 +733,9 @@ def evaluate_filter(
     ----------
     filter : fitted filter
         The filter to evaluate, or a fitted `skdcf.evaluation.CalibratedSearch`.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Test problems in any form that the filter's `fit` accepts.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels. A claim with an unknown label is treated as false in the coverage, and is
         not counted as a true claim in the retention.
     alphas : sequence of float in (0, 1)
@@ -797,6 +802,7 @@ def _rows_by_group(groups):
     return {name: np.array(rows) for name, rows in places.items()}
 
 
+@documented
 def leave_one_out(
     filter: ConformalFilter,
     X: Problems,
@@ -818,9 +824,9 @@ def leave_one_out(
     filter : fitted filter
         The filter whose scorer is evaluated. The parameter ``ties`` of the filter must not be
         "include", and ``guarantee`` must not have weights or overlapping groups.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Answers to at least two questions.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels.
     alphas : sequence of float in (0, 1)
         Levels at which the scorer is evaluated.

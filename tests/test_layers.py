@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 LAYERS = [
     {
         "_checks",
+        "_docs",
         "_drawing",
         "_files",
         "_html",
@@ -90,6 +91,7 @@ def is_web(path):
 # else, for the reason given.
 PRIVATE_NAMES = {
     "test_what_fit_says.py": "what a command prints of numbers that no small data set brings",
+    "test_docstrings.py": "which names in braces stand for a description",
     "test_extras.py": "the packages that the command looks for",
     "test_messages.py": "messages made of parts, and the table with words for them",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",

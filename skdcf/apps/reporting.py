@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._docs import documented
 from .._drawing import CLAIMS_LISTED
 from .._files import write_text
 from .._html import card, escape, folded, table
@@ -63,6 +64,7 @@ _MISSED = 20  # maximum number of answers with a kept false claim to list
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 
+@documented
 def write_report(
     path: str | os.PathLike[str],
     filter: ConformalFilter,
@@ -89,9 +91,9 @@ def write_report(
         The file to write. The file is created only after the report is complete.
     filter : fitted filter
         The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Test problems, in the format of the filter's `fit`.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
         Levels in the results table. Single answers are shown at the filter's level.

@@ -56,23 +56,15 @@ def fetch_agent_process_bench(
         Whether to compare each run with the four other runs of the same task, as in
         `skdcf.adapters.from_runs`. With ``alternatives=True``, the subset must contain the step
         texts.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a run whose verdicts do not match its steps, or to drop the
         run.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------

@@ -57,23 +57,15 @@ def fetch_coherent_math(
     label : {"manual_annotation", "annotation"}
         Label meaning. "manual_annotation" states whether a claim is correct as a step in the
         answer. "annotation" states whether a claim is true on its own (version "gpt" only).
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
         drop the problem.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------
@@ -119,22 +111,14 @@ def fetch_conformal_factuality(
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
         like the functions of `skdcf.edges`.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with an unknown label, or to drop the problem.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------
@@ -199,23 +183,15 @@ def fetch_felm(
         that each segment depends on the previous segment. "none" assumes that segments are
         independent. A callable ``graph(claims, problem)`` must return pairs (parent, child), like
         the functions of `skdcf.edges`.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error if the numbers of labels and segments of a problem differ, or to
         drop the problem.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------
@@ -273,22 +249,14 @@ def fetch_refchecker(
         assigns 0, because an annotator judged the claim and did not find it supported. "unknown"
         assigns -1, which is the label of unjudged claims. The metadata contain the original
         verdicts.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for an answer with an unknown label, or to drop the answer.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------
@@ -347,22 +315,14 @@ def fetch_qags(
         Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
         on the previous sentence. A callable ``graph(claims, None)`` must return pairs (parent,
         child), like the functions of `skdcf.edges`.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a summary with invalid responses, or to drop the summary.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------
@@ -434,20 +394,14 @@ def fetch_perl(
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``. Files are stored at paths such as
         ``perl/gsm8k/gsm8k_negatives.json``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with invalid premises or labels, or to drop the
         problem.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------

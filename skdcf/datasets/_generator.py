@@ -18,6 +18,7 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
 from .._checks import check_choice, check_count
+from .._docs import documented
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.per_problem import LabelList
@@ -57,6 +58,7 @@ _FREQUENCY = {
 }
 
 
+@documented
 def make_reasoning_graphs(
     n_problems: int = 1000,
     kind: Literal["math", "felm"] = "math",
@@ -82,8 +84,7 @@ def make_reasoning_graphs(
         problems are clean, and the frequency score is informative (AUC 0.85).
     random_state : int, RandomState instance or None
         Seed. The same seed always generates the same problems.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
+    {return_X_y}
 
     Returns
     -------
@@ -270,6 +271,7 @@ def _plots():
     return json.loads(path.read_text("utf-8"))
 
 
+@documented
 def make_word_problems(
     n_problems: int = 300,
     *,
@@ -287,8 +289,7 @@ def make_word_problems(
         Number of alternative answers to each question.
     random_state : int, RandomState instance or None
         Seed. The same seed always generates the same problems.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
+    {return_X_y}
 
     Returns
     -------

@@ -36,23 +36,15 @@ def fetch_conformal_rag(
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
         like the functions of `skdcf.edges`.
-    data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``.
-    download_if_missing : bool
-        If False, raise an OSError if a file is missing.
-    n_retries : int
-        Number of retries if a download fails.
-    delay : float
-        Seconds between retries.
+    {data_home}
+    {download_if_missing}
+    {n_retries}
+    {delay}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for an answer with an unknown verdict or without passages, or to
         drop the answer.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
-    return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. This option requires
-        ``return_X_y=True``.
+    {return_X_y}
+    {return_groups}
 
     Returns
     -------

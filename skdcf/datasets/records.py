@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, printable, warn
+from .._docs import documented
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
 from ..features import add_surprisal
@@ -109,7 +110,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
             return function(*bound.args, **bound.kwargs)
 
         call.__signature__ = signature  # type: ignore[attr-defined]
-        return call
+        return documented(call)
 
     return decorate
 
@@ -124,6 +125,7 @@ class Problem(NamedTuple):
     metadata: dict[str, Any] | None = None
 
 
+@documented
 def build_dataset(
     records: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
     parse: Callable[[Any], dict[str, Any]],
@@ -151,8 +153,7 @@ def build_dataset(
         User-facing description of the data.
     on_invalid : {"raise", "drop"}
         Whether to raise an error at the first invalid record, or to drop invalid records.
-    return_X_y : bool
-        Whether to return ``(graphs, labels)`` instead of a Bunch.
+    {return_X_y}
     return_groups : bool
         Whether to return ``(graphs, labels, groups)``, with the groups that
         `skdcf.graphs.question_groups` returns. This option requires ``return_X_y=True``.

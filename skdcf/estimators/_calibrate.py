@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
+from .._docs import documented
 from ..graphs.wordings import count_once
 from ..guards.copies import with_texts
 from ..guards.judges import labels_of_people
@@ -152,15 +153,15 @@ def calibrate_with(estimator, part, fewest):
     estimator._calibrated_as = settings_of(estimator)
 
 
+@documented
 def calibration_scores(estimator, X, y):
     """Return the nonconformity scores that ``calibrate`` would use.
 
     Parameters
     ----------
     estimator : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
-    y : sequence of 1-D arrays, one per problem
+    {X}
+    y : {labels}
         Claim labels, as in ``fit``.
 
     Returns

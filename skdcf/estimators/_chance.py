@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docs import documented
 from ..graphs import GraphBatch
 from ..graphs.problems import Problems
 from ..graphs.ragged import flatten
@@ -44,6 +45,7 @@ def refuse_without_hazards(scorer: Any) -> None:
         )
 
 
+@documented
 def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     """Return masks that select the safest claims of each problem, regardless of alpha.
 
@@ -53,8 +55,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     Parameters
     ----------
     filter : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
+    {X}
     share : float in [0, 1], default=0.0
         Proportion of claims to select in each problem. The number of selected claims is rounded
         up and is always at least one.

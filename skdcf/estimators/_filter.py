@@ -164,9 +164,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             The problems. Each row of a 2-D array is a problem with a single claim.
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
             single flat array. If X is an array, y is a 1-D array that contains 0 and 1, booleans,
@@ -216,9 +216,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems on which the filter was not trained.
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `fit`.
@@ -253,9 +253,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems on which the filter was not trained.
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `fit`.
@@ -377,8 +377,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
 
         Returns
         -------
@@ -392,8 +391,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
 
         Returns
         -------
@@ -427,8 +425,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
         alpha : float in (0, 1), or sequence of float, optional
             Prediction level or levels. If None, the alpha of the filter is used. Every claim that
             is kept at some alpha is also kept at any larger alpha.
@@ -464,8 +461,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
 
         Returns
         -------
@@ -489,8 +485,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
         masks : sequence of boolean masks, optional
             Masks of the kept claims, which must include all ancestors of each kept claim. If
             None, the claims kept by `predict` are used.
@@ -527,8 +522,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
+        {X}
 
         Returns
         -------
@@ -544,10 +538,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {X}
+        {own_alpha}
 
         Returns
         -------
@@ -571,10 +563,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {X}
+        {own_alpha}
         output : {"graphs", "text"}, default="graphs"
             Output format. "text" returns the kept claims of each problem as a string with one
             claim per line.
@@ -614,16 +604,14 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        y : sequence of 1-D arrays, one per problem
+        {X}
+        y : {labels}
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
         sample_weight : array-like of shape (n_problems,), optional
             Problem weights, used to average over problems. All weights must be non-negative, and
             at least one must be positive.
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {own_alpha}
 
         Returns
         -------
@@ -682,8 +670,7 @@ class ConformalFilter(Settings):
         claims : iterable of dict
             The claims. Each claim is a dict with the keys ``text``, ``parents`` (indices of
             earlier claims) and ``features`` (the values that the filter uses).
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {own_alpha}
         stop : bool
             Whether to stop after the first claim that is not kept. Stopping early is useful for
             an agent that executes its steps. If True, each claim must depend on the previous
@@ -715,8 +702,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {own_alpha}
 
         Returns
         -------
@@ -756,8 +742,7 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        alpha : float in (0, 1), optional
-            If None, the alpha of the filter is used.
+        {own_alpha}
 
         Returns
         -------

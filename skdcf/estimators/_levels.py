@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import check_alpha
+from .._docs import documented
 from ..graphs import Labels, Problems
 from ..graphs.problems import Groups
 from ..guards.levels import level_in_force, level_of
@@ -29,6 +30,7 @@ def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
     return copied
 
 
+@documented
 def fit_levels(
     estimator: Any,
     X: Problems,
@@ -45,9 +47,8 @@ def fit_levels(
     ----------
     estimator : filter
         The filter to copy. It is not changed.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
-    y : sequence of 1-D arrays, one per problem
+    {X}
+    y : {labels}
         Claim labels, as in ``fit``.
     alphas : sequence of float in (0, 1)
         The levels.
@@ -109,14 +110,14 @@ def share(first, estimators):
         vars(each).update(learnt)
 
 
+@documented
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     """Return whether each claim is kept at each level, scoring the problems only once.
 
     Parameters
     ----------
     filter : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
+    {X}
     alphas : sequence of float or None
         The levels. If None, the alpha of the filter is used.
 
@@ -138,6 +139,7 @@ def copy_at(fitted, alpha):
     return copied
 
 
+@documented
 def calibrated_masks(
     filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
 ) -> tuple[Any, Any, list[int]]:
@@ -151,7 +153,7 @@ def calibrated_masks(
         The filter to copy. It is not changed.
     labelled : tuple
         Calibration problems, labels and groups, as in ``calibrate``.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         The problems to filter.
     alphas : list of float in (0, 1)
         The levels.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._docs import documented
 from .._messages import Advice, Message
 from ..edges import chain_edges
 from ..features.columns import list_looking_ahead
@@ -304,6 +305,7 @@ def _graph_of(rows, edges, about):
     return ReasoningGraph(table, edges, claims=claims, **about)
 
 
+@documented
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
@@ -317,8 +319,7 @@ def largest_risks(
     ----------
     fitted : fitted filter
         The filter that computes the risks.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
+    {X}
     groups : array-like of shape (n_problems,), or False, optional
         Question that each answer belongs to, as in the filter's `calibrate`.
 
@@ -365,6 +366,7 @@ class Decision(NamedTuple):
     form: LinearForm | None
 
 
+@documented
 def decide(
     filter: Any,
     X: Problems,
@@ -376,10 +378,9 @@ def decide(
     ----------
     filter : fitted filter
         The filter to use.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems to filter.
-    alpha : float in (0, 1), optional
-        If None, the alpha of the filter is used.
+    {own_alpha}
 
     Returns
     -------

@@ -200,8 +200,7 @@ class HardCF(ConformalFilter):
         from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
         transformer is fitted on training problems only, and applied to all problems passed to the
         filter. If None, the problems' own columns are used.
-    alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
+    {alpha}
     relaxation, training : optional
         Settings for training a differentiable model, as in `CoherentConformalFilter`. These
         settings are used only for scorers that are trained through calibration.
@@ -317,8 +316,7 @@ class IndependentFactuality(_Preset):
         As in `HardCF`.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
+    {alpha}
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -370,8 +368,7 @@ class SingleFeatureCF(_Preset):
         it exists, and the first column is used otherwise.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
+    {alpha}
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
@@ -439,8 +436,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `CoherentConformalFilter`.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
+    {alpha}
     relaxation : PathRelaxation or GridRelaxation, optional
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
@@ -499,8 +495,7 @@ class XGBoostCF(_Preset):
     ----------
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
+    {alpha}
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional

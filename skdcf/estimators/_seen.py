@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from .._docs import documented
 from ..graphs import Problems
 from ..graphs.problems import Groups, hashes_of
 from ..guards.priors import known_to_priors
 from ._validation import check, filter_in
 
 
+@documented
 def seen(
     filter: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -25,8 +27,7 @@ def seen(
     Parameters
     ----------
     filter : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
+    {X}
     groups : array-like of shape (n_problems,), or False, optional
         As in ``fit``.
 
@@ -47,13 +48,14 @@ def seen(
     return trained, calibrated
 
 
+@documented
 def count_as_trained(estimator, X, groups=None):
     """Mark the problems that were used to select a filter's settings as training problems.
 
     Parameters
     ----------
     estimator : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         The problems, which must include all problems used to fit the filter.
     groups : array-like of shape (n_problems,), or False, optional
         Question that each answer belongs to.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import warn
+from .._docs import documented
 from .._messages import Advice, Message
 from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
@@ -21,6 +22,7 @@ from ..ops.hard import segment_min
 from ._parts import choose_one_each
 
 
+@documented
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     """Return which answers pass. In answers that do not pass, no claims are kept.
 
@@ -28,7 +30,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     ----------
     fitted : fitted filter
         A filter whose guarantee sets ``show``.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         The answers.
 
     Returns

@@ -20,6 +20,7 @@ from .._checks import (
     refuse_iterator,
     warn,
 )
+from .._docs import documented
 from ..exceptions import GuaranteeWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, Problems, pack_labels
@@ -370,6 +371,7 @@ def filter_in(model: Any) -> Any:
     return model if search is None else search.estimator
 
 
+@documented
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     """Check problems and labels in the same way as a filter's methods do.
 
@@ -377,9 +379,8 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     ----------
     estimator : filter
         The filter. If the filter is fitted, X is compared with the problems passed to ``fit``.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
-    y : sequence of 1-D arrays, one per problem, optional
+    {X}
+    y : {labels}, optional
         Claim labels, as in ``fit``.
 
     Returns

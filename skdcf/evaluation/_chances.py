@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_count
+from .._docs import documented
 from .._html import Table
 from ..estimators import ConformalFilter, check, flat_masks
 from ..graphs import Labels, Problems, question_groups
@@ -188,6 +189,7 @@ def _bin(wrong, chance, questions):
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
 
 
+@documented
 def evaluate_error_probability(
     filter: ConformalFilter,
     X: Problems,
@@ -205,9 +207,9 @@ def evaluate_error_probability(
     filter : fitted filter
         The filter. The scorer of the filter must provide hazards (see the method
         `error_probability`).
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Test problems, in the format of the filter's `fit`.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels of the test problems. A claim with an unknown label is treated as false.
     masks : sequence of boolean masks, optional
         Mask of the kept claims for each problem. If None, the masks are predicted.

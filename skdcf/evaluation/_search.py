@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 
 from .. import estimators
 from .._checks import check_alpha
+from .._docs import documented
 from .._parameters import settings
 from .._sklearn import take_rows
 from ..estimators import PROMISED, at_level, check, count_as_trained, reason_sent_with
@@ -104,9 +105,9 @@ class CalibratedSearch(BaseEstimator):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems, in the format of the filter's `fit`.
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Labels, in the format of the filter's `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in the filter's `fit`.
@@ -313,6 +314,7 @@ def _taken(groups, rows):
     return groups if groups is None or groups is False else np.asarray(groups)[rows]
 
 
+@documented
 def fit_levels(
     filter: Any,
     X: Problems,
@@ -326,9 +328,9 @@ def fit_levels(
     ----------
     filter : unfitted filter, or dict of float to unfitted filter
         A filter such as `HardCF`, or a dict with one filter for each alpha.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems, in the format of the filter's `fit`.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Labels, in the format of the filter's `fit`.
     alphas : sequence of float in (0, 1)
         The levels.

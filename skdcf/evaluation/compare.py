@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_choice, warn
+from .._docs import documented
 from .._files import append_journal, open_journal
 from .._jobs import as_finished
 from .._version import __version__
@@ -52,6 +53,7 @@ METRICS = (
 COLUMNS = (*METRICS, "chosen", "seconds")
 
 
+@documented
 def compare_filters(
     filters: Mapping[str, Any],
     X: Problems,
@@ -74,7 +76,7 @@ def compare_filters(
         Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
         `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` over the
         settings of a filter. A search only uses the training part of each split.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
         Labels, as in the filters' `fit`.

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .._checks import check_count
+from .._docs import documented
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
 from ..estimators import ConformalFilter, check, decide, passing_answers
@@ -597,6 +598,7 @@ def _names_of(batch):
     return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
 
 
+@documented
 def permutation_importance(
     filter: ConformalFilter,
     X: Problems,
@@ -617,10 +619,9 @@ def permutation_importance(
     ----------
     filter : fitted filter
         The filter whose features are permuted.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems that were not used to train the scorer.
-    y : sequence of 1-D arrays, one per problem
-        Claim labels of the problems.
+    {y}
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
     n_repeats : int, default=5

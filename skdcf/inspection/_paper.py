@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSpli
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_groups
+from .._docs import documented
 from .._html import LevelTable, Table
 from ..estimators import SingleFeatureCF, check
 from ..evaluation import ComparisonReport, compare_filters, fit_levels
@@ -120,6 +121,7 @@ class SeparationReport(LevelTable):
     }
 
 
+@documented
 def score_separation(
     filters: Mapping[str, Any],
     X: Problems,
@@ -136,9 +138,9 @@ def score_separation(
     ----------
     filters : dict of str to unfitted filter
         The filters, keyed by name. The first filter is the reference.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems, as in the filters' `fit`.
-    y : sequence of 1-D arrays, one per problem
+    y : {labels}
         Claim labels of the problems. Claims with unknown labels are ignored.
     alphas : sequence of float in (0, 1)
         The levels.
@@ -250,6 +252,7 @@ def overlap(true, false):
 BETA_MIX = tuple((np.arange(11) / 10).tolist())
 
 
+@documented
 def single_feature_ablation(
     filters: Mapping[str, Any],
     X: Problems,
@@ -272,10 +275,9 @@ def single_feature_ablation(
     ----------
     filters : dict of str to unfitted filter
         Filters that use all features, keyed by name. The first filter is the reference.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems, as in `skdcf.evaluation.compare_filters`.
-    y : sequence of 1-D arrays, one per problem
-        Claim labels of the problems.
+    {y}
     alphas : sequence of float in (0, 1)
         The levels.
     features : sequence of names or column numbers, or dict of str to name or number
@@ -413,6 +415,7 @@ class SurrogateReport(Table):
         }
 
 
+@documented
 def surrogate_agreement(
     filter: Any,
     X: Problems,
@@ -432,11 +435,10 @@ def surrogate_agreement(
     ----------
     filter : fitted filter
         The filter whose scorer computes the risks.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         Problems, in the format of the filter's `fit`. At least one problem must contain an
         error.
-    y : sequence of 1-D arrays, one per problem
-        Claim labels of the problems.
+    {y}
     alphas : sequence of float in (0, 1)
         The levels. ``X`` must contain enough problems for calibration at each level.
     relaxation : PathRelaxation or GridRelaxation, optional

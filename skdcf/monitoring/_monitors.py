@@ -450,7 +450,7 @@ class CoverageMonitor(BettingMonitor):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             The judged answers, in the format of the filter.
         y : labels, as in the filter's ``calibrate``
             Claim labels. An unjudged claim (-1) is treated as false, as in calibration.
@@ -812,10 +812,9 @@ class SlidingCalibration(Settings):
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems in chronological order, in the format of the filter's ``fit``.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
+        {y}
 
         Returns
         -------

@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
+from .._docs import documented
 from ..estimators import ConformalFilter, check, shown_masks
 from ..graphs import Problems
 from ..ops.conformal import shown_rank
 from ._monitors import largest_of
 
 
+@documented
 def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """Select whole answers that require no review.
 
@@ -27,7 +29,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     filter : fitted filter
         A filter whose guarantee has no ``weight``. The filter's alpha and its decisions on single
         claims have no effect.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         All candidate answers, which must be passed in a single call.
     alpha : float in (0, 1)
         Upper bound on the expected proportion of selected answers with a false claim.
@@ -95,6 +97,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     return largest < scores[rank - 1] if rank else np.zeros(len(largest), dtype=bool)
 
 
+@documented
 def release_claims(
     filter: ConformalFilter,
     X: Problems,
@@ -121,7 +124,7 @@ def release_claims(
         ``weight``. The filter's alpha only determines the required number of calibration answers.
         `release_claims` requires more calibration answers than `predict`. Calibrate the filter at
         the level ``alpha`` times the expected proportion of shown answers.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    X : {problems}
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
         group is a separate batch.
     alpha : float in (0, 1)

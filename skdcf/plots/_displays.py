@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_choice, import_extra, printable
+from .._docs import documented
 from .._parameters import settings
 from ..estimators import check
 from ..evaluation import ChanceReport, ComparisonReport, evaluate_error_probability
@@ -68,8 +69,7 @@ class Display:
         ----------
         report : object
             A report of the type that the display class supports.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {axes}
         **settings
             Additional parameters of the display class.
 
@@ -85,8 +85,7 @@ class Display:
 
         Parameters
         ----------
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {axes}
 
         Returns
         -------
@@ -125,6 +124,7 @@ def line_style(i):
     }
 
 
+@documented
 class DisplayOfReports(Display):
     """Base class of displays that can compute their own reports."""
 
@@ -145,14 +145,12 @@ class DisplayOfReports(Display):
         ----------
         estimator : fitted filter, or dict of str to fitted filter
             The filters, keyed by legend name.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Test problems.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
+        {y}
         alphas : sequence of float in (0, 1)
             Levels at which the filters are evaluated.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {axes}
         **settings
             Additional parameters of the display class.
 
@@ -183,14 +181,13 @@ class DisplayOfReports(Display):
 
         Parameters
         ----------
-        y : sequence of 1-D arrays, one per problem
+        y : {labels}
             Claim labels: 1 true, 0 false, -1 unknown.
         kept : dict of float to sequence of boolean masks
             Masks of the kept claims, keyed by alpha, as returned by `predict`.
         groups : array-like of shape (n_problems,), optional
             The question that each answer belongs to.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {axes}
         **settings
             Additional parameters of the display class.
 
@@ -400,14 +397,12 @@ class ChanceDisplay(Display):
         ----------
         estimator : fitted filter
             A filter that estimates error probabilities.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Test problems.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
+        {y}
         masks : sequence of boolean masks, optional
             Masks of the kept claims. If None, the masks are predicted.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
         **settings
             Additional parameters of `skdcf.evaluation.evaluate_error_probability`.
 
@@ -431,8 +426,7 @@ class ChanceDisplay(Display):
             Whether each text contains a false claim.
         chance : array-like of shape (n_problems,)
             Predicted error probability of each text, or NaN for a problem without a text.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
         **settings
             Additional parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
 
@@ -553,6 +547,7 @@ def _add_legend(ax, falls):
     ax.legend(frameon=False, fontsize="small", loc=place)
 
 
+@documented
 class SoftHardDisplay(Display):
     """Plot soft against hard nonconformity scores, with one dot for each problem with an error.
 
@@ -599,16 +594,14 @@ class SoftHardDisplay(Display):
         ----------
         estimator : fitted filter
             The filter whose scorer computes the risks.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems, as in `skdcf.inspection.surrogate_agreement`.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
+        {y}
         alphas : sequence of float in (0, 1)
             Levels at which the filters are evaluated.
         relaxation : PathRelaxation or GridRelaxation, optional
             The relaxation to compare. By default, the filter's relaxation is used.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
 
         Returns
         -------
@@ -634,6 +627,7 @@ class SoftHardDisplay(Display):
         ax.legend(frameon=False)
 
 
+@documented
 class ScoreDistributionDisplay(Display):
     """Plot the score densities of true and false claims, with one panel per filter.
 
@@ -674,8 +668,7 @@ class ScoreDistributionDisplay(Display):
             Claim labels: 1 true, 0 false. Claims with other labels are ignored.
         scores : dict of str to array-like of shape (n_claims,)
             The scores, keyed by panel name.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {axes}
 
         Returns
         -------
@@ -692,12 +685,10 @@ class ScoreDistributionDisplay(Display):
         ----------
         estimator : fitted filter, or dict of str to fitted filter
             The filters, keyed by panel name.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems that were not used to train the scorers.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
+        {y}
+        {axes}
 
         Returns
         -------
@@ -803,14 +794,12 @@ class ImportanceDisplay(Display):
         ----------
         estimator : fitted filter
             The filter whose features are permuted.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        X : {problems}
             Problems that were not used to train the scorer.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
+        {y}
         max_features : int, default=10
             Number of features to show.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
         **options
             Additional options of `skdcf.inspection.permutation_importance`.
 

@@ -85,8 +85,7 @@ class ReasoningGraphDisplay:
             Mask of the kept claims. If None, the unfiltered problem is drawn.
         labels : array-like of 0/1, shape (n_claims,), optional
             Claim labels: 1 true, 0 false, -1 unknown.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
 
         Returns
         -------
@@ -129,8 +128,7 @@ class ReasoningGraphDisplay:
             Claim labels, which do not influence the decisions.
         alpha : float in (0, 1), optional
             The level. If None, the filter's alpha is used.
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
+        {ax}
 
         Returns
         -------

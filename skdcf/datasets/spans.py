@@ -256,7 +256,7 @@ def _id_in(span, keys, contexts):
 
 
 def _values(attributes):
-    """Return attributes as a dict, also if they are an OTLP list of keys and typed values."""
+    """Return attributes as a dict, even if they are given as an OTLP list of keys and values."""
     if isinstance(attributes, list | tuple):
         return {entry["key"]: _value(entry.get("value")) for entry in attributes}
     if not isinstance(attributes or {}, Mapping):

@@ -52,7 +52,7 @@ class ContextFeatures(OptionalColumns):
     ========================  =========================================================
 
     Numbers are extracted as in `TextFeatures`. *Names* are words with an upper-case letter,
-    except the first word of a claim. Names are found in upper or lower case. A *run* is a
+    except the first word of a claim. Names are compared without regard to case. A *run* is a
     sequence of at least two words of v.
 
     If a problem has no passages (``context=()``), nothing is found.

@@ -386,8 +386,9 @@ class CoverageMonitor(BettingMonitor):
     guarantee), the errors do not follow a Pólya urn. For a guarantee on a mean, half of ``delta``
     is reserved for the variation between calibration sets. The null hypothesis is an upper bound
     that the mean loss of a calibrated filter exceeds with probability at most ``delta / 2``
-    (Bates et al. 2021). Detecting a small excess therefore requires more answers. Losses are
-    capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be monitored.
+    (Bates et al. 2021). Detecting a mean loss slightly above the bound therefore requires more
+    answers. Losses are capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups
+    cannot be monitored.
 
     If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
     mean over the groups. New urns are started after each calibration. The wealth of the j-th

@@ -112,10 +112,10 @@ def release_claims(
     expected proportion of shown answers with a false claim is at most ``alpha``. The proportion
     of shown answers with a false claim is 0 for a batch without shown answers. Over many batches,
     the proportion of all shown answers with a false claim is about ``alpha`` divided by the
-    proportion of batches with a shown answer. For small batches, the proportion over many batches
-    can be far above ``alpha``. A filter whose guarantee has ``show=`` bounds the error rate among
-    passing answers for batches of any size. For `predict` with ``show=1``, an answer without kept
-    claims counts as a success.
+    proportion of batches with a shown answer. If the batches are small, the proportion of all
+    shown answers with a false claim can be far above ``alpha``. A filter whose guarantee has
+    ``show=`` bounds the error rate among passing answers for batches of any size. For `predict`
+    with ``show=1``, an answer without kept claims counts as a success.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class ChatClient(Settings):
     timeout : float, default=600.0
         Time limit for each attempt in seconds, including the time in the server's queue and the
         time to receive the whole reply. After a timeout, the number of concurrent calls is
-        halved, and a single warning is issued.
+        halved, and a warning is issued.
     max_retries : int, default=5
         Maximum number of retries of a call after a status code 408, 409, 425 or 5xx, a lost
         connection, a timeout or a malformed response. A response with status code 429 (rate
@@ -115,11 +115,11 @@ class ChatClient(Settings):
 
     Notes
     -----
-    If an endpoint refuses a parameter, the request is sent in another form, and the accepted
-    form is remembered for each model. ``response_format`` with a schema is replaced by any JSON
-    object and then by plain text, which is parsed leniently. ``max_tokens``, ``temperature``,
-    ``seed`` and ``logprobs`` are omitted. A system message is moved to the beginning of the
-    user's message.
+    If an endpoint refuses an option, the request is sent in another form. The accepted form is
+    remembered for each model, with a warning. ``response_format`` with a schema is sent without
+    bounds on lengths, then replaced by any JSON object and then by plain text, which is parsed
+    leniently. ``max_tokens`` is sent as ``max_completion_tokens``. ``temperature``, ``seed`` and
+    ``logprobs`` are omitted. A system message is moved to the beginning of the user's message.
 
     Connections remain open between runs, until `close` is called or the client is deleted. A
     client loaded by `skdcf.load` has no address, key or cache until these are set with

@@ -305,7 +305,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     * ``answer`` contains the text of the answer.
     * ``written_by`` contains the model and the prompt, if a model wrote the answer.
-    * ``extraction`` contains the model, the steps, and the parameters that the endpoint does not
+    * ``extraction`` contains the model, the steps, and the options that the endpoint does not
       accept (``left_out``).
     * ``spans`` contains the words of the answer that state each claim.
     * ``flags`` contains descriptions of anomalies.

@@ -1,10 +1,9 @@
 """Schedule the start of calls, with limited concurrency and pauses after rate limits.
 
 A rate limit applies to all calls. After a refusal, no call starts until the time requested by the
-server has passed. Then two calls start in each interval of this length, until a call succeeds. If
-the server requests no time, each pause is twice as long as the previous one, and a single call
-tests the server after it. After a success, calls start at the rate of the last successes, which
-increases with each success.
+server has passed. If the server requests no time, each pause is twice as long as the previous one.
+Then two calls start in each interval of the length of the pause, until a call succeeds. After a
+success, calls start at the rate of the last successes, which increases with each success.
 
 The retries of the openai client and of tenacity are not suitable, because they delay only a
 single call. aiolimiter requires a known rate.
@@ -18,18 +17,17 @@ import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cached_property
-from typing import Any
 
-from ..._checks import import_extra
-from ._errors import CallError, EndpointError, PassingError, RefusedError
+from ..._checks import import_extra, warn
+from ...exceptions import ParameterWarning
+from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowError
 
 # Maximum wait in seconds that a server may request. If the server requests a longer wait, the
 # call fails.
 _LONGEST_WAIT = 120.0
-# maximum number of seconds without a successful call before the run fails
+# maximum total length in seconds of the pauses without a successful call before the run fails
 _PATIENCE = 600.0
-_MANY = 10  # number of consecutive refusals after which the pause doubles
+_MANY = 10  # number of consecutive refusals after which the requested pause doubles
 _RECOVERY = 20  # number of successful calls after which the rate doubles
 _SHORTEST = 0.01  # shortest pause in seconds
 
@@ -49,42 +47,20 @@ class Pace:
     """
 
     def __init__(self, in_flight: int):
-        self._in_flight = in_flight
+        self.slots = import_extra("anyio", "apps").CapacityLimiter(in_flight)
         self.has_succeeded = False  # whether the endpoint has ever replied
-        self._halved = -math.inf
+        self._halved = -math.inf  # time at which the number of slots was last halved
 
-        self._resume = -math.inf  # end of the last pause
-        self._seconds = 0.0  # duration of the last pause
-        self._next = -math.inf  # start of the next call
-        self._gap = 0.0  # seconds between the starts of two calls
-        self._rate = math.inf  # calls per second, unless calls are refused
-        self._gain = 0.0  # increase of the rate with each success
-        self._n_taken = 0  # number of successes at the current rate
-        self._round = 0.0  # start of the first of these successes
         self._n_refused = 0  # number of consecutive refusals
-        # time of the last success, or of the first refusal after it
-        self._waiting = 0.0
-
-    @cached_property
-    def slots(self) -> Any:
-        """Return the limiter of concurrent calls, which is created in the event loop."""
-        return import_extra("anyio", "apps").CapacityLimiter(self._in_flight)
-
-    def halve(self, begun: float) -> bool:
-        """Halve the number of slots after the timeout of a call that started at ``begun``.
-
-        Returns
-        -------
-        bool
-            Whether the number was halved for the first time. Timeouts of calls that ran at the
-            same time halve the number only once.
-        """
-        if begun < self._halved or self.slots.borrowed_tokens < 2:
-            return False
-        is_first = math.isinf(self._halved)
-        self.slots.total_tokens = max(self.slots.total_tokens // 2, 1)
-        self._halved = time.monotonic()
-        return is_first
+        self._waited = 0.0  # total duration of the pauses after these refusals
+        self._pause = 0.0  # duration of the last pause
+        self._resume = -math.inf  # end of the last pause
+        self._next = -math.inf  # start of the next call
+        # seconds between the starts of two calls, unless calls are refused
+        self._gap = 0.0
+        self._gain = 0.0  # increase of the calls per second with each success
+        self._n_taken = 0  # number of successes since the last refusals
+        self._first = 0.0  # start of the first of these successes
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -93,8 +69,9 @@ class Pace:
             while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
             begun = time.monotonic()
+            gap = self._pause / 2 if self._n_refused else self._gap
             # Calls that were delayed by a pause may start together after the pause.
-            self._next = max(self._next, begun - self._seconds) + self._gap
+            self._next = max(self._next, begun - self._pause) + gap
             try:
                 yield
             except PassingError as error:
@@ -102,8 +79,27 @@ class Pace:
                 raise
             self._succeed(begun)
 
+    def _succeed(self, begun):
+        """Increase the rate after a success, or measure the rate after refusals."""
+        self.has_succeeded = True
+        self._waited = 0.0
+        if begun < self._resume:
+            return
+        if self._n_refused and self._n_taken:
+            # The measured time includes the time spent on refusals.
+            measured = (begun - self._first) / self._n_taken
+            self._gap = min(measured, 2 * self._gap or measured, self._pause / 2)
+            self._gain = 1 / (_RECOVERY * self._gap)
+        if self._n_refused or not self._n_taken:
+            self._first = begun
+            self._n_taken = self._n_refused = 0
+        self._n_taken += 1
+        self._gap /= 1 + self._gain * self._gap
+
     def _fail(self, error, begun):
-        """Pause for the time that the server requests, or longer after many refusals."""
+        """Adapt the rate and the number of slots to the failure of a call."""
+        if isinstance(error, SlowError):
+            self._halve(error, begun)
         wait = error.wait
         if wait is not None and wait > _LONGEST_WAIT:
             raise CallError(
@@ -111,46 +107,40 @@ class Pace:
                 f"{_LONGEST_WAIT:.0f} s. Try again later: {error}"
             ) from error
         if isinstance(error, RefusedError):
-            now = time.monotonic()
-            if not self._n_refused:
-                self._waiting = now
-            if now - self._waiting > _PATIENCE:
-                raise EndpointError(
-                    f"the endpoint has rejected all calls for {now - self._waiting:.0f} s. The "
-                    f"last error was: {error}"
-                ) from error
             # Calls that started before the last pause ended do not start another pause.
             if begun < self._resume:
                 return
-            self._n_refused += 1
-            if wait is None:
-                wait = back_off(self._n_refused)
-                self._gap = 2 * wait  # one call per pause, because the pause counts
-            else:
-                # The server may still refuse after the wait that it requests.
-                n_doubled = (self._n_refused - 1) // _MANY
-                longer = max(wait, _SHORTEST) * 2**n_doubled
-                wait = min(longer, max(wait, 60.0))
-                self._gap = wait / 2  # two calls per pause
+            wait = self._lengthen(error)
         if wait is not None:
-            self._seconds = max(wait, _SHORTEST)
-            self._resume = max(self._resume, time.monotonic() + self._seconds)
+            self._pause = max(wait, _SHORTEST)
+            self._resume = max(self._resume, time.monotonic() + self._pause)
 
-    def _succeed(self, begun):
-        """Increase the rate after a success, or measure the rate after a pause."""
-        self.has_succeeded = True
-        self._waiting = time.monotonic()
-        if begun < self._resume:
+    def _lengthen(self, error):
+        """Return the duration of the next pause, which is longer after many refusals."""
+        if self._waited > _PATIENCE:
+            raise EndpointError(
+                f"the endpoint has rejected all calls for {self._waited:.0f} s. The last error "
+                f"was: {error}"
+            ) from error
+        if error.wait is None:
+            wait = back_off(self._n_refused + 1)
+        else:
+            # The server may still refuse after the wait that it requests.
+            wait = max(error.wait, _SHORTEST) * 2 ** (self._n_refused // _MANY)
+        self._n_refused += 1
+        self._waited += wait
+        return wait
+
+    def _halve(self, error, begun):
+        """Halve the number of slots, unless this was done since the call started at ``begun``."""
+        n = self.slots.total_tokens
+        if begun < self._halved or min(n, self.slots.borrowed_tokens) < 2:
             return
-        if self._n_refused and self._n_taken:
-            # The measured time includes the time spent on refusals.
-            pace = self._n_taken / (begun - self._round)
-            half = 0.0 if math.isinf(self._rate) else self._rate / 2
-            self._rate = max(pace, half, 2 / self._seconds)
-            self._gain = self._rate / _RECOVERY
-        if self._n_refused or not self._n_taken:
-            self._round = begun
-            self._n_taken = self._n_refused = 0
-        self._n_taken += 1
-        self._rate += self._gain
-        self._gap = 1 / self._rate
+        self._halved = time.monotonic()
+        self.slots.total_tokens = n // 2
+        warn(
+            f"{error}, so the maximum number of concurrent calls is reduced from {n} to "
+            f"{n // 2}. If the server processes only one call at a time, increase timeout or "
+            "decrease in_flight",
+            ParameterWarning,
+        )

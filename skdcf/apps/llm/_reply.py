@@ -28,7 +28,7 @@ class Reply:
         Tokens of the reply, one per entry of ``top_logprobs``. If the list is empty, the most
         likely token at each position is assumed to be the token of the reply.
     left_out : list of str
-        Parameters that the endpoint does not accept for this model, or accepts only in a weaker
+        Options that the endpoint does not accept for this model, or accepts only in another
         form.
     """
 

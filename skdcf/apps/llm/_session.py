@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count, islice
 from typing import Any
+from weakref import WeakValueDictionary
 
 from tqdm.auto import tqdm
 
@@ -54,18 +55,6 @@ _SHOWN_BACK = 4000
 _LOG = logging.getLogger("skdcf.apps.llm")
 
 
-@dataclass
-class _Conversation:
-    """A call in progress, including the requests needed for a usable reply.
-
-    ``usage`` is the cost so far, excluding the part that a waiting caller has already counted.
-    """
-
-    task: asyncio.Task[Reply]
-    usage: Usage
-    n_waiting: int = 0
-
-
 class Engine:
     """State of a client that persists between its runs."""
 
@@ -76,24 +65,21 @@ class Engine:
         self.replied = time.monotonic()  # end time of the last call
         # Some models need more tokens for reasoning than a reply is allowed to have.
         self.thinking = set()
-        # Conversations are keyed by the digest of their first call.
-        self.conversations: dict[str, _Conversation] = {}
+        # Locks of the calls in progress, keyed by the digest of the call.
+        self.locks = WeakValueDictionary[str, asyncio.Lock]()
         self.usage = Usage()  # sum over all runs
         self._warned = set()
         self.process = os.getpid()
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self):
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._end())
-        self._loop.close()
-
-    async def _end(self):
-        await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
-        with suppress(Exception):
-            await self.transport.close()
+        with self._runner:
+            self._loop.run_forever()
+            with suppress(Exception):
+                self._runner.run(self.transport.close())
         if self.cache is not None:
             self.cache.close()
 
@@ -115,7 +101,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop the event loop and its tasks. A forked process does nothing."""
-        if self.process != os.getpid() or not self._thread.is_alive():
+        if self.process != os.getpid():
             return
         with suppress(RuntimeError):  # another thread has closed the loop
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -129,7 +115,7 @@ class Session:
     def __init__(self, engine, dry):
         self.engine = engine
         self.dry = dry  # whether to use only the cache
-        self.known = {} if engine.cache is None else engine.cache
+        self.known = engine.cache or {}
         self.usage = Usage()
         self.errors = []  # errors since the last successful call
 
@@ -139,7 +125,7 @@ class Chat:
     """A session together with the model that is called for one problem.
 
     ``allowance`` is an iterator with one item per call that may be made. ``usage`` is the cost of
-    the problem, ``flags`` describes anomalies, and ``left_out`` names the parameters that the
+    the problem, ``flags`` describes anomalies, and ``left_out`` names the options that the
     endpoint did not accept.
     """
 
@@ -186,53 +172,38 @@ class Chat:
 
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None
-        asked = options.get("max_tokens") or engine.settings["max_tokens"]
-        options["max_tokens"] = asked or limit
+        options["max_tokens"] = (
+            options.get("max_tokens") or engine.settings["max_tokens"] or limit
+        )
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         return await self._ask_once(call, read_repaired, again or _complain)
 
     async def _ask_once(self, call, read, again):
-        """Return the result of ``read`` for the reply to a call, which may be cached.
+        """Return the result of ``read`` for the reply to a call, which may be stored.
 
         The first readable reply is stored under the digest of the first call. If an equal call
-        is in progress, it is not repeated. All waiting callers then read the same reply, and
-        the first caller to receive it counts the cost.
+        is in progress, its end is awaited, and the stored reply is read.
         """
         engine = self.session.engine
         key = call.key(engine.transport.identity)
-        stored = self.session.known.get(key)
-        if stored is not None:
-            # If a stored reply cannot be parsed, the request is sent again.
-            with suppress(ValueError, TypeError):
-                reply = Reply(**json.loads(stored[0]))
-                value = read(reply)
-                self.usage.add(reply, cached=True)
-                return value
-        if self.session.dry:
-            raise CallError("the cache contains no valid reply to this call")
+        lock = engine.locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            stored = self.session.known.get(key)
+            if stored is not None:
+                # If a stored reply cannot be parsed, the request is sent again.
+                with suppress(ValueError, TypeError):
+                    reply = Reply(**json.loads(stored[0]))
+                    value = read(reply)
+                    self.usage.add(reply, cached=True)
+                    return value
+            if self.session.dry:
+                raise CallError("the cache contains no valid reply to this call")
+            reply, value = await self._converse(call, read, again)
+            self._store(key, reply, call.prompt)
+            return value
 
-        # The call is a separate task, so it continues for other callers if the first
-        # caller gives up.
-        if key not in engine.conversations:
-            cost = Usage()
-            work = self._converse(key, call, read, again=again, usage=cost)
-            engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
-        conversation = engine.conversations[key]
-        conversation.n_waiting += 1
-        try:
-            reply = await asyncio.shield(conversation.task)
-        finally:
-            conversation.n_waiting -= 1
-            if not conversation.n_waiting:
-                del engine.conversations[key]
-                conversation.task.cancel()  # Cancelling a finished task has no effect.
-            if conversation.task.done() or not conversation.n_waiting:
-                self.usage += conversation.usage
-                conversation.usage = Usage()
-        return read(reply)
-
-    async def _converse(self, key, call, read, again, usage):
-        """Return the first usable reply within the maximum number of requests."""
+    async def _converse(self, call, read, again):
+        """Return the first usable reply within the maximum number of requests, and its value."""
         engine = self.session.engine
         first = call
         reply: Any = None
@@ -250,21 +221,18 @@ class Chat:
             if limit is not None and engine.settings["max_tokens"] is None:
                 is_thinking = call.model in engine.thinking
                 limit = None if is_thinking else limit * 2**number
-            reply = await self._fetch(replace(call, max_tokens=limit), usage)
+            reply = await self._fetch(replace(call, max_tokens=limit))
             try:
-                read(reply)
+                return reply, read(reply)
             except ValueError as error:
                 fault = str(error)
-            else:
-                self._store(key, reply, call.prompt)
-                return reply
         raise UnreadableError(
             f"{call.prompt}: the reply from {call.model!r} cannot be used: {fault}",
             reply.text,
         )
 
     def _store(self, key, reply, prompt):
-        """Store a reply. After a disk error, the reply remains available to this run."""
+        """Store a reply. After a disk error, the reply is used without being stored."""
         try:
             self.session.known[key] = json.dumps(asdict(reply)), prompt
         except sqlite3.OperationalError as error:
@@ -273,7 +241,7 @@ class Chat:
                 "would request it again. Free some disk space"
             )
 
-    async def _fetch(self, call, usage):
+    async def _fetch(self, call):
         """Send a call, and count and log it."""
         engine = self.session.engine
         errors = self.session.errors
@@ -291,7 +259,7 @@ class Chat:
         begin = time.monotonic()
         reply = Reply("", "failed")
         try:
-            reply = await engine.transport.complete(call, usage)
+            reply = await engine.transport.complete(call, self.usage)
             errors.clear()
         except CallError as error:
             errors.append(str(error))
@@ -307,7 +275,7 @@ class Chat:
                 reply.prompt_tokens,
                 reply.completion_tokens,
             )
-        usage.add(reply)
+        self.usage.add(reply)
         engine.usage.add(reply)
         if reply.finish_reason == "length" and _is_thought(reply.text):
             engine.thinking.add(call.model)
@@ -351,29 +319,26 @@ async def gather_all(session, items, work, model, show=False):
         The cost of the run.
     """
     settings = session.engine.settings
-    results: list[Any] = [None] * len(items)
-    # The workers share an iterator, and each worker processes the next remaining item.
-    todo = iter(enumerate(items))
+    # The number of items in progress is sufficient to use all slots.
+    places = asyncio.Semaphore(2 * settings["in_flight"])
 
-    async def worker():
-        for i, item in todo:
+    async def complete(item):
+        async with places:
             chat = Chat(session, model, islice(count(), settings["max_calls"]))
             try:
-                results[i] = await work(chat, item)
+                return await work(chat, item)
             except EndpointError:
                 raise
             except CallError as error:
-                results[i] = error
+                return error
             finally:
                 session.usage += chat.usage
-            bar.update()
+                bar.update()
 
-    # The number of workers is sufficient to use all slots.
-    n_workers = min(len(items), 2 * settings["in_flight"])
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
         try:
-            await gather_coroutines(*(worker() for _ in range(n_workers)))
+            results = await gather_coroutines(*map(complete, items))
         finally:
             waiting.cancel()
     return results, session.usage
@@ -381,15 +346,15 @@ async def gather_all(session, items, work, model, show=False):
 
 async def _say_what_is_waited_for(engine, bar):
     """After each minute without a reply, report which server calls are waiting for."""
-    begun = said = time.monotonic()
+    said = engine.replied = time.monotonic()
     while True:
-        replied = max(begun, engine.replied)
+        replied = engine.replied
         await asyncio.sleep(max(replied, said) + _SILENCE - time.monotonic())
         if engine.replied > replied:
             continue
         said = time.monotonic()
         text = (
-            f"{len(engine.conversations)} calls are waiting for "
+            f"{len(engine.locks)} calls are waiting for "
             f"{engine.transport.name}, and no call has ended for {said - replied:.0f} s. "
             "The server is slow or temporarily refuses calls. The logger skdcf.apps.llm "
             "records each call"
@@ -401,14 +366,9 @@ async def _say_what_is_waited_for(engine, bar):
 
 async def gather_coroutines(*work):
     """Run coroutines concurrently. The first error cancels the others."""
-    tasks = [asyncio.ensure_future(w) for w in work]
     try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        await _cancel(tasks)
-
-
-async def _cancel(tasks):
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

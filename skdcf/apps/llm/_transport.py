@@ -15,9 +15,9 @@ import json
 import logging
 import os
 import re
-import time
+from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
 from . import _pace as pacing
-from ._errors import CallError, EndpointError, PassingError, RefusedError
+from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
@@ -35,18 +35,22 @@ _MALFORMED = re.compile(
 )
 _MOST_BYTES = 32 * 2**20  # maximum size of a reply in bytes
 _MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes to read from an error response
-#: Parameters that some models reject, and words that identify the parameter in the error message.
-_OPTIONAL = {
+_LIMIT = "max_tokens|max_completion_tokens|context length"
+_FORMAT = "schema|response_format|structured|json_object"
+#: Options that some models reject, and words that identify the option in the error message. If
+#: ``json_schema`` is refused, any JSON object is requested, and no format if ``response_format``
+#: is refused. If ``max_tokens`` is refused, the limit is sent as ``max_completion_tokens``.
+_OPTIONS = {
     "system": r"system (?:role|message)|role ['\"]system['\"]",
-    "response_format": "schema|response_format|structured|json_object",
+    "length bounds": "(?:max|min)(?:items|length)",
+    "json_schema": _FORMAT,
+    "response_format": _FORMAT,
     "logprobs": "logprob",
-    "max_tokens": "max_tokens|max_completion_tokens|context length",
+    "max_tokens": _LIMIT,
+    "max_completion_tokens": _LIMIT,
     "temperature": "temperature",
     "seed": "seed",
 }
-#: Forms of parameters that are only renamed or sent without bounds.
-_EQUIVALENT = {("max_tokens", 1), ("response_format", 1)}
-_BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
 _SHORTEST_SECRET = 8  # Shorter values, such as "none", indicate that there is no key.
 
 
@@ -97,40 +101,33 @@ class Endpoint:
         self.name = self._url.netloc
         #: Endpoint and extra parameters, which are part of the cache key.
         self.identity = [url, self._extra] if self._extra else url
-        # Number of the form in which each parameter was first accepted, keyed by
-        # (model, parameter name).
-        self._accepted = {}
+        # For each model, whether the endpoint accepts each option
+        self._accepts = defaultdict(dict)
+        self._opened = AsyncExitStack()
         self._client: Any = None
 
-    def _connect(self):
+    async def _connect(self):
         """Read the keys and open the client, which is unnecessary for cached replies."""
         named = self._settings["headers"] or {}
-        variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
-        secrets = [*headers.values()]
+        variable = self._settings["key_variable"]
         key = os.environ.get(variable or "", "").strip()
         if variable is not None and (key or not is_loopback(self._url.hostname)):
-            secrets.append(self._read_key(variable))
-            headers.setdefault("authorization", f"Bearer {secrets[-1]}")
+            headers.setdefault("authorization", f"Bearer {self._read_key(variable)}")
+        self._secrets = _pattern_of(headers)
         self._headers = {**headers, "content-type": "application/json"}
-        long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-        patterns = map(_any_escapes, sorted(long, key=len, reverse=True))
-        self._secrets = re.compile("|".join(patterns) or "(?!)")
-        if self._client is not None:
-            return
-        openai = import_extra("openai", "apps")
-        self._client = openai.DefaultAsyncHttpxClient(
-            follow_redirects=False, timeout=None
-        )
-        for logger in _their_loggers():
-            logger.addFilter(self._mask_record)
+        if self._client is None:
+            openai = import_extra("openai", "apps")
+            self._client = await self._opened.enter_async_context(
+                openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
+            )
+            for logger in _their_loggers():
+                logger.addFilter(self._mask_record)
+                self._opened.callback(logger.removeFilter, self._mask_record)
 
     async def close(self):
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-            for logger in _their_loggers():
-                logger.removeFilter(self._mask_record)
+        await self._opened.aclose()
 
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
@@ -142,92 +139,82 @@ class Endpoint:
             )
         return value
 
-    def _mask_record(self, record):
-        """Mask the keys in a log record, even in a record of another package."""
-        message = record.getMessage()
-        if (masked := self._mask(message)) != message:
-            record.msg = masked
-            record.args = ()
-        return True
-
     def _mask(self, text):
         return self._secrets.sub("***", text)
 
+    def _mask_record(self, record):
+        """Mask the keys in a log record of the HTTP library, which may contain headers."""
+        record.msg = self._mask(record.getMessage())
+        record.args = ()
+        return True
+
     async def complete(self, call, usage):
         """Return the reply to a call, or raise CallError if all attempts fail."""
-        self._connect()
+        await self._connect()
         n_failed = 0
         while True:
             try:
                 async with self._pace.turn():
-                    return self._without_keys(await self._attempt(call))
+                    return await self._attempt(call)
+            except RefusedError:
+                pass  # The pace has paused all calls.
             except PassingError as error:
-                problem = error
-            if not isinstance(problem, RefusedError):
                 n_failed += 1
                 if n_failed > self._settings["max_retries"]:
                     raise CallError(
-                        f"the endpoint did not reply after {n_failed} attempts: "
-                        f"{self._mask(str(problem))}"
-                    )
-                if problem.wait is None:
+                        f"the endpoint did not reply after {n_failed} attempts: {error}"
+                    ) from error
+                if error.wait is None:
                     await asyncio.sleep(pacing.back_off(n_failed - 1))
             usage.retries += 1
 
+    async def _attempt(self, call):
+        """Send a request, and repeat it with weaker forms of the options that are refused."""
+        accepts = self._accepts[call.model]
+        refused = {name for name in accepts if not accepts[name]}
+        while True:
+            body = _body_of(call, refused)
+            in_use = [n for n in _OPTIONS if _body_of(call, refused | {n}) != body]
+            status, content, headers = await self._send(body | self._extra)
+            if 200 <= status < 300:
+                reply = read_reply(content, wants_json=call.schema is not None)
+                self._learn(call.model, in_use, refused)
+                weaker = {n for n in refused if _body_of(call, refused - {n}) != body}
+                left_out = [name for name in weaker if not accepts[name]]
+                return self._without_keys(replace(reply, left_out=left_out))
+            message = " ".join(content.decode("utf-8", "replace").split())
+            if _MALFORMED.search(message):
+                return Reply("", finish_reason="malformed")
+            name = _named(status, message, in_use)
+            if name is None:
+                raise self._fault(status, message, headers)
+            if name.startswith("max_") and "context" in message.lower():
+                call = replace(call, max_tokens=None)  # Another call may fit.
+            else:
+                refused.add(name)
+
+    def _learn(self, model, in_use, refused):
+        """Remember which options were accepted and which were refused.
+
+        If an option was accepted once, it is sent again even after it is refused for another
+        call.
+        """
+        accepts = self._accepts[model]
+        accepts |= dict.fromkeys(in_use, True)
+        if learnt := sorted(refused - accepts.keys()):
+            accepts |= dict.fromkeys(learnt, False)
+            warn(
+                f"the endpoint does not accept {', '.join(map(repr, learnt))} for the model "
+                f"{model!r}. Later calls omit these options or send weaker forms of them",
+                ParameterWarning,
+            )
+
     def _without_keys(self, reply):
-        """Mask keys repeated by the server, so they are never stored or shown."""
+        """Mask keys that the server repeats in several pieces, so they are never stored."""
         whole_reply = reply.text + "".join(reply.tokens)
         if self._mask(whole_reply) == whole_reply:
             return reply
         return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
-
-    async def _attempt(self, call):
-        """Send a request, and repeat it with weaker forms of the parameters that are refused."""
-        model = call.model
-        forms = _forms_of(call)
-        numbers = {name: self._accepted.get((model, name), 0) for name in forms}
-        while True:
-            body = {"model": model, "stream": False}
-            for name, number in numbers.items():
-                body |= forms[name][number]
-            status, content, headers = await self._send(body | self._extra)
-            if 200 <= status < 300:
-                reply = read_reply(content, wants_json=call.schema is not None)
-                return replace(reply, left_out=self._learn(model, numbers))
-            message = self._message(content)
-            if _MALFORMED.search(message):
-                return Reply("", finish_reason="malformed")
-            left = {n for n, number in numbers.items() if number + 1 < len(forms[n])}
-            name = _refused(status, content, message, left)
-            if name is None:
-                raise self._fault(status, message, headers)
-            numbers[name] += 1
-            if name == "response_format" and not _BOUNDS.search(message):
-                # An endpoint that rejects the schema also rejects it without bounds.
-                numbers[name] = max(numbers[name], 2)
-            elif name == "max_tokens" and "context" in message.lower():
-                del numbers[name]  # Another call may fit into the context.
-
-    def _learn(self, model, numbers):
-        """Remember the first form that was accepted, and return the omitted parameters.
-
-        If a parameter was accepted once, it is sent again even after it is refused for another
-        call.
-        """
-        left_out = []
-        for name, number in numbers.items():
-            is_new = (model, name) not in self._accepted
-            accepted = self._accepted.setdefault((model, name), number)
-            if not 0 < number <= accepted or (name, number) in _EQUIVALENT:
-                continue
-            left_out.append(name)
-            if is_new:
-                warn(
-                    f"the endpoint does not accept {name!r} for the model {model!r}. Later calls "
-                    "omit this parameter or send a simpler form of it",
-                    ParameterWarning,
-                )
-        return left_out
 
     def _fault(self, status, message, headers):
         """Return the exception for an error response."""
@@ -240,37 +227,26 @@ class Endpoint:
         return fault_of(status, message, wait, self._pace.has_succeeded)
 
     async def _send(self, body):
-        """Send one request, and return the status, the body and the headers."""
+        """Send one request. Return the status, the body without keys, and the headers."""
         self._client.cookies.clear()
         stream = self._client.stream(
             "POST", self._address, content=json.dumps(body), headers=self._headers
         )
-        begun = time.monotonic()
+        timeout = self._settings["timeout"]
         try:
-            async with asyncio.timeout(self._settings["timeout"]), stream as response:
-                return await _read(response)
+            async with asyncio.timeout(timeout), stream as response:
+                content = await _read(response)
+                masked = self._mask(content.decode("latin-1")).encode("latin-1")
+                return response.status_code, masked, dict(response.headers)
+        except TimeoutError:
+            fault: PassingError = SlowError(f"no reply within timeout={timeout:g} s")
         except Exception as error:
             # Each HTTP library has its own types of errors.
-            problem = f"{type(error).__name__} ({str(error)[:SHORT]})"
-            is_slow = isinstance(error, TimeoutError)
+            problem = self._mask(f"{type(error).__name__} ({error}")
+            fault = PassingError(f"{problem[:SHORT]})")
         # Raise the error outside the "except" block, because the client's error contains the
         # request with its key.
-        if is_slow and self._pace.halve(begun):
-            warn(
-                f"a call took longer than {self._settings['timeout']:g} s, so the maximum "
-                f"number of concurrent calls is reduced from {self._settings['in_flight']} to "
-                f"{self._pace.slots.total_tokens}. If the server processes only one call at a "
-                "time, increase timeout or decrease in_flight",
-                ParameterWarning,
-            )
-        raise PassingError(self._mask(problem))
-
-    def _message(self, body):
-        """Return the error message of a server, on one line and without keys."""
-        text = body.decode("utf-8", "replace")
-        with suppress(ValueError, RecursionError):
-            text = json.dumps(json.loads(text), ensure_ascii=False)
-        return " ".join(self._mask(text).split())
+        raise fault
 
 
 async def _read(response):
@@ -282,7 +258,7 @@ async def _read(response):
             body += chunk
             if len(body) > most:
                 break
-    return response.status_code, body[:most], dict(response.headers)
+    return body[:most]
 
 
 def _their_loggers():
@@ -291,25 +267,32 @@ def _their_loggers():
     return [logging.getLogger(n) for n in names if n.startswith(("openai", "http"))]
 
 
-def _any_escapes(secret):
-    """Return a pattern that matches a secret, even if JSON escapes its characters."""
-    return "".join(
-        rf"(?:\\{{0,3}}{re.escape(c)}|\\{{1,3}}(?i:u{ord(c):04x}))" for c in secret
-    )
+def _pattern_of(headers):
+    """Return a pattern that matches the keys in headers, even if JSON escapes some characters."""
+    secrets = [value.removeprefix("Bearer ") for value in headers.values()]
+    secrets = sorted(secrets, key=len, reverse=True)
+    patterns = [
+        "".join(
+            rf"(?:\\{{0,3}}{re.escape(c)}|\\{{1,3}}(?i:u{ord(c):04x}))" for c in secret
+        )
+        for secret in secrets
+        if len(secret) >= _SHORTEST_SECRET
+    ]
+    return re.compile("|".join(patterns) or "(?!)")
 
 
-def _refused(status, body, message, left):
-    """Return the name of a parameter that the endpoint does not accept, or None."""
+def _named(status, message, in_use):
+    """Return the name of the option that an error message refuses, or None."""
     if status not in (400, 403, 422, 500, 501):
         return None
-    message = message.lower()
+    text = message.lower()
     with suppress(*ODD):
-        message = (json.loads(body)["error"]["param"] or message).lower()
+        # ``param`` names the response format, even if only the bounds are refused.
+        bounds = re.findall(_OPTIONS["length bounds"], text)
+        text = " ".join([*bounds, json.loads(message)["error"]["param"].lower()])
     # The error is temporary, unless it comes from the chat template of the server.
-    if status >= 500:
-        left = left & {"system"}
-    named = (n for n, words in _OPTIONAL.items() if re.search(words, message))
-    return next((name for name in named if name in left), None)
+    names = in_use if status < 500 else {"system"} & {*in_use}
+    return next((name for name in names if re.search(_OPTIONS[name], text)), None)
 
 
 def _messages_of(call):
@@ -317,29 +300,33 @@ def _messages_of(call):
 
 
 def _without_bounds(schema):
-    """Remove length bounds from a part of a schema, because some endpoints do not accept them."""
-    return {k: v for k, v in schema.items() if not _BOUNDS.search(k)}
+    """Remove length bounds from a part of a schema."""
+    bounds = re.compile(_OPTIONS["length bounds"])
+    return {k: v for k, v in schema.items() if not bounds.fullmatch(k.lower())}
 
 
-def _forms_of(call):
-    """Return the alternative forms of each parameter of a call, with the most informative first."""
+def _body_of(call, refused):
+    """Return the request body of a call, with weaker forms of the options that are refused."""
     messages = _messages_of(call)
-    joined_text = "\n\n".join(text for _, text in call.messages[:2])
-    merged = [{"role": "user", "content": joined_text}, *messages[2:]]
-    formats = []
-    if call.schema and call.structured:
-        for hook in (None, _without_bounds):
-            schema = json.loads(call.schema, object_hook=hook)
-            reply = {"name": "reply", "strict": True, "schema": schema}
-            formats.append({"type": "json_schema", "json_schema": reply})
-        formats.append({"type": "json_object"})
-    limits = "max_tokens", "max_completion_tokens"
-    optional: dict[str, list] = {
-        "response_format": [{"response_format": f} for f in formats],
-        "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs,
-        "max_tokens": [{n: call.max_tokens} for n in limits if call.max_tokens],
-        "temperature": [{"temperature": call.temperature}],
-        "seed": [{"seed": call.seed}] * (call.seed is not None),
+    if "system" in refused:
+        joined_text = "\n\n".join(text for _, text in call.messages[:2])
+        messages[:2] = [{"role": "user", "content": joined_text}]
+    limit = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
+    body = {
+        "model": call.model,
+        "stream": False,
+        "messages": messages,
+        limit: call.max_tokens,
+        "temperature": call.temperature,
+        "seed": call.seed,
     }
-    forms = {name: [*settings, {}] for name, settings in optional.items() if settings}
-    return {"system": [{"messages": messages}, {"messages": merged}], **forms}
+    if call.logprobs and "logprobs" not in refused:
+        body |= {"logprobs": True, "top_logprobs": 5}
+    if call.schema and call.structured:
+        hook = _without_bounds if "length bounds" in refused else None
+        schema = json.loads(call.schema, object_hook=hook)
+        reply = {"name": "reply", "strict": True, "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": reply}
+        if "json_schema" in refused:
+            body["response_format"] = {"type": "json_object"}
+    return {n: v for n, v in body.items() if v is not None and n not in refused}

@@ -326,6 +326,16 @@ def test_keys_that_come_back_are_masked(monkeypatch, caplog):
     assert not any("What is" in r for r in caplog.messages)
 
 
+def test_a_key_in_an_error_within_a_success_is_masked():
+    body = {"error": {"code": 401, "message": "x" * 225 + f" is no key: {KEY}"}}
+    with (
+        ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server,
+        pytest.raises(EndpointError, match=r"status 401.*\*\*\*") as caught,
+    ):
+        decompose(server)
+    assert "sk-s" not in str(caught.value)
+
+
 def test_a_key_with_a_backslash_is_masked_in_all_its_forms(monkeypatch):
     key = r"sk\/back\"slash-0123"
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -349,7 +359,7 @@ def test_calls_that_overlap_fall_back_one_step_at_a_time():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(ParameterWarning, match="'response_format'.*'m'"),
+        pytest.warns(ParameterWarning, match="'json_schema'.*'m'"),
     ):
         client = ChatClient(server.url)
         for part in range(2):

@@ -110,6 +110,23 @@ def test_what_an_endpoint_never_takes_is_learnt_said_and_described():
     assert "left_out" not in again.describe()
 
 
+def test_a_limit_that_is_sent_under_another_name_is_said_and_described():
+    def script(request, n):
+        if "max_tokens" in request:
+            message = "Unsupported: use max_completion_tokens"
+            return Status(400, body=error(message, param="max_tokens"))
+        return claims("a")
+
+    with (
+        ChatServer(script) as server,
+        pytest.warns(ParameterWarning, match="'max_tokens'.*'m'") as warned,
+    ):
+        graphs = extract(server, in_flight=1)
+    assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
+    assert graphs[-1].metadata["extraction"]["left_out"] == ["max_tokens"]
+    assert server.requests[-1][2]["max_completion_tokens"] > 300
+
+
 def test_what_was_taken_once_is_sent_again_after_a_refusal():
     def script(request, n):
         is_third = "Answer 2" in request["messages"][1]["content"]
@@ -445,17 +462,22 @@ def test_a_model_that_thinks_has_no_limit_once_its_thoughts_reached_it(thought):
     assert 1 <= n_limited <= 2  # the second call had begun
 
 
-def test_bounds_that_an_endpoint_does_not_take_are_left_out_of_the_schema():
+@pytest.mark.parametrize("more", [{}, {"param": "response_format"}])
+def test_bounds_that_an_endpoint_does_not_take_are_left_out_of_the_schema(more):
     def script(request, n):
         if "maxLength" in json.dumps(request["response_format"]):
             return Status(
-                400, body=error("Invalid schema: 'maxLength' is not permitted")
+                400, body=error("Invalid schema: 'maxLength' is not permitted", **more)
             )
         return claims("a")
 
-    with ChatServer(script) as server:
-        extract(server, in_flight=1)
-    assert len(server.requests) == len(ANSWERS) + 1
+    with (
+        ChatServer(script) as server,
+        pytest.warns(ParameterWarning, match="'length bounds'.*'m'") as warned,
+    ):
+        graphs = extract(server, in_flight=1)
+    assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
+    assert graphs[-1].metadata["extraction"]["left_out"] == ["length bounds"]
     form = server.requests[-1][2]["response_format"]
     assert form["type"] == "json_schema" and "maxItems" not in json.dumps(form)
 

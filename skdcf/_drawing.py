@@ -105,8 +105,8 @@ def layered_layout(n_claims, edges, widest=WIDEST):
 
     Returns
     -------
-    Layout
-        The layout.
+    layout : Layout
+        Positions of the claims and paths of the edges.
     """
     edges = np.array(edges, dtype=int).reshape(-1, 2).tolist()
     row = _rows(n_claims, edges, widest)
@@ -269,7 +269,7 @@ def shown_of(n_claims, kept, labels):
 
     Returns
     -------
-    list of Shown
+    appearances : list of Shown
         Appearance and corner mark of each claim.
     """
     states = [None] * n_claims if kept is None else kept
@@ -403,8 +403,8 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
 
     Returns
     -------
-    str
-        The element.
+    element : str
+        The SVG element.
     """
     layout = layered_layout(n_claims, edges)
     pen = SvgPen()
@@ -444,7 +444,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
 
     Returns
     -------
-    str
+    html : str
         HTML without a frame, in which the texts of dropped claims are struck through.
     """
     shown = shown_of(graph.n_claims, kept, labels)

@@ -71,8 +71,8 @@ def write_text(path, lines):
 
     Returns
     -------
-    Path
-        File path.
+    path : pathlib.Path
+        The file that was written.
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
         if str(path).endswith(".gz"):
@@ -134,7 +134,7 @@ def open_journal(path):
 
     Returns
     -------
-    list of bytes
+    lines : list of bytes
         The lines of the journal. The last line may be incomplete if a process was killed.
     """
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:

@@ -129,7 +129,7 @@ class Table:
 
         Returns
         -------
-        list of dict
+        rows : list of dict
             The rows of the table. All rows have the same keys.
         """
         columns = self._values()
@@ -141,7 +141,7 @@ class Table:
 
         Returns
         -------
-        pandas.DataFrame
+        frame : pandas.DataFrame
             The rows of the table.
         """
         return import_extra("pandas", "frame").DataFrame(self.rows())

@@ -45,8 +45,10 @@ def as_finished(
 
     Yields
     ------
-    tuple
-        The key and the result of a finished job.
+    key : hashable
+        The key of a finished job.
+    result : object
+        The value that the job returned.
     """
     results: Iterator[tuple[Any, Any]]
     if len(jobs) == 1:

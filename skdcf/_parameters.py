@@ -115,8 +115,8 @@ class Settings(BaseEstimator):
 
         Returns
         -------
-        self
-            The same object.
+        self : object
+            This object, with the new parameters.
 
         Raises
         ------

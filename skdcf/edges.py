@@ -47,7 +47,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
     Returns
     -------
-    list
+    edges : list
         An empty list.
 
     Raises
@@ -80,7 +80,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
     Returns
     -------
-    list of (parent, child)
+    edges : list of (parent, child)
         The edges, as claim indices starting at 0.
 
     Raises
@@ -117,8 +117,8 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
     Returns
     -------
-    list of (parent, child), sorted by child
-        The edges. A claim without citations has no parents.
+    edges : list of (parent, child)
+        The edges, sorted by child. A claim without citations has no parents.
 
     Raises
     ------
@@ -164,8 +164,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
 
     Returns
     -------
-    list of (parent, child), sorted by child
-        The edges, as claim indices starting at 0.
+    edges : list of (parent, child)
+        The edges, as claim indices starting at 0, sorted by child.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def coverage_score(
 
     Returns
     -------
-    float
+    coverage : float
         The proportion of covered problems, between 0 and 1.
 
     Raises
@@ -101,7 +101,7 @@ def retention_score(
 
     Returns
     -------
-    float
+    retention : float
         Mean number of true claims kept per problem.
 
     Examples
@@ -132,7 +132,7 @@ def coverage_interval(
 
     Returns
     -------
-    (low, high) : tuple of float
+    low, high : float
         Lower and upper limits of the interval.
 
     Examples
@@ -176,7 +176,7 @@ def error_rate_upper_bound(
 
     Returns
     -------
-    float
+    bound : float
         The Clopper-Pearson bound.
 
     Raises
@@ -235,7 +235,7 @@ def coverage_band(
 
     Returns
     -------
-    (low, high) : tuple of float
+    low, high : float
         The lower and upper limits of the band, or (1, 1) if no claim can be kept.
 
     References
@@ -416,7 +416,7 @@ class FilterReport(Table):
 
         Returns
         -------
-        FilterReport
+        report : FilterReport
             The report. ``threshold`` and ``coverage_band`` are NaN because they are unknown.
 
         Raises
@@ -515,7 +515,7 @@ class FilterReport(Table):
 
         Returns
         -------
-        list of dict
+        rows : list of dict
             The rows of the table, as dicts of plain Python values.
         """
         own_rows = super().rows()
@@ -751,7 +751,7 @@ def evaluate_filter(
 
     Returns
     -------
-    FilterReport
+    report : FilterReport
         The results for each level, printed as a table.
 
     Raises
@@ -841,7 +841,7 @@ def leave_one_out(
 
     Returns
     -------
-    FilterReport
+    report : FilterReport
         The report. ``threshold`` is calibrated on all questions, using the last draw. If the
         guarantee has ``show < 1``, the coverage is NaN because it would be the same for every
         filter.
@@ -937,7 +937,7 @@ def _by_question(claims, questions, chosen):
     -------
     claims : Claims
         The claims, ordered by question and then by group.
-    order : ndarray of int, shape (n_claims,)
+    order : ndarray of int of shape (n_claims,)
         Original index of each reordered claim.
     chosen : ndarray of int
         The calibration answers, in the order of the merged problems.

@@ -30,7 +30,7 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
 
     Returns
     -------
-    str
+    reworded_message : str
         The reworded message.
     """
     text = "".join(
@@ -53,7 +53,7 @@ def renumbered(message: object, n_before: int) -> str:
 
     Returns
     -------
-    str
+    renumbered_message : str
         The renumbered message.
     """
 

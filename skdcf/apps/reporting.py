@@ -111,7 +111,7 @@ def write_report(
 
     Returns
     -------
-    pathlib.Path
+    path : pathlib.Path
         The file that was written.
 
     Raises

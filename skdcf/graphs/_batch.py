@@ -114,7 +114,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        batch : GraphBatch
             The packed problems.
 
         Raises
@@ -174,7 +174,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        batch : GraphBatch
             The packed problems.
 
         Raises
@@ -220,7 +220,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        new_batch : GraphBatch
             The problems with the new features, and with the edges and texts of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
@@ -248,7 +248,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        new_batch : GraphBatch
             The problems with the ``features`` of this batch and the cached columns.
         """
         tables = (self.tables or {}) | {key: (features, feature_names)}
@@ -265,7 +265,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        new_batch : GraphBatch
             The problems with the new edges, and with the features and texts of this batch.
 
         Raises
@@ -295,7 +295,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        new_batch : GraphBatch
             The problems with the new metadata, and with the features, edges and texts of this
             batch.
         """
@@ -313,7 +313,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        new_batch : GraphBatch
             The problems without edges, with the features and texts of this batch.
         """
         bare = self.replace_edges(())

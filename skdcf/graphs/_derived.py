@@ -70,7 +70,7 @@ class Names:
 
         Returns
         -------
-        str
+        name : str
             The name of the problem, such as ``problem 3 ("q7")``.
         """
         named = self.ids is not None and self.ids[i] is not None
@@ -86,7 +86,7 @@ class Names:
 
         Returns
         -------
-        str
+        name : str
             The name of the claim, such as ``problem 3 ("q7"), claim 2``.
         """
         i = int(np.searchsorted(self.offsets, row, side="right")) - 1
@@ -102,7 +102,7 @@ class Names:
 
         Returns
         -------
-        str
+        prefix : str
             The name of the problem followed by a colon, or an empty string if ``i`` is None.
         """
         return "" if i is None else f"{self.name_of(i)}: "
@@ -159,7 +159,7 @@ class Structure(Names):
 
         Returns
         -------
-        object ndarray of shape (n_graphs,)
+        views : object ndarray of shape (n_graphs,)
             Views of ``values``, with one view per problem.
         """
         views = map(values.__getitem__, ragged.slices(self.offsets))
@@ -322,8 +322,8 @@ class Structure(Names):
 
         Returns
         -------
-        Lineage
-            The edges. The result is cached.
+        lineage : Lineage
+            The lineage of the problem. The result is cached.
         """
         lineages = vars(self).setdefault("_lineages", {})
         if i not in lineages:

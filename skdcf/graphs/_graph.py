@@ -240,7 +240,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        copy : ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
         if changes.keys() <= {"problem", "alternatives", "context", "metadata"}:
@@ -269,7 +269,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ndarray of int
+        ancestors : ndarray of int
             Sorted indices of the ancestors, excluding ``v``.
         """
         if not 0 <= v < self.n_claims:
@@ -292,7 +292,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        subgraph : ReasoningGraph
             The subgraph. Edges from or to claims that are not selected are removed.
         """
         mask = np.asarray(mask)
@@ -325,7 +325,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        graph : ReasoningGraph
             A graph without wordings, with the edges between the remaining claims. If this graph
             has no wordings, the result is the same as for `subgraph`.
         """
@@ -356,7 +356,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        dict
+        fields : dict
             The values of ``features``, ``edges`` (None if the edges are unknown), and all other
             fields that are set.
         """
@@ -386,7 +386,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
         if not isinstance(data, Mapping):
@@ -412,7 +412,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        networkx.DiGraph
+        digraph : networkx.DiGraph
             The converted graph. The nodes are claim indices, with one node per wording, and have
             the attributes ``claim`` and ``features`` if the graph has texts and features. All
             other fields that are set become attributes of the graph. If the edges are unknown,
@@ -449,7 +449,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        reasoning_graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
         if not graph.is_directed():
@@ -493,7 +493,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
         n_claims = _count_claims(features, fields)
@@ -540,7 +540,7 @@ class ReasoningGraph:
 
         Returns
         -------
-        ReasoningGraph
+        graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))

@@ -78,7 +78,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
     Returns
     -------
-    ndarray of int64, shape (n_problems,)
+    hashes : ndarray of int64 of shape (n_problems,)
         Hashes of the questions. Equal texts have the same hash in every process. For a problem
         without a question, the hash of its context is returned, or -1 if there is no context.
     """
@@ -182,7 +182,7 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of int64, shape (n,)
+    questions : ndarray of int64 of shape (n,)
         Question identifier of each answer.
     """
     n = len(names)
@@ -338,11 +338,11 @@ class Hashes:
 
         Returns
         -------
-        same_question : ndarray of bool, shape (n_problems,)
+        same_question : ndarray of bool of shape (n_problems,)
             Whether the names match, or whether the texts match and identify a single question in
             both sets of problems. If the texts match but the names differ, the contexts must
             match as well.
-        doubtful : ndarray of bool, shape (n_problems,)
+        doubtful : ndarray of bool of shape (n_problems,)
             Whether the texts match although the questions cannot be considered equal.
         """
         same_name = (self.name >= 0) & np.isin(self.name, kept["name"])

@@ -92,7 +92,7 @@ def pack_labels(
 
     Returns
     -------
-    ndarray of int8, shape (n_claims,)
+    labels : ndarray of int8 of shape (n_claims,)
         Claim labels (1 for true, 0 for false, -1 for unknown). A wording is considered false if a
         vaguer wording of the same claim is false.
 
@@ -137,7 +137,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
     Returns
     -------
-    ndarray of int8
+    labels : ndarray of int8
         Claim labels (1 for true, 0 for false, -1 for unknown).
 
     Raises
@@ -174,7 +174,7 @@ def word_key(word: Any) -> str:
 
     Returns
     -------
-    str
+    key : str
         The normalised word.
     """
     spaced = _JOINT.sub(" ", str(word))
@@ -195,7 +195,7 @@ def read_words(
 
     Returns
     -------
-    ndarray of int8
+    labels : ndarray of int8
         Claim labels (1 for true, 0 for false, -1 for unknown).
 
     Raises
@@ -237,7 +237,7 @@ def read_column(
 
     Returns
     -------
-    labels : ndarray of int8, shape (n_problems,)
+    labels : ndarray of int8 of shape (n_problems,)
         Claim labels (1 for true, 0 for false, -1 for unknown).
     classes : ndarray of shape (2,)
         The values for false and true, with the dtype of y. If y contains only one value of a

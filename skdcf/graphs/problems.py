@@ -48,7 +48,7 @@ def as_batch(X: Any) -> GraphBatch:
 
     Returns
     -------
-    GraphBatch
+    batch : GraphBatch
         The packed problems. A GraphBatch is returned unchanged.
 
     Raises
@@ -157,7 +157,7 @@ def answer_text(graph: ReasoningGraph) -> str:
 
     Returns
     -------
-    str
+    text : str
         The claim texts, joined by newlines.
 
     Raises
@@ -194,7 +194,7 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
 
     Returns
     -------
-    str
+    text : str
         The most specific kept wording of each claim, with adjacent sentences that contain no
         claim.
     """
@@ -229,7 +229,7 @@ def question_groups(
 
     Returns
     -------
-    ndarray of int64, shape (n_problems,)
+    questions : ndarray of int64 of shape (n_problems,)
         Identifiers that are equal for answers to the same question. Non-negative identifiers are
         hashes, which are the same in every batch and session. Negative identifiers are assigned
         to answers with unknown questions, and are meaningless in any other batch.
@@ -271,7 +271,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
 
     Returns
     -------
-    Hashes
+    hashes : Hashes
         The hashes.
     """
     names = question_names(batch, groups)
@@ -318,7 +318,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
 
     Returns
     -------
-    ndarray of int64, shape (n_problems,)
+    name_hashes : ndarray of int64 of shape (n_problems,)
         Hashes of the names. Equal names have the same hash in every process.
     """
     if groups is not None and groups is not False:
@@ -386,7 +386,7 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
 
     Returns
     -------
-    list of length n_problems
+    groups : list of length n_problems
         The group of each problem, or a frozenset of groups if a problem can have several groups.
 
     Raises

@@ -43,7 +43,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
     Returns
     -------
-    dict or None
+    restricted_metadata : dict or None
         The restricted metadata. The original dict is not modified.
     """
     if not metadata:
@@ -75,7 +75,7 @@ def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
 
     Returns
     -------
-    dict or None
+    remaining_metadata : dict or None
         The remaining metadata.
     """
     of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
@@ -92,7 +92,7 @@ def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
 
     Returns
     -------
-    list of int
+    claims : list of int
         Sorted indices of the claims that are never kept.
     """
     rows = metadata or {}
@@ -111,7 +111,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
 
     Returns
     -------
-    bool
+    is_list : bool
         True if the value is a list of integers from 0 to ``n_claims - 1``.
     """
     return isinstance(value, (list, tuple)) and all(
@@ -135,7 +135,7 @@ def marked_claims(
 
     Returns
     -------
-    list of int
+    claims : list of int
         Indices of the listed claims. The list is empty if the value of the key is not a list of
         claim indices.
     """
@@ -157,7 +157,7 @@ def sentences_without_claim(
 
     Returns
     -------
-    list of (int, str)
+    sentences : list of (int, str)
         For each sentence, the number of preceding claims and the text of the sentence. The list
         is empty if the stored sentences have an unexpected format.
     """
@@ -185,7 +185,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (n_claims,)
+    mask : ndarray of bool of shape (n_claims,)
         False for claims that are listed under `NO_CLAIM`, and True for all other claims.
     """
     out = np.ones(batch.n_claims, dtype=bool)
@@ -209,7 +209,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
 
     Returns
     -------
-    list of (dict or None)
+    sources : list of (dict or None)
         Sources of the labels. All sources are None if the stored list does not match the claims,
         for example after the graph has been filtered by other software.
     """
@@ -232,7 +232,7 @@ def iterate_sources(batch: Any) -> Iterator[Any]:
 
     Yields
     ------
-    dict or None
+    source : dict or None
         Source of a label, or None if the source is unknown.
     """
     for i, size in enumerate(batch.sizes):

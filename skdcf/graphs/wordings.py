@@ -54,7 +54,7 @@ def check_wordings(
 
     Returns
     -------
-    tuple of tuples of str
+    checked_wordings : tuple of tuples of str
         The wordings of each claim. No tuple is empty.
     """
     from ._inputs import check_texts, in_order
@@ -93,7 +93,7 @@ def text_key(text: str) -> str:
 
     Returns
     -------
-    str
+    key : str
         The normalised wording.
     """
     return " ".join(text.split()).casefold()
@@ -130,7 +130,7 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
 
     Returns
     -------
-    list of (parent, child)
+    wording_edges : list of (parent, child)
         Edges as wording indices.
     """
     first = offsets_of(counts)
@@ -154,7 +154,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Returns
     -------
-    ndarray of int, shape (n_wordings,)
+    claim_of_row : ndarray of int of shape (n_wordings,)
         Claim index of each wording.
     """
     return np.repeat(np.arange(len(counts)), counts)
@@ -174,7 +174,7 @@ def edges_between(
 
     Returns
     -------
-    ndarray of int, shape (n_edges_between, 2)
+    claim_edges : ndarray of int of shape (n_edges_between, 2)
         Edges (parent, child) as claim indices, in the same order.
     """
     pairs = claim_of_row(counts)[edges]
@@ -198,7 +198,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
     Returns
     -------
-    list of range
+    rows : list of range
         Indices of the wordings, with one range per claim. If the graph has no wordings, each
         range contains a single index.
     """
@@ -218,7 +218,7 @@ def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> li
 
     Returns
     -------
-    list of int
+    rows : list of int
         Indices of the shown wordings.
     """
     kept_rows = ([v for v in rows if kept[v]] for rows in rows_of_claims(graph))
@@ -237,7 +237,7 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 
     Returns
     -------
-    list of int
+    premises : list of int
         Indices of the most specific wordings of the parents.
     """
     counts = count_wordings(graph)
@@ -264,7 +264,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
 
     Returns
     -------
-    ndarray of int8, shape (n_claims,)
+    consistent_labels : ndarray of int8 of shape (n_claims,)
         The consistent labels of all wordings. If no problem has wordings, the input array is
         returned.
 
@@ -315,7 +315,7 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    counted_labels : ndarray of shape (n_claims,)
         The label of the vaguest untrue wording of each claim, and 1 for all other wordings. If no
         problem has wordings, the input array is returned.
     """
@@ -339,7 +339,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    shares : ndarray of shape (n_claims,)
         The weights of the wordings.
     """
     counts = batch.counts
@@ -359,7 +359,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    gain : ndarray of shape (n_claims,)
         The gain from keeping each claim. The gain of a true wording is its share of the claim's
         weight.
     """
@@ -407,7 +407,7 @@ def shown_statements(
 
     Returns
     -------
-    Statements
+    statements : Statements
         The statements. If there are no wordings, the statements are the claims themselves.
 
     Examples
@@ -445,7 +445,7 @@ def statements_of(
 
     Returns
     -------
-    Statements
+    statements : Statements
         The statements.
     """
     counts = batch.counts
@@ -529,7 +529,7 @@ def table_of_wordings(
 
     Returns
     -------
-    ndarray of shape (n_claims, n_columns)
+    table : ndarray of shape (n_claims, n_columns)
         The columns, with one row per wording.
     """
     counts = batch.counts

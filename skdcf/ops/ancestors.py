@@ -36,7 +36,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    combined_values : ndarray of shape (n_claims,)
         The combined value of each claim.
 
     Examples
@@ -66,7 +66,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
     Returns
     -------
-    ndarray of int, shape (n_claims,)
+    rows : ndarray of int of shape (n_claims,)
         Row index of the largest value for each claim. If several rows have the largest value, the
         index of the last row is returned.
     """
@@ -101,7 +101,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    sums : ndarray of shape (n_claims,)
         Sum over each claim and its ancestors.
     """
     if not batch.n_claims:

@@ -58,7 +58,7 @@ def chance_of_error(
 
     Returns
     -------
-    ndarray of shape (n_problems,)
+    chances : ndarray of shape (n_problems,)
         Error probability of each answer.
     """
     if frailty is None:
@@ -97,7 +97,7 @@ def fit_frailty(
 
     Returns
     -------
-    ndarray of shape (3,)
+    frailty : ndarray of shape (3,)
         The parameters (theta, a, b).
     """
     order = np.lexsort((batch.depth, -confidence, batch.problem_of))

@@ -54,7 +54,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
     Returns
     -------
-    ndarray of float, in the shape of ``below``
+    level : ndarray of float of the same shape as ``below``
         The smallest alpha, where 1 means that the claim is never kept.
 
     References
@@ -96,7 +96,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
 
     Returns
     -------
-    int
+    rank : int
         The rank, which is between 0 and n. The rank is 0 if there are too few calibration
         problems for alpha.
 
@@ -132,7 +132,7 @@ def passing_count(n: int, share: float) -> int:
 
     Returns
     -------
-    int
+    n_passing : int
         The number k0 - 1, or n if the share is 1.
 
     Examples
@@ -156,7 +156,7 @@ def least_share(n_passing: int, n: int) -> float:
 
     Returns
     -------
-    float
+    share : float
         The smallest share. This function is the inverse of `passing_count`.
 
     Examples
@@ -180,7 +180,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
 
     Returns
     -------
-    float
+    cut : float
         The k0-th smallest value of ``lowest``, where k0 = ceil(share (n + 1)). The cut is +inf if
         k0 > n, and -inf if the share is 0.
     """
@@ -223,7 +223,7 @@ def whole_count(
 
     Returns
     -------
-    int
+    n_calibration : int
         The number of problems to hold out. If rank 1 would require more than 0.6 n problems,
         about 0.3 n problems are held out.
     """
@@ -278,7 +278,7 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
 
     Returns
     -------
-    int
+    rank : int
         The rank, which is between 0 and n. If the rank is 0, no answer is shown.
     """
     n = len(scores)
@@ -319,7 +319,7 @@ def claim_alpha(
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    alphas : ndarray of shape (n_claims,)
         The smallest alpha of each claim, which is a multiple of 1 / (n + 1) if ``delta`` is None.
         If the smallest alpha is 1, the claim is never kept.
     """
@@ -349,7 +349,7 @@ def leave_one_out_alpha(
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    alphas : ndarray of shape (n_claims,)
         The smallest alpha of each claim, which is a multiple of 1 / n if ``delta`` is None.
     """
     below = np.searchsorted(np.sort(scores), path_risk, side="right")

@@ -39,7 +39,7 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_claims, n_names)
+    metrics : ndarray of shape (n_claims, n_names)
         The metrics, with one column per name.
 
     Raises

@@ -67,7 +67,7 @@ def nonconformity_scores(
 
     Returns
     -------
-    ndarray of shape (n_graphs,)
+    scores : ndarray of shape (n_graphs,)
         The scores, which are +inf for problems whose claims are all true.
     """
     rows, problem = _find_errors(labels, offsets)
@@ -122,7 +122,7 @@ def last_safe_thresholds(
 
     Returns
     -------
-    ndarray of shape (n_graphs,)
+    thresholds : ndarray of shape (n_graphs,)
         The largest safe threshold of each problem.
     """
     safe = risk < np.repeat(scores, np.diff(offsets))
@@ -144,7 +144,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
 
     Returns
     -------
-    ndarray of bool, shape (n_claims,)
+    coherent_labels : ndarray of bool of shape (n_claims,)
         Whether each claim and all its ancestors are known to be true.
     """
     return path_risk(labels != 1, batch) == 0

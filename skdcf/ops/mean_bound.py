@@ -19,7 +19,7 @@ def largest_mean(total: float, n: int, delta: float) -> float:
 
     Returns
     -------
-    float
+    bound : float
         The smallest of the Hoeffding bound, the Bentkus bound and 1.
 
     References

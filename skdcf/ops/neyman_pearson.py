@@ -55,7 +55,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    log_prices : ndarray of shape (n_claims,)
         The log prices, which are finite and never decrease along the edges.
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
@@ -125,7 +125,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of shape (n,)
+    log_slopes : ndarray of shape (n,)
         The log slopes, which are non-decreasing within each segment.
 
     References

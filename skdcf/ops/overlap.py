@@ -68,7 +68,7 @@ def overlap_threshold(
 
     Returns
     -------
-    float
+    threshold : float
         A value slightly below t(x), with a margin that exceeds the rounding error of the solver.
         The threshold is -inf if one of the groups is too small for alpha.
 

@@ -168,7 +168,7 @@ def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
 
     Returns
     -------
-    float
+    soft_score : float
         The soft version of the k-th smallest score.
 
     References
@@ -228,7 +228,7 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
 
     Returns
     -------
-    float
+    t : float
         The value t.
 
     Notes

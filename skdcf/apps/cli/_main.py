@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns
     -------
-    int
+    exit_code : int
         The exit code, which is 0 on success. The exit code is 1 if `check` found invalid lines,
         if `fit` or `calibrate` had too few labels to keep any claim, or if `answer` could not
         reach a model. The exit code is 2 if the command line or the data contain an error, or if
@@ -93,7 +93,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     Returns
     -------
-    argparse.ArgumentParser
+    parser : argparse.ArgumentParser
         The parser, with one subparser per command.
     """
     parser = argparse.ArgumentParser(

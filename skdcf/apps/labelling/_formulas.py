@@ -34,7 +34,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
 
     Returns
     -------
-    list or None
+    pieces : list or None
         The strings and trees in order, or None if the text contains no formula.
     """
     text = text or ""

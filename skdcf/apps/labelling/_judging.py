@@ -173,7 +173,7 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
 
     Returns
     -------
-    ModelAgreement
+    agreement : ModelAgreement
         The agreement. Exchanging the two sets of labels does not change ``kappa``, but changes
         the other values.
 
@@ -293,7 +293,7 @@ def next_to_label(
 
     Returns
     -------
-    list of NextProblem
+    problems : list of NextProblem
         The problems, sorted by increasing number of claims to judge, then by decreasing
         gain.
 
@@ -388,7 +388,7 @@ def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,), or None
+    mask : ndarray of bool of shape (n_problems,) or None
         Mask of the problems, or None if no other person saved a verdict in the last ten
         minutes.
     """
@@ -430,7 +430,7 @@ class RandomOrder(Order):
 
         Returns
         -------
-        list of (problem, claims)
+        open_claims : list of (problem, claims)
             Positions of the problems, each paired with the positions of its claims to label.
         """
         rows = ((i, store.said(i, by)) for i in self.order(store))
@@ -449,7 +449,7 @@ class RandomOrder(Order):
 
         Returns
         -------
-        list of int
+        order : list of int
             Positions of the problems.
         """
 
@@ -470,7 +470,7 @@ class RandomOrder(Order):
 
         Returns
         -------
-        list of int
+        problems : list of int
             Positions of the problems. If the list is not empty, the judged problems are not a
             random sample.
         """
@@ -493,7 +493,7 @@ class RandomOrder(Order):
 
         Returns
         -------
-        list of int
+        problems : list of int
             Positions of the problems.
         """
         order, judged = self._judged(store, by)
@@ -542,7 +542,7 @@ class FilterOrder(Order):
 
         Returns
         -------
-        list of (problem, claims)
+        open_claims : list of (problem, claims)
             Positions of the problems, each paired with the positions of its claims to label.
         """
         labels = [
@@ -580,7 +580,7 @@ class Disagreements(Order):
 
         Returns
         -------
-        list of (problem, claims)
+        open_claims : list of (problem, claims)
             Positions of the problems, each paired with the positions of its claims to label.
         """
         open_claims = defaultdict(tuple)

@@ -139,7 +139,7 @@ def make_app(server: LabelServer) -> Guard:
 
     Returns
     -------
-    Guard
+    app : Guard
         The ASGI application, wrapped in a `Guard`.
     """
     handlers: dict[Any, Any] = dict.fromkeys(

@@ -130,7 +130,7 @@ class ReviewOrder:
 
         Returns
         -------
-        Check or None
+        check : Check or None
             The claim, or None if every claim that could be added has been checked.
         """
         while self._open and not self._is_open(self._open[0][1]):
@@ -184,7 +184,7 @@ class ReviewOrder:
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        masks : ndarray of shape (n_problems,)
             Object array with one boolean mask per problem.
         """
         return self._batch.split(self._kept.copy())
@@ -199,7 +199,7 @@ class ReviewOrder:
 
         Returns
         -------
-        str
+        description : str
             The description.
 
         Raises
@@ -243,7 +243,7 @@ class ReviewOrder:
 
         Returns
         -------
-        list of list of int
+        claims : list of list of int
             Positions of the claims, one list per problem.
         """
         added = self._batch.split(self._kept & ~self._kept_by_filter)
@@ -319,7 +319,7 @@ def strictest(words: Iterable[str | None]) -> str | None:
 
     Returns
     -------
-    {"true", "false", "unsure", "no claim"} or None
+    verdict : {"true", "false", "unsure", "no claim"} or None
         The strictest verdict, or None if there is no verdict.
     """
     verdicts = set(words)
@@ -387,7 +387,7 @@ class BudgetOrder(Order):
 
         Returns
         -------
-        list of (problem, claims)
+        open_claims : list of (problem, claims)
             One problem with one claim, or an empty list.
         """
         self.take_in(store)
@@ -407,7 +407,7 @@ class BudgetOrder(Order):
 
         Returns
         -------
-        list of list of bool
+        masks : list of list of bool
             Masks of the kept claims, one per answer.
         """
         self.take_in(store)
@@ -423,7 +423,7 @@ class BudgetOrder(Order):
 
         Returns
         -------
-        str
+        progress : str
             A sentence about the progress.
         """
         n_kept = sum(map(sum, self.masks(store)))
@@ -488,7 +488,7 @@ class AuditOrder(Order):
 
         Returns
         -------
-        list of {"right", "wrong", "open"}
+        verdicts : list of {"right", "wrong", "open"}
             The state of each text. A text is wrong if one of its kept claims is false or
             unsure. Any other text is open until all its kept claims are judged.
         """
@@ -511,7 +511,7 @@ class AuditOrder(Order):
 
         Returns
         -------
-        list of (problem, claims)
+        open_claims : list of (problem, claims)
             Positions of texts and claims. If several annotators are active, the texts assigned to
             this annotator are listed first.
         """
@@ -535,7 +535,7 @@ class AuditOrder(Order):
 
         Returns
         -------
-        list of list of bool
+        masks : list of list of bool
             Masks of the kept claims, one per text.
         """
         return self._masks
@@ -550,7 +550,7 @@ class AuditOrder(Order):
 
         Returns
         -------
-        str
+        progress : str
             A sentence about the progress.
         """
         verdicts = self.verdicts(store)
@@ -597,7 +597,7 @@ def review_curve(
 
     Returns
     -------
-    list of float
+    curve : list of float
         Mean number of true claims kept per answer, for each entry of ``checks``.
     """
     batch, labels = check(filter, X, y)

@@ -127,7 +127,7 @@ class LabelServer:
 
         Returns
         -------
-        dict
+        page : dict
             JSON-serializable values in the format that the page expects, including the version of
             the verdicts.
         """
@@ -156,7 +156,7 @@ class LabelServer:
 
         Returns
         -------
-        dict
+        fields : dict
             The dict is empty if ``order`` is None. Otherwise, ``ask`` contains pairs of a problem
             and its claims, and ``progress`` contains a sentence or None. In a review or an audit,
             ``kept`` contains the mask of the kept claims of ``problem``, unless ``problem`` is
@@ -181,7 +181,7 @@ class LabelServer:
 
         Returns
         -------
-        dict
+        response : dict
             The ``version`` of the verdicts, and the items returned by `asked`.
         """
         return {"version": self.store.version, **self.asked(problem)}

@@ -64,7 +64,7 @@ def to_label_studio(
 
     Returns
     -------
-    list of dict
+    tasks : list of dict
         The tasks. Save the tasks as JSON, and import the file into a project that uses the
         labelling interface ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
 
@@ -102,7 +102,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
 
     Returns
     -------
-    dict of str to list of lists
+    verdicts : dict of str to list of lists
         Verdicts of each annotator, per problem and claim. A verdict is "true", "false",
         "unsure", "no claim", "unknown" or None. Annotators are identified by their email address
         or by their user ID in Label Studio. If an annotator annotated a claim more than once, the
@@ -273,7 +273,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
 
     Returns
     -------
-    dict of str to list of lists
+    verdicts : dict of str to list of lists
         Verdicts of each annotator, as returned by `from_label_studio`. The annotator is named
         "imported" if the column ``annotator`` is empty or missing.
 

@@ -23,7 +23,7 @@ def read_journal(path, take):
 
     Returns
     -------
-    int
+    position : int
         Byte position after the last entry, from which `follow_journal` continues.
 
     Raises
@@ -71,7 +71,7 @@ def follow_journal(path, take, start):
 
     Returns
     -------
-    int
+    position : int
         Byte position after the last entry that was read.
     """
     with open(path, "rb") as file:

@@ -94,7 +94,7 @@ class LabelSource(NamedTuple):
 
         Returns
         -------
-        LabelSource
+        source : LabelSource
             The source.
         """
         when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -119,7 +119,7 @@ def set_label_sources(
 
     Returns
     -------
-    ReasoningGraph
+    copy : ReasoningGraph
         The copy with the sources.
 
     Raises
@@ -164,7 +164,7 @@ def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
 
     Returns
     -------
-    list of (LabelSource or None)
+    sources : list of (LabelSource or None)
         The source of each label, or None if the source is unknown.
     """
     rows = read_sources(graph.metadata, graph.n_claims)
@@ -183,7 +183,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
 
     Returns
     -------
-    str
+    sentence : str
         A sentence with the number of claims for each source, grouped by kind.
 
     Examples
@@ -238,7 +238,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
 
     Returns
     -------
-    str
+    sentence : str
         The sentence, or an empty string if no claims are counted.
 
     Examples
@@ -526,7 +526,7 @@ class LabelStore:
 
         Returns
         -------
-        bool
+        edges_known : bool
             True if the edges are known, and False if the annotator has not declared them
             complete.
         """
@@ -560,7 +560,7 @@ class LabelStore:
 
         Returns
         -------
-        str
+        digest : str
             Hexadecimal digest, which does not depend on the position of the problem in a file.
         """
         return self._digests[problem]
@@ -585,7 +585,7 @@ class LabelStore:
 
         Returns
         -------
-        list of {"true", "false", "unsure", "no claim", "unknown"} or None
+        verdicts : list of {"true", "false", "unsure", "no claim", "unknown"} or None
             The verdict on each claim, or None if the annotator has not judged the claim.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
@@ -607,7 +607,7 @@ class LabelStore:
 
         Returns
         -------
-        list of str
+        notes : list of str
             One note per claim, or an empty string for a claim without a note.
         """
         return [event.get("note", "") for event in self._events("note", problem, by)]
@@ -624,7 +624,7 @@ class LabelStore:
 
         Returns
         -------
-        list of [parent, child]
+        edges : list of [parent, child]
             Edges as pairs of claim positions, with the parent first.
         """
         as_read = {"edges": self.graphs[problem].edges.tolist()}
@@ -637,7 +637,7 @@ class LabelStore:
 
         Returns
         -------
-        list of str
+        annotators : list of str
             The names in alphabetical order.
         """
         return sorted({by for kind, by, *_ in self._last if kind != "note"})
@@ -652,7 +652,7 @@ class LabelStore:
 
         Returns
         -------
-        list of ndarray of int
+        labels : list of ndarray of int
             Claim labels, which are 1 for true, 0 for false or unsure, and -1 for unjudged claims.
         """
         return self._labels(by, True)
@@ -667,7 +667,7 @@ class LabelStore:
 
         Returns
         -------
-        list of ndarray of int
+        labels : list of ndarray of int
             Claim labels, which are 1 for true or no claim, 0 for false, and -1 for unsure or
             unjudged claims.
         """
@@ -738,8 +738,10 @@ class LabelStore:
 
         Yields
         ------
-        tuple of (problem, claim, label, other label)
-            Positions of the problem and of the claim, and the two labels.
+        problem, claim : int
+            Positions of the problem and of the claim.
+        first_verdict, second_verdict : str
+            The verdicts of the two people.
         """
         for i in range(len(self.graphs)):
             words = zip(
@@ -761,7 +763,7 @@ class LabelStore:
 
         Returns
         -------
-        Bunch
+        dataset : Bunch
             The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the source
             of each label, including notes and seconds. The metadata also contain
             ``edges_corrected`` if edges were changed, ``unsure_claims`` if the annotator was
@@ -817,7 +819,7 @@ class LabelStore:
 
         Returns
         -------
-        list of (LabelSource or None)
+        sources : list of (LabelSource or None)
             The source of each verdict, or None if the annotator has not judged the claim.
         """
         notes = self.notes(problem, by)

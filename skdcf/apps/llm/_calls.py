@@ -65,7 +65,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
 
     Returns
     -------
-    Prompt
+    prompt : Prompt
         The prompt.
 
     Examples
@@ -130,7 +130,7 @@ class Call:
 
         Returns
         -------
-        str
+        key : str
             The digest as a hexadecimal string.
         """
         content = json.dumps([endpoint, asdict(self)], sort_keys=True)
@@ -256,7 +256,7 @@ def schema_of(
 
     Returns
     -------
-    dict
+    schema : dict
         The JSON schema.
     """
     most_rows = n_rows or most_rows

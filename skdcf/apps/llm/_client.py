@@ -234,7 +234,7 @@ class ChatClient(Settings):
 
         Returns
         -------
-        Usage
+        usage : Usage
             A copy that is not changed by later calls.
         """
         opened = self._engine
@@ -251,7 +251,7 @@ class ChatClient(Settings):
 
         Returns
         -------
-        int
+        n_deleted : int
             Number of deleted replies.
 
         Raises
@@ -315,7 +315,7 @@ def as_client(client: Any) -> ChatClient:
 
     Returns
     -------
-    ChatClient
+    client : ChatClient
         The client.
 
     Raises
@@ -504,7 +504,7 @@ class Step(Settings):
 
         Returns
         -------
-        Prompt
+        prompt : Prompt
             The built-in prompt, or the prompt passed by the caller.
         """
         return calls.load_prompt(self._prompt_name, self.prompt)
@@ -523,7 +523,7 @@ class Step(Settings):
 
         Returns
         -------
-        list
+        results : list
             One result per problem.
 
         Raises

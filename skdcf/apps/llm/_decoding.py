@@ -50,7 +50,7 @@ def repair_json(text: str, shown: str) -> str:
 
     Returns
     -------
-    str
+    reply : str
         The repaired reply.
 
     Examples
@@ -87,7 +87,7 @@ def repair_backslashes(text: str, shown: str) -> str:
 
     Returns
     -------
-    str
+    reply : str
         The repaired reply.
 
     Examples

@@ -378,7 +378,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        ClaimExtractor
+        extractor : ClaimExtractor
             The extractor.
 
         Raises
@@ -412,7 +412,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        self
+        self : object
             The extractor.
         """
         self.validate()
@@ -430,7 +430,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        GraphBatch
+        graphs : GraphBatch
             One problem per answer, in order.
         """
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
@@ -447,7 +447,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        list of Extraction
+        extractions : list of Extraction
             One extraction per answer, in order.
         """
         return clients.finish(
@@ -468,7 +468,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        list of Extraction
+        extractions : list of Extraction
             One extraction per answer, in order.
         """
         return await self._extracting(
@@ -488,7 +488,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        GraphBatch
+        enriched_graphs : GraphBatch
             The graphs with the new feature columns.
         """
         self.validate()
@@ -508,7 +508,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        Estimate
+        estimate : Estimate
             Estimated calls and tokens, and the cost if prices are known.
         """
         self.validate()
@@ -521,7 +521,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        list of str
+        names : list of str
             Column names, in order.
         """
         return [name for names, _ in self._columns() for name in names]
@@ -531,7 +531,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        dict
+        steps : dict
             Steps, keyed by name.
         """
         named: dict[str, Any] = {"decompose": self.decompose or Decompose()}
@@ -545,7 +545,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
         Returns
         -------
-        dict
+        description : dict
             The keys are ``model``, ``samples`` (number of sampled answers), ``keep_flagged``
             (only if True), and ``steps`` (for each step, its settings and the name of its prompt
             or function).

@@ -41,7 +41,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
 
     Returns
     -------
-    dict
+    positions : dict
         Positions of the doubtful claims, keyed by the reason, such as "is not stated in the
         answer".
     """

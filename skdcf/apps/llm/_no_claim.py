@@ -47,7 +47,7 @@ class NoClaimList:
 
         Returns
         -------
-        bool
+        matches : bool
             True if a pattern matches the whole sentence.
         """
         plain = " ".join(sentence.replace("\u2019", "'").split())
@@ -90,7 +90,7 @@ def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
 
     Returns
     -------
-    NoClaimList
+    no_claim : NoClaimList
         The list, whose name depends only on the patterns.
 
     Raises

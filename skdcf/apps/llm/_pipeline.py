@@ -101,7 +101,7 @@ def judge_labels(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is a
         list of int arrays, in which 1 means true and 0 means false or unsure. The metadata list
         the claims about which the model was unsure (``unsure_claims``). If the labels of these
@@ -175,7 +175,7 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 
     Returns
     -------
-    str
+    text : str
         The claims as sentences on one line.
 
     Examples
@@ -503,7 +503,7 @@ class ConformalFactualityPipeline(Settings):
 
         Returns
         -------
-        ConformalFactualityPipeline
+        pipeline : ConformalFactualityPipeline
             A pipeline that extracts claims in the same way as during calibration.
 
         Raises
@@ -547,7 +547,7 @@ class ConformalFactualityPipeline(Settings):
 
         Returns
         -------
-        self
+        self : object
             The fitted pipeline.
 
         Warns
@@ -616,7 +616,7 @@ class ConformalFactualityPipeline(Settings):
 
         Returns
         -------
-        list of FilteredAnswer
+        filtered_answers : list of FilteredAnswer
             One filtered answer per problem, in order, or one per question if ``choose`` is
             True.
 
@@ -654,7 +654,7 @@ class ConformalFactualityPipeline(Settings):
 
         Returns
         -------
-        list of FilteredAnswer
+        filtered_answers : list of FilteredAnswer
             One filtered answer per problem, or per question if ``choose`` is True.
         """
         items = self._read(problems, answers, alpha)

@@ -96,7 +96,7 @@ class Usage:
 
         Returns
         -------
-        float
+        cost : float
             The cost, in the currency of the prices.
         """
         price_in, price_out = prices
@@ -109,7 +109,7 @@ class Usage:
 
         Returns
         -------
-        ndarray of int, shape (3,)
+        counts : ndarray of int of shape (3,)
             Numbers of calls, prompt tokens and completion tokens.
         """
         calls, cached, _, sent, n_received, *kept = vars(self).values()

@@ -213,7 +213,7 @@ def fault_of(
 
     Returns
     -------
-    Exception
+    exception : Exception
         The exception to raise.
     """
     fault = f"status {status}: {message[:SHORT]}"
@@ -253,7 +253,7 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
 
     Returns
     -------
-    float or None
+    wait : float or None
         Number of seconds to wait.
     """
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):

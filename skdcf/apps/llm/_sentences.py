@@ -66,7 +66,7 @@ def split_sentences(
 
     Returns
     -------
-    list of str
+    claims : list of str
         The claims, in order.
 
     Raises
@@ -105,7 +105,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
 
     Returns
     -------
-    list of str
+    pieces : list of str
         The pieces, each including its trailing whitespace.
     """
     segment = import_extra("sentencex", "apps").segment
@@ -134,7 +134,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
 
     Returns
     -------
-    dict of str to str
+    splitter : dict of str to str
         Splitter name and language code.
     """
     return {"splitter": "sentencex", "language": language}

@@ -79,7 +79,7 @@ class AnswerReader:
 
         Returns
         -------
-        bool
+        has_claims : bool
             True if the line has claims.
         """
         keys = [theirs for theirs, ours in self.rename.items() if ours in _OF_CLAIMS]
@@ -96,7 +96,7 @@ class AnswerReader:
 
         Returns
         -------
-        str or None
+        key : str or None
             The key or path.
         """
         keys = self._answer_keys
@@ -112,7 +112,7 @@ class AnswerReader:
 
         Returns
         -------
-        AnsweredLine
+        line : AnsweredLine
             The answer, its log-probabilities and the problem.
         """
         key = self.key_of_answer(record)
@@ -180,7 +180,7 @@ class AnswerSplitter:
 
         Returns
         -------
-        AnswerSplitter
+        splitter : AnswerSplitter
             The splitter.
 
         Raises
@@ -230,7 +230,7 @@ class AnswerSplitter:
 
         Returns
         -------
-        Problem
+        problem : Problem
             The problem, whose metadata contain the provenance and the sentences that make no
             claim.
 

@@ -76,7 +76,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
 
     Returns
     -------
-    str or None
+    verdict : str or None
         The verdict.
     """
     if not sentences or _NOT.search(" ".join(sentences)):

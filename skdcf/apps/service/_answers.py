@@ -77,7 +77,7 @@ class Answers:
 
         Returns
         -------
-        ConformalFactualityPipeline
+        pipeline : ConformalFactualityPipeline
             The pipeline.
 
         Raises
@@ -166,7 +166,7 @@ class Answers:
 
         Returns
         -------
-        Usage
+        usage : Usage
             Numbers of calls and tokens.
         """
         return self.client.spent()
@@ -176,7 +176,7 @@ class Answers:
 
         Returns
         -------
-        float
+        spending : float
             The cost, or the number of tokens.
         """
         usage = self.spent()

@@ -95,7 +95,7 @@ def create_app(
 
     Returns
     -------
-    Service
+    app : Service
         An ASGI application that does not require lifespan events.
 
     Raises
@@ -274,7 +274,7 @@ class Service:
 
         Returns
         -------
-        Served
+        served : Served
             The filter with its monitor.
 
         Raises
@@ -313,7 +313,7 @@ class Service:
 
         Returns
         -------
-        dict
+        reply : dict
             The fields of `_models.Decided`.
         """
         name = secrets.token_hex(12)
@@ -326,7 +326,7 @@ class Service:
 
         Returns
         -------
-        dict
+        served : dict
             The filters, keyed by name.
         """
         served = self.served

@@ -167,7 +167,7 @@ class Journal:
 
         Returns
         -------
-        bool
+        is_added : bool
             True if the labels were added, False if the answer already has the same labels.
 
         Raises
@@ -215,7 +215,7 @@ class Journal:
 
         Returns
         -------
-        list of Entry
+        entries : list of Entry
             The judged answers.
         """
         query = f"SELECT {_FIELDS} FROM answers WHERE judged > ? AND filter = ?"
@@ -273,7 +273,7 @@ class Journal:
 
         Returns
         -------
-        bool
+        is_added : bool
             True if the step was added, False if another process has already added a step with
             this number.
 
@@ -304,7 +304,7 @@ class Journal:
 
         Returns
         -------
-        Run
+        run : Run
             The summary of the run.
 
         Raises
@@ -325,7 +325,7 @@ class Journal:
 
         Returns
         -------
-        dict
+        head : dict
             The data, as sent by the client.
         """
         rows = self._read("SELECT head FROM runs WHERE id = ?", name)
@@ -345,7 +345,7 @@ class Journal:
 
         Returns
         -------
-        list of (dict, bool)
+        steps : list of (dict, bool)
             Each step as sent by the client, and whether the step was kept.
         """
         query = "SELECT record, keep FROM steps WHERE run = ? AND number >= ?"
@@ -362,7 +362,7 @@ class Journal:
 
         Returns
         -------
-        bool
+        is_closed : bool
             True if the run was closed. The value is False if other steps were added, and the run
             then remains open.
 

@@ -73,7 +73,7 @@ class Metrics:
 
         Returns
         -------
-        bytes
+        metrics : bytes
             The metrics as text.
         """
         requests = self._registry
@@ -114,7 +114,7 @@ class JsonFormatter(logging.Formatter):
 
         Returns
         -------
-        str
+        line : str
             The JSON object.
         """
         when = datetime.fromtimestamp(record.created, UTC)

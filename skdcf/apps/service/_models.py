@@ -70,7 +70,7 @@ class _Request(BaseModel):
 
         Returns
         -------
-        dict
+        fields : dict
             The fields, keyed by name.
         """
         return self.model_dump(exclude_unset=True, exclude=set(left_out))

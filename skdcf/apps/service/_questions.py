@@ -74,7 +74,7 @@ class Questions:
 
         Returns
         -------
-        bool
+        is_new : bool
             True for an answer without a question, and False for an answer to a calibration
             question.
         """
@@ -98,7 +98,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
 
     Returns
     -------
-    bytes
+    key : bytes
         The secret key.
     """
     if token is not None:

@@ -52,7 +52,7 @@ class _StrictRoute(APIRoute):
 
         Returns
         -------
-        callable
+        handler : callable
             The function, which is called with the request.
         """
         answer = super().get_route_handler()
@@ -96,7 +96,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
 
     Returns
     -------
-    dict
+    content_types : dict
         Content types, keyed by path. The value is None for a path without a request body.
     """
     kinds: dict[str, str | None] = {}

@@ -83,7 +83,7 @@ class Runs:
 
         Returns
         -------
-        str
+        name : str
             The id of the run.
 
         Raises
@@ -128,7 +128,7 @@ class Runs:
 
         Returns
         -------
-        bool
+        is_kept : bool
             Whether the step may be executed. The value is False for all steps after the first
             refused step.
 
@@ -172,7 +172,7 @@ class Runs:
 
         Returns
         -------
-        Writing
+        writing : Writing
             The decisions on the steps of the run.
 
         Raises

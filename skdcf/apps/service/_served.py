@@ -88,7 +88,7 @@ class Asked:
 
         Returns
         -------
-        dict
+        fields : dict
             The kept text, the claims, and the request with the answer replaced by the kept text.
             The dict is empty if the request contains claims.
         """
@@ -167,7 +167,7 @@ class Served:
 
         Returns
         -------
-        Asked
+        asked : Asked
             The answer, before the decision.
 
         Raises
@@ -207,7 +207,7 @@ class Served:
 
         Returns
         -------
-        Asked
+        asked : Asked
             The answer with its decision.
         """
         if n_bytes > _LARGE:
@@ -283,7 +283,7 @@ class Served:
 
         Returns
         -------
-        Entry
+        entry : Entry
             The journal entry.
         """
         question, is_calibrated = self.questions.name(graph)
@@ -308,7 +308,7 @@ class Served:
 
         Returns
         -------
-        bool
+        passes : bool
             True if the answer passes. Every answer passes if the guarantee has ``show=1``.
         """
         if self.guarantee.show == 1:
@@ -338,7 +338,7 @@ class Served:
 
         Returns
         -------
-        dict
+        fields : dict
             ``origin`` is "as calibrated" if both the request and the filter state how the
             claims were extracted. Different extractions are refused. ``origin`` is "unknown" if
             only the request or only the filter states who wrote the answer. ``text_guarantee``
@@ -381,7 +381,7 @@ class Served:
 
         Returns
         -------
-        dict
+        reply : dict
             The fields of `_models.Decided`.
         """
         text = None
@@ -435,7 +435,7 @@ class Served:
 
         Returns
         -------
-        dict
+        description : dict
             The description, keyed by name.
         """
         return {
@@ -454,7 +454,7 @@ class Served:
 
         Returns
         -------
-        dict
+        numbers : dict
             The values, keyed by name.
         """
         summary = self.monitor.summary()
@@ -530,7 +530,7 @@ class Writing:
 
         Returns
         -------
-        bool
+        is_kept : bool
             Whether the claim is kept.
 
         Raises
@@ -580,7 +580,7 @@ class Writing:
 
         Returns
         -------
-        Entry
+        entry : Entry
             The journal entry.
         """
         return self.served.entry(
@@ -597,7 +597,7 @@ class Writing:
 
         Returns
         -------
-        dict
+        reply : dict
             The fields of the reply.
         """
         return self.served.reply(

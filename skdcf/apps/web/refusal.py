@@ -94,7 +94,7 @@ def read_object(content: bytes | bytearray) -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    record : dict
         The parsed object.
 
     Raises

@@ -21,7 +21,7 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
 
     Returns
     -------
-    uvicorn.Server
+    server : uvicorn.Server
         The configured server, which has not been started.
     """
     config = uvicorn.Config(

@@ -822,8 +822,8 @@ def notes(results):
     out = dict.fromkeys(("probable", "agreement_levels", "no_default"), "")
     if PROBABLE in results["math"]:
         out["probable"] = (
-            "In these three rows, the score is a weighted sum of the columns. In the row "
-            f'"{PROBABLE}", the score is the sigmoid of this sum, as in the paper\'s '
+            "The score of DCF is a weighted sum of the columns. In the row "
+            f'"{PROBABLE}", the score is the sigmoid of the weighted sum, as in the paper\'s '
             '"LogisticClaimScorer". All risks are then between 0 and 1, so a margin of 20 has '
             "a different meaning."
         )

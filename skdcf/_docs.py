@@ -19,7 +19,7 @@ DESCRIPTIONS = {
     "y": """y : {labels}
     Claim labels of the problems.""",
     "alpha": """alpha : float, default=0.1
-    Maximum proportion of problems, in (0, 1), in which a false claim is kept.""",
+    Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).""",
     "own_alpha": """alpha : float in (0, 1), optional
     If None, the alpha of the filter is used.""",
     "ax": """ax : matplotlib Axes, optional

@@ -38,8 +38,8 @@ class CoherentConformalFilter(ConformalFilter):
         transformer is fitted on training problems only, and applied to all problems passed to the
         filter. If None, the problems' own columns are used.
     alpha : float, default=0.1
-        Maximum proportion of problems, in (0, 1), in which a false claim is kept. The scorer is
-        trained for this level unless ``guarantee`` defines its own bound.
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1). The
+        scorer is trained for this level unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
         Soft version of calibration and prediction used in training. If None, ``PathRelaxation()``
         is used. This parameter is used only for scorers that are trained through soft

@@ -215,7 +215,7 @@ def coverage_sentence(results):
                 least, _ = mean_band(*sizes, row["tested"], found["n"])
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"Of these {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
+        f"Of the {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
         f"independent folds. About {0.025 * total:.0f} would be expected by chance. The "
         "methods use the same folds, so their deviations are correlated."
     )

@@ -66,7 +66,7 @@ def test_every_name_in_braces_at_these_places_is_known(checkout):
             "X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)\n"
             "    The problems.\nalpha : ",
         ),
-        (HardCF, "\nalpha : float, default=0.1\n    Maximum proportion of problems, "),
+        (HardCF, "\nalpha : float, default=0.1\n    Maximum proportion of problems "),
         (
             fetch_felm,
             "\ndata_home : path-like, optional\n    Folder for downloaded files. The default is "

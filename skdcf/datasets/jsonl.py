@@ -227,9 +227,10 @@ def read_jsonl(
     dropped: list[tuple[int, str]] = []
     read = records.LineReader(rename, own)
     check_count("max_line_bytes", max_line_bytes, 1)
-    lines = read_lines(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
-    rows = list(lines)
-    return bunch_of(rows, name_of(path), dropped)
+    blocks = list(
+        read_blocks(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
+    )
+    return bunch_of(blocks, name_of(path), dropped)
 
 
 def iter_jsonl(
@@ -269,7 +270,13 @@ def iter_jsonl(
     return read_lines(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
 
 
-def read_lines(
+def read_lines(path: Any, read: Any, *args: Any, **options: Any) -> Iterator[Any]:
+    """Yield the result of ``read`` for each line in a file, as in `read_blocks`."""
+    blocks = read_blocks(path, read, *args, **options)
+    return chain.from_iterable(map(records.problems_of, blocks))
+
+
+def read_blocks(
     path: Any,
     read: Any,
     on_invalid: Any,
@@ -278,8 +285,8 @@ def read_lines(
     *,
     note: Callable[[dict[str, Any]], None] | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
-) -> Any:
-    """Yield the result of ``read`` for each line in a file or part of a file.
+) -> Iterator[records.Columns | list[Any]]:
+    """Yield the results of ``read`` for the lines in a file or part of a file.
 
     If a file contains invalid lines, the error message describes several of them, so they can be
     corrected together. If a stream contains invalid lines, the error message describes only the
@@ -306,8 +313,8 @@ def read_lines(
 
     Yields
     ------
-    object
-        The result of ``read``.
+    Columns or list
+        The problems of a block, or the results of ``read`` for one or more lines.
     """
     first_error = None
     last_line = math.inf
@@ -316,16 +323,16 @@ def read_lines(
     blocks = iter_blocks(
         path, *part, block_bytes=block_bytes, max_line_bytes=max_line_bytes
     )
-    for number, row in chain.from_iterable(_rows_of(b, read, note) for b in blocks):
+    for number, rows in chain.from_iterable(_rows_of(b, read, note) for b in blocks):
         if number > last_line:
             break
-        if isinstance(row, records.BROKEN):
-            dropped.append((number, message_of(row)))
+        if isinstance(rows, records.BROKEN):
+            dropped.append((number, message_of(rows)))
             if on_invalid == "raise" and first_error is None:
-                first_error = row
+                first_error = rows
                 last_line = number if hasattr(path, "read") else number + _LOOKED_AT
         elif first_error is None:
-            yield row
+            yield rows
     if first_error is not None:
         faults = describe_faults(dropped)
         shown = [
@@ -338,26 +345,25 @@ def read_lines(
 
 
 def _rows_of(block, read, note):
-    """Yield the number of each line in a block, with the result of ``read`` or the error."""
+    """Yield the results of ``read`` in a block, or an error, with the first line number."""
     objects = [record for _, record in block if isinstance(record, dict)]
     if note is not None:
         for record in objects:
             note(record)
-    rows = None
+    rows: Any = None
     if isinstance(read, records.LineReader) and len(objects) == len(block) > 1:
         rows = read.read_block(objects)
     if rows is not None:
-        for (number, _), row in zip(block, rows, strict=True):
-            yield number, row
+        yield block[0][0], rows
         return
     for number, record in block:
         try:
             if isinstance(record, ValueError):
                 raise record
-            row = read(record)
+            rows = [read(record)]
         except records.BROKEN as error:
-            row = error
-        yield number, row
+            rows = error
+        yield number, rows
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
@@ -402,10 +408,10 @@ def _name_lines(lines):
     return "lines " + " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
+def bunch_of(blocks: Any, where: Any, dropped: Any) -> Bunch:
     """Return the problems of a file as a Bunch. Error messages start with the file name."""
     try:
-        return records.as_bunch(rows, dropped)
+        return records.as_bunch(blocks, dropped)
     except ValueError as error:
         failure = ValueError(Message(f"{where}: ", message_of(error)))
         failure.dropped = dropped  # type: ignore[attr-defined]
@@ -462,16 +468,9 @@ class JsonlPartition:
         ValueError
             If a line is invalid. The error message contains the line number and the reason.
         """
-        rows = list(
-            read_lines(
-                self.path,
-                records.LineReader(),
-                on_invalid="raise",
-                dropped=[],
-                part=(self.start, self.stop, self.first_line),
-            )
-        )
-        return bunch_of(rows, f"{self.path}, from line {self.first_line}", [])
+        part = (self.start, self.stop, self.first_line)
+        blocks = read_blocks(self.path, records.LineReader(), "raise", [], part)
+        return bunch_of(list(blocks), f"{self.path}, from line {self.first_line}", [])
 
 
 def jsonl_partitions(

@@ -22,7 +22,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 #: Maximum line size in bytes. A small compressed file may contain a huge line.
 MAX_LINE_BYTES = 2**26
 #: Size in bytes of the blocks of lines that are checked together.
-BLOCK_BYTES = 2**18
+BLOCK_BYTES = 2**16
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

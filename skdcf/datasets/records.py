@@ -9,7 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from difflib import get_close_matches
 from functools import cache, lru_cache, partial, wraps
 from importlib.resources import files
@@ -66,6 +73,7 @@ USUAL = {
     "retrieved_contexts": "context",
     "user_input": "problem",
 }
+_CONTEXT_KEYS = ("context", *(k for k, ours in USUAL.items() if ours == "context"))
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
 _LINKS |= {"adjacency", "edge_list", "edges_list", "edgelist", "dag", "premises"}
 #: Text keys of passages given as objects (LangChain, LlamaIndex, Haystack).
@@ -123,6 +131,26 @@ class Problem(NamedTuple):
     mask: np.ndarray | None = None
     group: str | int | None = None
     metadata: dict[str, Any] | None = None
+
+
+class Columns(NamedTuple):
+    """The contents of several lines, with one entry per line in each field of `Problem`."""
+
+    graphs: GraphBatch
+    labels: Sequence[np.ndarray | None]
+    masks: Sequence[np.ndarray | None]
+    groups: Sequence[str | int | None]
+    metadata: Sequence[dict[str, Any] | None]
+
+    @classmethod
+    def from_problems(cls, problems: Iterable[Problem]) -> Columns:
+        """Pack problems, or raise ValueError if their features differ."""
+        graphs, *columns = zip(*problems, strict=True)
+        return cls(GraphBatch.from_graphs(graphs), *columns)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the content of each line."""
+        return map(Problem._make, zip(*self, strict=True))
 
 
 @documented
@@ -202,7 +230,7 @@ def build_dataset(
                     Message(f'problem "{printable(name)}": ', reason)
                 ) from error
             dropped.append((name, reason))
-    problems = as_bunch(rows, dropped)
+    problems = as_bunch([rows], dropped)
     if return_X_y:
         groups = [question_groups(problems.graphs)] if return_groups else []
         return (problems.graphs, problems.labels, *groups)
@@ -219,9 +247,12 @@ def _reason(error, name):
     )
 
 
-def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
+def as_bunch(
+    blocks: Iterable[Columns | list[Problem]], dropped: Sequence[Any] = ()
+) -> Bunch:
     """Return a Bunch of the problems that were not dropped."""
-    if not rows:
+    blocks = [block for block in blocks if block]
+    if not blocks:
         if not dropped:
             raise ValueError(
                 "the data must contain at least one problem, but it is empty"
@@ -232,14 +263,16 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
                 dropped[0][1],
             )
         )
-    graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
-    batch = GraphBatch.from_graphs(graphs)
+    if not all(isinstance(block, Columns) for block in blocks):
+        blocks = [Columns.from_problems(chain.from_iterable(map(problems_of, blocks)))]
+    batches, *columns = zip(*blocks, strict=True)
+    batch = GraphBatch.concatenate(batches)
+    labels, masks, groups, metadata = map(list, map(chain.from_iterable, columns))
     if any(row is not None for row in labels):
-        unknown = [np.full(graph.n_claims, -1) for graph in graphs]
-        labels = tuple(
-            no_labels if y is None else y
-            for no_labels, y in zip(unknown, labels, strict=True)
-        )
+        labels = [
+            np.full(size, -1) if y is None else y
+            for y, size in zip(labels, batch.sizes, strict=True)
+        ]
     small = all(type(group) is int and abs(group) < 2**63 for group in groups)
     of = np.int64 if small else object
     listed = _column(labels, LabelList)
@@ -254,6 +287,11 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
         feature_names=batch.feature_names and list(batch.feature_names),
         dropped=list(dropped),
     )
+
+
+def problems_of(block: Columns | list[Problem]) -> Iterable[Problem]:
+    """Return the problems of a block, one by one."""
+    return block.problems() if isinstance(block, Columns) else block
 
 
 def _column(values, kind=list):
@@ -285,13 +323,14 @@ class LineReader:
         finish: Callable[[dict[str, Any], Problem], Any] | None = None,
     ) -> None:
         self._options: dict[str, Any] = {"rename": rename, "own": own, "warned": set()}
-        self._finish = finish or (lambda _record, problem: problem)
+        self._finish = finish
 
     def __call__(self, record: Any) -> Any:
         """Convert the object of a line to a problem, or raise ValueError."""
-        return self._finish(record, read_problem(record, **self._options))
+        problem = read_problem(record, **self._options)
+        return problem if self._finish is None else self._finish(record, problem)
 
-    def read_block(self, records: Sequence[Any]) -> list[Any] | None:
+    def read_block(self, records: Sequence[Any]) -> Columns | list[Any] | None:
         """Convert the objects of several lines to problems, checking all values together.
 
         Parameters
@@ -301,15 +340,15 @@ class LineReader:
 
         Returns
         -------
-        list or None
-            The converted problems, or None if the lines must be converted one at a time, for
-            example because one of them is invalid.
+        Columns, list or None
+            The converted problems, or the results of ``finish``. None if the lines must be
+            converted one at a time, for example because one of them is invalid.
         """
         try:
-            problems = _read_packed([_Content(r, **self._options) for r in records])
-            if problems is None:
-                return None
-            return list(map(self._finish, records, problems))
+            columns = _read_packed([_Content(r, **self._options) for r in records])
+            if columns is None or self._finish is None:
+                return columns
+            return list(map(self._finish, records, columns.problems()))
         except BROKEN:
             return None
 
@@ -347,7 +386,7 @@ def read_problem(
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)
     mask = None if mask is None else np.array(mask, dtype=bool)
-    return content.problem(graph, labels, mask)
+    return Problem(graph, labels, mask, content.group, content.metadata)
 
 
 class _Content:
@@ -356,12 +395,15 @@ class _Content:
     def __init__(self, record, *, rename, warned, own):
         record = _renamed(record, rename or {})
         _read_texts_of_passages(record, own)
-        _read_usual_names(record, own)
-        own_keys = [key for key in record if key not in schemas_of_keys()]
+        own_keys = []
+        if not record.keys() <= schemas_of_keys().keys():
+            _read_usual_names(record, own)
+            own_keys = [key for key in record if key not in schemas_of_keys()]
         record = {k: v for k, v in record.items() if v is not None or k in own_keys}
         _check_keys(record, own_keys, own, set() if warned is None else warned)
-        if isinstance(record.get("labels"), list):
-            record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
+        labels = record.get("labels")
+        if isinstance(labels, list) and not set(map(type, labels)) <= {int}:
+            record["labels"] = [-1 if _is_blank(y) else y for y in labels]
         self.own = {key: record.pop(key) for key in own_keys}
         self.fields = record
 
@@ -379,15 +421,10 @@ class _Content:
                 ]
                 self.metadata = {**(self.metadata or {}), key: marked}
 
-    def problem(self, graph, labels, mask):
-        """Return the problem with the given graph, labels and mask."""
-        return Problem(
-            graph=graph,
-            labels=labels,
-            mask=mask,
-            group=(self.metadata or {}).get("group"),
-            metadata=self.metadata,
-        )
+    @property
+    def group(self):
+        """Group of the problem, or None."""
+        return (self.metadata or {}).get("group")
 
 
 #: Format keys that have a place in packed problems.
@@ -400,61 +437,61 @@ def _read_packed(contents):
 
     The error messages do not name the line, so invalid lines are read again one at a time.
     """
-    schemas = schemas_of_keys()
-    for key in set().union(*(content.fields for content in contents)):
-        values = [c.fields[key] for c in contents if key in c.fields]
-        if key not in _PACKED or not _all_fit(values, schemas[key]):
+    lines = [content.fields for content in contents]
+    for key in set().union(*lines):
+        values = [line[key] for line in lines if key in line]
+        if key not in _PACKED or not _all_fit(values, schemas_of_keys()[key]):
             return None
     for content in contents:
         content.take_values()
-    lines = [content.fields for content in contents]
+    columns = {key: [line.get(key) for line in lines] for key in _PACKED}
+    columns["labels"] = [content.labels for content in contents]
+    columns["mask"] = [content.mask for content in contents]
     sizes = [len(line.get("claims", line.get("features"))) for line in lines]
-    names = lines[0].get("feature_names")
-    for content, size in zip(contents, sizes, strict=True):
-        line = content.fields
-        by_claim = (
-            line.get("claims"),
-            line.get("features"),
-            content.labels,
-            content.mask,
-        )
-        if any(values is not None and len(values) != size for values in by_claim):
-            return None
-        if line.get("feature_names") != names or (not size and "features" in line):
-            return None
-    if len({"features" in line for line in lines}) > 1:
+    if not _are_regular(columns, sizes):
         return None
     bounds = offsets_of(sizes)
-    edges = _join_edges([line.get("edges", ()) for line in lines], bounds)
+    edges = _join_edges([pairs or () for pairs in columns["edges"]], bounds)
     if edges is None:
         return None
-
-    def column(key):
-        return [line.get(key) for line in lines]
-
-    claims = [
-        line.get("claims", [None] * n) for line, n in zip(lines, sizes, strict=True)
-    ]
-    context = [None if c is None else check_context(c) for c in column("context")]
+    claims = zip(columns["claims"], sizes, strict=True)
+    features = None
+    if columns["features"][0] is not None:
+        features = np.array([*chain.from_iterable(columns["features"])], dtype=float)
+    metadata = [content.metadata for content in contents]
     batch = GraphBatch.from_arrays(
-        list(chain.from_iterable(column("features")))
-        if "features" in lines[0]
-        else None,
+        features,
         bounds,
         edges,
-        edges_known=["edges" in line for line in lines],
-        claims=list(chain.from_iterable(claims)),
-        problems=column("problem"),
-        alternatives=column("alternatives"),
-        context=context,
-        feature_names=names,
-        ids=column("id"),
-        metadata=[content.metadata for content in contents],
+        edges_known=[pairs is not None for pairs in columns["edges"]],
+        claims=list(chain.from_iterable(c or (None,) * size for c, size in claims)),
+        problems=columns["problem"],
+        alternatives=columns["alternatives"],
+        context=[c if c is None else check_context(c) for c in columns["context"]],
+        feature_names=columns["feature_names"][0],
+        ids=columns["id"],
+        metadata=metadata,
     )
-    labels = _split_joined([content.labels for content in contents], np.int64)
-    masks = _split_joined([content.mask for content in contents], bool)
-    rows = zip(contents, batch, labels, masks, strict=True)
-    return [content.problem(*rest) for content, *rest in rows]
+    return Columns(
+        graphs=batch,
+        labels=_split_joined(columns["labels"], np.int64),
+        masks=_split_joined(columns["mask"], bool),
+        groups=[content.group for content in contents],
+        metadata=metadata,
+    )
+
+
+def _are_regular(columns, sizes):
+    """Return whether each claim has one value in each column, and all lines the same features."""
+    for key in ("claims", "features", "labels", "mask"):
+        for values, size in zip(columns[key], sizes, strict=True):
+            if values is not None and len(values) != size:
+                return False
+    names = columns["feature_names"]
+    has_features = {features is not None for features in columns["features"]}
+    # A table without rows does not show the number of its columns.
+    is_complete = all(sizes) or has_features == {False}
+    return all(n == names[0] for n in names) and len(has_features) == 1 and is_complete
 
 
 def _join_edges(edges, bounds):
@@ -566,13 +603,11 @@ def _renamed(record, rename):
 
 def _read_texts_of_passages(record, own):
     """Replace the passage objects under any context key with the texts of the passages."""
-    for key in ("context", *USUAL):
+    for key in _CONTEXT_KEYS:
         passages = record.get(key)
-        if key in own or USUAL.get(key, "context") != "context":
+        if not isinstance(passages, list) or not passages or key in own:
             continue
-        if not isinstance(passages, list) or not passages:
-            continue
-        if all(isinstance(passage, dict) for passage in passages):
+        if set(map(type, passages)) == {dict}:
             texts = list(map(_text_of_passage, passages))
             if all(isinstance(text, str) for text in texts):
                 record[key] = texts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -125,6 +126,30 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if isinstance(graphs, GraphBatch):
             return graphs
         return cls._trusted(**_pack(list(graphs)))
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[GraphBatch]) -> GraphBatch:
+        """Join batches into one batch, with their problems in the same order.
+
+        Parameters
+        ----------
+        batches : sequence of GraphBatch
+            Batches that all have the same feature columns.
+
+        Returns
+        -------
+        GraphBatch
+            The problems of all batches, as packed by `from_graphs`.
+
+        Raises
+        ------
+        ValueError
+            If the sequence is empty, or if the batches have different feature columns.
+        """
+        batches = list(batches)
+        if len({(batch.n_features, batch.feature_names) for batch in batches}) != 1:
+            return cls.from_graphs(chain.from_iterable(batches))
+        return cls._trusted(**_concatenate(batches))
 
     @classmethod
     def from_arrays(
@@ -465,6 +490,36 @@ def _pack(graphs):
         values = np.fromiter((getattr(g, single) for g in graphs), object, len(graphs))
         fields[name] = None if all(value is None for value in values) else values
     return fields
+
+
+def _concatenate(batches):
+    """Create the fields of a `GraphBatch` from batches with the same columns."""
+
+    def joined(name):
+        columns = [getattr(batch, name) for batch in batches]
+        if all(column is None for column in columns):
+            return None
+        lengths = [b.n_claims if name == "claims" else len(b) for b in batches]
+        return np.concatenate(
+            [
+                np.full(length, None) if column is None else column
+                for column, length in zip(columns, lengths, strict=True)
+            ]
+        )
+
+    n_edges = np.concatenate([np.diff(batch.edge_offsets) for batch in batches])
+    first_claims = offsets_of([batch.n_claims for batch in batches])[:-1]
+    shift = np.repeat(first_claims, [len(batch.edges) for batch in batches])
+    features = joined("features")
+    return {
+        "features": None if features is None else read_only(features),
+        "offsets": read_only(offsets_of(joined("sizes"))),
+        "edges": read_only(joined("edges") + shift[:, None]),
+        "edge_offsets": read_only(offsets_of(n_edges)),
+        "edges_known": read_only(joined("edges_known")),
+        "feature_names": batches[0].feature_names,
+        **{name: joined(name) for name in ("claims", *_ROWS)},
+    }
 
 
 def _with_columns(graph, first):

@@ -138,6 +138,8 @@ def check_names(feature_names, features, table, where=""):
 
 def in_order(values, name, where=""):
     """Return values as a list, or raise ValueError if their order is undefined."""
+    if isinstance(values, (list, tuple)):  # Abstract types take longer to check.
+        return list(values)
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"
@@ -219,7 +221,7 @@ def check_flat_claims(claims, names, needed):
 def check_column(values, length, name):
     """Return values as a new object array, or raise ValueError if the length does not match.
 
-    If ``values`` is None, None is returned.
+    If ``values`` is None, or if all of its entries are None, None is returned.
     """
     if values is None:
         return None
@@ -228,6 +230,8 @@ def check_column(values, length, name):
         raise ValueError(
             f"{name} must have {length} entries to match offsets, got {len(values)}"
         )
+    if values and all(value is None for value in values):
+        return None
     return np.fromiter(values, dtype=object, count=length)
 
 

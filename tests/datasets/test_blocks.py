@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from skdcf import GraphBatch
 from skdcf.datasets import jsonl, read_jsonl, records, write_jsonl
 from skdcf.datasets.jsonl import iter_jsonl
 from skdcf.datasets.lines import iter_blocks
@@ -150,6 +151,35 @@ def test_same_errors(tmp_path, monkeypatch, name):
     assert in_blocks == one_by_one
     assert f"line {PLACE + 1}" in in_blocks[1]
     assert len(in_blocks[0]) == PLACE
+
+
+@pytest.mark.parametrize("name", [*SAME, *FAULTS])
+def test_same_data_set(tmp_path, monkeypatch, name):
+    path = write(tmp_path / "a.jsonl", lines_with(**(SAME | FAULTS)[name]))
+
+    def read(block_bytes):
+        monkeypatch.setattr(jsonl, "BLOCK_BYTES", block_bytes)
+        try:
+            data = read_jsonl(path)
+        except ValueError as error:
+            return str(error)
+        contents = [
+            content_of(problem)
+            for problem in zip(
+                data.graphs, data.labels, data.masks, data.metadata, strict=True
+            )
+        ]
+        return contents, data.groups.tolist(), data.groups.dtype, data.feature_names
+
+    assert read(2000) == read(0)
+
+
+def test_a_file_is_read_without_unpacking(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl", lines_with())
+    due = read_jsonl(path).graphs
+    monkeypatch.setattr(GraphBatch, "__iter__", None)
+    monkeypatch.setattr(jsonl, "BLOCK_BYTES", 2000)
+    assert read_jsonl(path).graphs[PLACE] == due[PLACE]
 
 
 def test_lines_before_a_cut_are_read(tmp_path, monkeypatch):

@@ -313,3 +313,64 @@ def test_labels_in_arrays_of_several_kinds():
         pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
     with pytest.raises(ValueError, match=r"problem.*2.*claim.*0"):
         pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)
+
+
+def problems_of_all_kinds():
+    """Problems that differ in what is known of them, with the same columns."""
+    kept = {"feature_names": ["a", "b"]}
+    table = [[0.5, 1.0], [0.25, 2.0]]
+    return [
+        ReasoningGraph(table, [(1, 0)], claims=["A.", "B."], id="x", **kept),
+        ReasoningGraph(table, None, problem="Why?", metadata={"group": 1}, **kept),
+        ReasoningGraph(table[:1], [], wordings=[["A.", "B."]], alternatives=[], **kept),
+        ReasoningGraph(np.empty((0, 2)), [], claims=[], **kept),
+        ReasoningGraph(table * 2, [(0, 3), (2, 3)], context=["C."], id=7, **kept),
+    ]
+
+
+def fields_of(batch):
+    """Every field of a new batch, with the type of each array."""
+    return {
+        name: (value.dtype, value.tolist()) if isinstance(value, np.ndarray) else value
+        for name, value in vars(batch).items()
+    }
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+def test_batches_are_joined_as_their_graphs_are_packed(cut):
+    graphs = problems_of_all_kinds()
+    whole = GraphBatch.from_graphs(graphs)
+    parts = [GraphBatch.from_graphs(graphs[:cut]), GraphBatch.from_graphs(graphs[cut:])]
+    joined = GraphBatch.concatenate(parts)
+    assert fields_of(joined) == fields_of(whole)
+    np.testing.assert_array_equal(joined.depth, whole.depth)
+    assert list(joined) == graphs
+    assert GraphBatch.concatenate(parts[:1])[0] == graphs[0]
+
+
+def test_columns_in_which_nothing_is_known_are_absent():
+    unknown = {name: [None, None] for name in ("problems", "context", "ids")}
+    batch = GraphBatch.from_arrays([[1.0], [2.0]], [0, 1, 2], **unknown)
+    assert batch.context is batch.problems is batch.ids is None
+
+
+def test_batches_with_texts_alone_are_joined():
+    texts = [ReasoningGraph(claims=["A."] * n, edges=[]) for n in (1, 3)]
+    joined = GraphBatch.concatenate(GraphBatch.from_graphs([g]) for g in texts)
+    assert list(joined) == texts
+    assert joined.features is None
+
+
+def test_an_empty_answer_gets_the_columns_of_the_others():
+    graphs = [ReasoningGraph(claims=[]), problems_of_all_kinds()[0]]
+    joined = GraphBatch.concatenate(GraphBatch.from_graphs([g]) for g in graphs)
+    assert fields_of(joined) == fields_of(GraphBatch.from_graphs(graphs))
+
+
+def test_batches_of_different_columns_are_not_joined():
+    first, *_ = graphs = problems_of_all_kinds()[:2]
+    parts = [graphs, [first.replace(feature_names=["a", "c"])]]
+    with pytest.raises(ValueError, match=r"problem 2.*'a', 'c'"):
+        GraphBatch.concatenate(map(GraphBatch.from_graphs, parts))
+    with pytest.raises(ValueError, match=r"X.*empty"):
+        GraphBatch.concatenate([])

@@ -663,7 +663,7 @@ def check_file(options):
         )
     summary: dict[str, Any] = {"problems": 0}
     if rows:
-        summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
+        summary = _summary(jsonl.bunch_of([rows], options.problems, dropped))
     dropped = [(number, reworded(reason, "program")) for number, reason in dropped]
     summary["read_as"] = _usual_names(options)
     summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]

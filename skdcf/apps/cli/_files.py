@@ -268,7 +268,7 @@ def read_problems(options, *, labelled=False, path=None):
     path = path or options.problems
     check_folder(getattr(options, "output", None))
     rows = list(read_records(options, problem_reader(options), path=path))
-    problems = bunch_of(rows, path, [])
+    problems = bunch_of([rows], path, [])
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: at least one line must contain "labels", but no line does. Add one '

@@ -1,20 +1,20 @@
 """Fit a filter in seven steps.
 
-* `prepare` reads the input, packs the problems and flattens the labels. A problem is one answer to
-  a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1
-  (unjudged).
-* `prepare` selects the eligible problems and the candidates for calibration. Unjudged problems
-  are dropped if the judged problems are a random sample.
-* `prepare` creates the unfitted scorer and computes all columns that do not require labels. The
-  split depends on whether the scorer needs training, so the scorer is created before the split.
-* `count_held_out` and `divide` split the problems by question and draw the calibration questions.
-  Every judged answer to one of the remaining questions may be used for training.
-* `divide` runs the guards, which compare the provenance and reject input that would violate the
-  guarantee. No training takes place before the guards run.
-* `divide` fits the columns and `fit` fits the scorer, both on training problems only.
-  If the guarantee has ``show="auto"``, the proportion of answers that may pass is also chosen on
-  training problems.
-* `fit` calibrates the filter on the calibration problems.
+1. `prepare` reads the input, packs the problems and flattens the labels. A problem is one answer to
+   a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1
+   (unjudged).
+2. `prepare` selects the eligible problems and the candidates for calibration. Unjudged problems
+   are dropped if the judged problems are a random sample.
+3. `prepare` creates the unfitted scorer and computes all columns that do not require labels. The
+   split depends on whether the scorer needs training, so the scorer is created before the split.
+4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
+   Every judged answer to one of the remaining questions may be used for training.
+5. `divide` runs the guards, which compare the provenance and reject input that would violate the
+   guarantee. No training takes place before the guards run.
+6. `divide` fits the columns and `fit` fits the scorer, both on training problems only.
+   If the guarantee has ``show="auto"``, the proportion of answers that may pass is also chosen on
+   training problems.
+7. `fit` calibrates the filter on the calibration problems.
 
 If nothing needs fitting, all eligible problems are used for calibration.
 

@@ -108,8 +108,8 @@ class ClassifierScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or if the classes of a pretrained classifier are not
-            0 and 1.
+            If the problems have no features, or if the classes of a pretrained classifier are
+            neither 0 and 1 nor -1 and 1.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.target, labels, batch)
@@ -121,7 +121,7 @@ class ClassifierScorer(Scorer):
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
-                f"the classes of {self.estimator} must be 0 (false claims) and 1 (true "
+                f"the classes of {self.estimator} must be 0 or -1 (false claims) and 1 (true "
                 f"claims), got {classes}"
             )
         if self.requires_fit and len(target) and target.min() != target.max():

@@ -35,7 +35,7 @@ HEIGHT = 950  # approximate maximum height of large drawings
 CLEAR = 4  # distance between a claim and the bends of its edges
 WIDEST = 8  # maximum number of claims in one row
 TURNS = 12
-CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
+CLAIM, TRUNK = 0.5, 0.22  # half-widths of a claim and of a trunk
 
 
 class Layout:
@@ -135,7 +135,7 @@ def _rows(n_claims, edges, widest):
             row[v] = at
             taken[at] = taken[at] + 1
         waiting = [v for v in waiting if row[v] < 0]
-    # Each root claim is placed just above the first claim that depends on it.
+    # Place each root claim just above the first claim that depends on it.
     for u in [u for u in range(n_claims) if not parents[u]]:
         first = min((row[v] for w, v in edges if w == u), default=row[u] + 1)
         free = [at for at in range(row[u] + 1, first) if taken[at] < widest]
@@ -212,7 +212,7 @@ def _places(rows, links, half):
         x[row] = gap[row] - gap[row[-1]] / 2
     for turn in range(TURNS + 1):
         for row, towards in _turns(rows, links, turn):
-            # Move the claims of the row so that trunks stay straight.
+            # Shift the claims in the row horizontally to keep trunks straight.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
             x[row] = isotonic_regression(target, weights=weight).x + gap[row]
@@ -220,7 +220,7 @@ def _places(rows, links, half):
 
 
 FALSE, NOT_JUDGED, EDGE = "#d55e00", "#5c5c5c", "#707070"
-HEAD = 6.5, 3.6  # length and half the width of an arrowhead
+HEAD = 6.5, 3.6  # length and half-width of an arrowhead
 
 
 class Look(NamedTuple):
@@ -238,7 +238,7 @@ LOOKS = {
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-# Each mark is drawn at a corner of the square of its claim.
+# Draw each mark at a corner of its claim's square.
 MARKS = {1: "", 0: "false", -1: "not judged"}
 
 

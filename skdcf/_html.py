@@ -68,7 +68,7 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Formulas are not typeset, because typesetting would also change the texts of users and models.
+# Formulas are not typeset, because typesetting would also change text from users and models.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 

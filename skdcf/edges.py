@@ -21,17 +21,17 @@ _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# Characters to remove within a number or symbol: LaTeX brackets, spaces, and the braces in
-# 1{,}200.
+# Pattern for LaTeX brackets, spaces and the braces in 1{,}200, which are removed from numbers and
+# symbols.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 # "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
 # Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
-# words or LaTeX commands do not match. The s in "Ann's" does not match either.
+# words or LaTeX commands do not match. The s in "Ann's" does not match.
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
-# Values and symbols that often occur in claims that are unrelated.
+# Values and symbols that often occur in unrelated claims.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 

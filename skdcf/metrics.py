@@ -883,10 +883,8 @@ def leave_one_out(
             "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert (
-        part.rows is not None
-    )  # The part has rows, because it was created by a single call.
-    # Answers that cannot be used for calibration are left out.
+    assert part.rows is not None  # A part created by a single call always has rows.
+    # Omit answers that cannot be used for calibration.
     if len(part) < len(batch):
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]

@@ -32,7 +32,7 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
-#: Type annotations of edge rules, labels and replacements for missing scores.
+#: Type annotations for edge rules, labels, and values that replace missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
@@ -53,7 +53,7 @@ _OF_PEOPLE = re.compile(
     r"manual|adjudicat\w*|y.true|truth|user.ratings?)([^a-z]|$)|"
     r"^(is_)?(wrong|incorrect|supported|unsupported|refuted|target|y)$"
 )
-# Columns that labelling tools add, such as _timestamp and _input_hash of Prodigy.
+# Columns that labelling tools add, such as Prodigy's _timestamp and _input_hash.
 _OF_TOOLS = re.compile(r"_.*|.*_(id|hash|timestamp)|lead_time|claim_number")
 # Columns that contain labels under a name other than "label".
 _OF_LABELS = re.compile(
@@ -300,7 +300,7 @@ def _labels_in_words(cells):
 def _record(cells, rows):
     """Convert the cells of one problem to a record in the JSON Lines format."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
-    starts = list(range(len(rows)))  # the first row of each claim
+    starts = list(range(len(rows)))  # index of the first row of each claim
     if "wording" in cells:
         starts = [k for k, place in enumerate(cells["wording"]) if int(place) == 0]
         texts = cells.get("text")
@@ -404,7 +404,8 @@ def _feature_names(frame, features, named):
             warn(
                 f"the columns {of_people} are not used as features, because they seem to "
                 "contain human judgements, or ids or times recorded by a labelling tool. "
-                "List them in features= if they are also known for new problems",
+                "List these columns in features= if their values are also known for new "
+                "problems",
                 ParameterWarning,
             )
         for name in free:
@@ -437,8 +438,8 @@ def _warn_of_labels(frame, named):
         warn(
             f"the labels are unknown, because the table has no column {named['label']!r}. "
             f"The columns {label_columns} may contain labels. Pass "
-            f"label={label_columns[0]!r} if its values mean true and false, or label=None "
-            "if there are no labels",
+            f"label={label_columns[0]!r} if the values of this column mean true and "
+            "false, or label=None if there are no labels",
             ParameterWarning,
         )
 

@@ -92,7 +92,7 @@ def read_score(value, name, place):
     if is_missing(value):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
-        value = value.item()  # A tensor has the method `item`.
+        value = value.item()  # Tensors have an `item` method.
     if not is_real(value):
         raise ValueError(f"{place}: {name!r} must be a number, got {value!r}")
     try:
@@ -380,9 +380,9 @@ def from_uqlm(
 def _lists(result):
     """Return the claims, the prompts and the sampled responses in the output of UQLM."""
     table = getattr(result, "data", result)
-    if hasattr(table, "columns"):  # `UQResult.to_df()` returns a data frame.
+    if hasattr(table, "columns"):  # `UQResult.to_df()` returned a data frame.
         table = {name: table[name].to_list() for name in table.columns}
-    if _is_rows(table):  # `table` may also be a list of the records in that data frame.
+    if _is_rows(table):  # The data frame may also be given as a list of records.
         table = {name: [row.get(name) for row in table] for name in table[0]}
     if isinstance(table, Mapping):
         table = table.get("data", table)  # `UQResult.to_dict()` returns a dict.

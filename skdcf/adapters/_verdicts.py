@@ -15,11 +15,11 @@ from ..exceptions import LabelWarning
 from ..graphs.labels import LABEL_WORDS, word_key
 from ._tools import Given, check_dicts, check_given, make_problems, value_of
 
-#: Keys of the answers in a result, the claims in an answer, and the parts of a claim. If a record
-#: has several of these keys, the first key is used.
+#: Keys for the answers in a result, the claims in an answer, and the parts of a claim. If a
+#: record has several of these keys, the first key is used.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
-# Keys of verdict lists that are separate from the claims.
+# Keys of verdict lists that are parallel to the list of claims.
 _PARALLEL = ("ys", "verdicts", "labels")
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
@@ -162,7 +162,7 @@ def from_verdicts(
         key: [value_of(r, keys) if isinstance(r, dict) else None for r in results_read]
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
-    # In RefChecker, the references are the passages.
+    # RefChecker calls the passages references.
     for i, answer in enumerate(results_read):
         if (
             isinstance(answer, dict)
@@ -234,8 +234,8 @@ def _rows(result, i):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # For a claim that FacTool could not judge, the entry is None, and the text is stored
-        # elsewhere.
+        # If FacTool could not judge a claim, the entry is None and the text of the claim is
+        # stored elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
@@ -319,7 +319,7 @@ def _beside(key, value, meaning):
     is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
     if _OF_EVIDENCE.search(name):
         return
-    # {"annotations": [{"label": 0}]} is an example of a nested verdict.
+    # Verdicts can be nested, as in {"annotations": [{"label": 0}]}.
     if isinstance(value, Mapping):
         for inner, held in value.items():
             yield from _beside(f"{key}.{inner}", held, meaning)

@@ -31,8 +31,8 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-#: Parameters of the simulation. Triples of values for clean, partly wrong and hallucinated
-#: problems.
+#: Parameters of the simulation. Each triple contains the values for clean, partly wrong and
+#: hallucinated problems.
 _SETTINGS = {
     "math": {
         "share": (0.812, 0.118, 0.07),  # proportions of the problems
@@ -51,7 +51,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: Terms in the log odds that the claim occurs in a resampled answer.
+#: Terms of the log odds that a claim occurs in a resampled answer.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
@@ -187,7 +187,7 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     """Draw labels with errors at difficult claims, and propagate the errors along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
-    # At least one claim contains an error.
+    # Mark at least one claim per problem as wrong.
     wrong = (pressure > 0) | (pressure == worst)
     partial = (type_of == PARTIAL)[batch.problem_of]
     wrong &= partial

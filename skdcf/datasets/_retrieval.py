@@ -11,7 +11,7 @@ from .fetch import Names, Options, Rule, chosen, fetcher, load, read, read_words
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
 _SCORE = "similarity-score"
-#: The authors' code uses two labels for "not factual": "N" and "NF".
+#: The authors' code uses two labels for "not factual", which are "N" and "NF".
 _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
 _FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-#: Snake-case names of keys that describe a message but are not part of its step.
+#: Pattern for snake-case keys that describe a message but are not part of its step.
 _ABOUT = re.compile(
     r"(.*_)?(ids?|idx|uuid|index|hash|fingerprint|version|tier|metadata|meta|usage|info|"
     r"information|logprobs|ratings|tokens|signatures?|timestamp|metrics|timings|effort)|"
@@ -21,12 +21,12 @@ _ABOUT = re.compile(
     r"cache_(control|creation)|tool_choice|tool_kind|tool_type|server_label|execution|view|"
     r"(content|prompt)_filter_results|create_time|chunk_position|channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
 )
-#: Snake-case names of numeric and boolean keys that describe a message.
+#: Pattern for snake-case keys whose numeric or boolean values describe a message.
 _QUANTITY = re.compile(
     r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
     r"seconds|ms|rank|weight|priority|format)|refusal|add_to_agent_memory|stop_after_tool_call|cached|hidden|example|prefix|streaming|closed|redacted|lc"
 )
-#: Keys of calls. Calls within a description are ignored.
+#: Keys of calls. Tool calls within a description are ignored.
 CALLS = (
     "tool_calls",
     "invalid_tool_calls",

@@ -140,7 +140,7 @@ def checksum_of(path: Any, source: Any) -> str:
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
-    # The published checksum is a git hash. Git also hashes a header.
+    # The published checksum is a git blob hash, which also covers a header.
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 

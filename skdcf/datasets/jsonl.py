@@ -503,7 +503,7 @@ def jsonl_partitions(
     filled = 0
     if not is_plain(path):
         raise ValueError(
-            f"{path} must be an uncompressed UTF-8 file, because it is read in parts. "
+            f"{path} must be an uncompressed UTF-8 file, because it is read in chunks. "
             "Decompress the file, or convert it to UTF-8"
         )
     with open(path, "rb") as file:

@@ -13,13 +13,13 @@ from typing import Any
 
 from .._checks import warn
 
-#: Patterns that match possible and actual unpaired surrogates. A surrogate is one half of a
-#: UTF-16 surrogate pair and is not a character by itself.
+#: Patterns for unpaired surrogates, and for escape sequences that may be unpaired surrogates. A
+#: surrogate is one half of a UTF-16 surrogate pair and is not a character by itself.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-#: Maximum line size in bytes. A small compressed file may contain a huge line.
+#: Maximum line size in bytes. Without a limit, a small compressed file could contain a huge line.
 MAX_LINE_BYTES = 2**26
 #: Size in bytes of the blocks of lines that are checked together.
 BLOCK_BYTES = 2**16
@@ -135,7 +135,7 @@ def _may_have_halves(line):
     """Return whether a line may contain unpaired surrogates."""
     if isinstance(line, str):
         return _HALF.search(line)
-    # Searching for the first character alone is much faster.
+    # Checking for the first characters before searching for the pattern is much faster.
     return (b"\\u" in line or b"\xed" in line) and _HALF_IN_BYTES.search(line)
 
 
@@ -216,7 +216,7 @@ def _decoded(line, decoder):
         reason = f"{error.msg} at character {error.pos + 1}"
         return ValueError(f"each line must contain a complete JSON object: {reason}")
     except RecursionError:
-        return ValueError("the line has too many nested brackets")
+        return ValueError("the line has too many levels of nested brackets")
     except ValueError as error:
         return error
     if not isinstance(record, dict):

@@ -34,7 +34,7 @@ _ROLES = {
 }
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
-#: Snake-case types of message parts and items.
+#: Patterns for the snake-case types of message parts and items.
 _CALL = re.compile(
     r"(^|_)(call|tool_use|approval_request|tool_invocation|tool_execution|executable_code)$"
 )
@@ -61,9 +61,9 @@ _OF_THOUGHTS |= {"reasoningContent", "redactedContent", "reasoningText"}
 _MEDIUM = re.compile(
     r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource|inline)(_|$)"
 )
-# Gemini executes code parts. These parts and their results do not have ids.
+# Gemini executes code parts. Code parts and their results do not have ids.
 _CODE = "executable_code"
-# The Vercel AI SDK uses the id of a call to refer to a call that requires approval by a person.
+# In the Vercel AI SDK, an approval request refers to a tool call by the id of the call.
 _APPROVAL = re.compile(r"^tool_approval_(request|response)$")
 _OF_APPROVALS = {"id", "approvalId", "toolCallId", "approved", "reason", "isAutomatic"}
 # Request parts that pydantic-ai treats as instructions.
@@ -77,7 +77,7 @@ _ARGUMENTS = (
     "parse_error",
 )
 _ANSWERS = ("content", "output", "response", "result")
-_ERRORS = ("error", "error_text")  # answers of tools that failed
+_ERRORS = ("error", "error_text")  # keys for the error message of a failed tool
 _RESULTS = ("output", "outputs", "result", "results", "error_text")
 #: Keys of a call that do not describe what the call does.
 _NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, *_TYPES, "custom", "status", "state"}
@@ -110,10 +110,10 @@ _CONTENTS = (
     "content_blocks",
 )
 _SAME_AS_CONTENT = ("blocks", "contents", "items")
-# LangChain stores values without a separate field under "additional_kwargs".
+# LangChain stores values for which it has no field under "additional_kwargs".
 _LANGCHAIN = "additional_kwargs"
 _WRAPPINGS = ("data", "raw_item", "message")
-#: Keys of a whole response that contain the message in a list, and settings of a response.
+#: Keys under which a response lists its messages, and keys of response settings.
 _LISTED = ("choices", "candidates")
 _SETTINGS = {
     "background",
@@ -200,7 +200,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     ValueError
         If the format of a message is not supported, or if a message cannot be read completely.
     """
-    # The calls and the text of a response are separate items that follow each other.
+    # The calls and the text of a response are consecutive items.
     response: list[tuple[int, _Found]] = []
     for position, item in enumerate(_items_of(run)):
         with naming(position):
@@ -249,7 +249,7 @@ def naming(position: int) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"message {position} has an unsupported form. A message must be an object "
-            "with a role and a content. The content must be a string or a list of parts. "
+            "with a role and content. The content must be a string or a list of parts. "
             "Each call must have an id, a name and arguments"
         ) from error
 
@@ -284,7 +284,7 @@ def _unwrapped(item):
     """Return a message without the wrapper of LangChain, the OpenAI Agents SDK or another tool."""
     if not isinstance(item, Mapping):
         raise UnreadError(
-            "each message must be an object with a role and a content, got a "
+            "each message must be an object with a role and content, got a "
             f"{type(item).__name__}"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
@@ -382,7 +382,7 @@ class _Found:
             self.answers.append(_answered({**framework, **message}))
             return
         if role == "user" and not any(key in message for key in _CONTENTS):
-            raise UnreadError(f"each message must have a content. {keys_of(message)}")
+            raise UnreadError(f"each message must have content. {keys_of(message)}")
         framework = message.get(_LANGCHAIN) or {}
         for source in (message, framework):
             for key in _CONTENTS:
@@ -414,7 +414,7 @@ class _Found:
         body = _body_of(part, kind)
         if _CALL.search(kind) and not _APPROVAL.search(kind):
             call = _call_of(body, kind)
-            # Some logs contain a call twice. Calls without an id are always different calls.
+            # Some logs contain a call twice. Calls without an id are always treated as distinct.
             if call.id == call.name or call not in self.calls:
                 self.calls.append(call)
             if kind != "image_generation_call":
@@ -462,8 +462,7 @@ class _Found:
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
-                "each agent message must contain a readable text or a call. "
-                f"{keys_of(message)}"
+                f"each agent message must contain readable text or a call. {keys_of(message)}"
             )
 
 
@@ -575,7 +574,7 @@ def _text_of(part, body, kind, role):
         return _written(part)
     if role == "assistant" or not _MEDIUM.search(kind):
         raise UnreadError(
-            "each part of a message must have a text, but one part has none. "
+            "each part of a message must have text, but one part has none. "
             f"{keys_of(part)}"
         )
     return f"[{kind}]"
@@ -649,7 +648,7 @@ def _answer_of(body):
         return _observed([*contents, *errors, ""][0])
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
-        raise UnreadError(f"each answer to a call must have a content. {keys_of(body)}")
+        raise UnreadError(f"each answer to a call must have content. {keys_of(body)}")
     return _observed(rest)
 
 

@@ -54,7 +54,7 @@ _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
-#: Metadata key for passages given as objects, without their texts.
+#: Metadata key under which passages given as objects are stored without their texts.
 PASSAGES = "passages_in_log"
 BROKEN = (
     ValueError,
@@ -65,7 +65,7 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
-#: Names of the format keys in other tools (RAGAS, LangChain, LlamaIndex, TruLens).
+#: Names that other tools (RAGAS, LangChain, LlamaIndex, TruLens) use for the format keys.
 USUAL = {
     "contexts": "context",
     "passages": "context",
@@ -76,14 +76,15 @@ USUAL = {
 _CONTEXT_KEYS = ("context", *(k for k, ours in USUAL.items() if ours == "context"))
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
 _LINKS |= {"adjacency", "edge_list", "edges_list", "edgelist", "dag", "premises"}
-#: Text keys of passages given as objects (LangChain, LlamaIndex, Haystack).
+#: Keys for the text of a passage given as an object (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
-#: Other text keys and accompanying keys in passages under an unknown key.
+#: Keys for the text and for the other fields of a passage, used to recognise passages under an
+#: unknown key.
 _LIKE_TEXTS = (*_TEXTS, "snippet")
 _BESIDE = {"title", "source", "score", "url", "metadata"}
-# average number of words in a passage, because claims and keywords are shorter
+# Texts with fewer words on average are considered claims or keywords, not passages.
 _WORDS_OF_PASSAGE = 8
-#: Pairs of keys that have the same meaning. A line has at most one key of each pair.
+#: Pairs of keys that have the same meaning. A line may have at most one key of each pair.
 _SAME = {"question": "problem", "parents": "edges"}
 
 
@@ -427,7 +428,7 @@ class _Content:
         return (self.metadata or {}).get("group")
 
 
-#: Format keys that have a place in packed problems.
+#: Format keys whose values packed problems can store.
 _PACKED = {"version", "id", "problem", "claims", "alternatives", "context", "features"}
 _PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
 

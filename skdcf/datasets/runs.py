@@ -24,15 +24,16 @@ from .fetch import other_answers
 from .messages import chat_messages
 from .records import BROKEN
 
-#: Step columns, which are computed from the messages up to this step.
+#: Names of the step columns, which are computed from the messages up to the step.
 _COLUMNS = (
     "position",
     "log_length",
     "n_calls",
 )
-#: Shorter arguments may appear in tool results by chance.
+#: Minimum length of an argument, because shorter arguments may appear in tool results by chance.
 _SHORTEST_ARGUMENT = 3
-_MOST_STEPS = 2000  # Each step is compared with all earlier steps.
+# maximum number of steps, because each step is compared with all earlier steps
+_MOST_STEPS = 2000
 _AGREEMENT = "answer_agreement"
 _THOUGHT = re.compile(r"(?s)<think>.*?</think>")
 _ANSWER = re.compile(r"(?s)<answer>(.*?)(?:</answer>|\Z)")

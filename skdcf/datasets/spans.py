@@ -22,7 +22,7 @@ _NESTED = (
     "instrumentationLibrarySpans",
     "spans",
 )
-#: Keys that identify a span, followed by the keys of its ids.
+#: Keys by which a span is recognised, and keys for the id of a span.
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")

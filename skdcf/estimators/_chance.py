@@ -73,8 +73,8 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 
-    # Select the given share of the claims, but at least one, and no claim that must never be
-    # kept.
+    # Select the given share of the claims, but at least one. Do not select claims that must never
+    # be kept.
     position = np.empty(len(risk), dtype=np.int64)
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
     n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)

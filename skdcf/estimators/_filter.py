@@ -131,9 +131,8 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted" in vars(
-            self
-        ):  # Clones made by a search retain the stated reason.
+        # Clones made by a search retain the reason for which the provenance was accepted.
+        if "_accepted" in vars(self):
             clone._accepted = self._accepted
         return clone
 
@@ -267,7 +266,7 @@ class ConformalFilter(Settings):
             of the problems. `calibrate_parts` uses the included problems to check that the scorer
             has not changed.
         """
-        # The provenance is stored on the filter, so a copy is needed.
+        # Use a copy of the filter, because the provenance is stored on it.
         fitted = copy(self)
         batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)

@@ -112,7 +112,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
-    # The guards compare the provenance and store it again.
+    # Delete the stored provenance. The guards compare the provenance and store it again.
     vars(estimator).pop("provenance_", None)
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)

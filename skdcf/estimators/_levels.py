@@ -168,7 +168,7 @@ def calibrated_masks(
     n_calibration : list of int
         Number of calibration problems used at each level.
     """
-    # The copy is needed, because the provenance is stored on it.
+    # Use a copy of the filter, because the provenance is stored on it.
     first = copy_at(filter, min(alphas))
     part = labelled_part(first, *labelled)
     estimators = [copy_at(first, alpha) for alpha in alphas]

@@ -195,7 +195,8 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
                 ),
             )
         )
-    # In a chain, the dropped claim is an ancestor of each later claim.
+    # Stopping early requires a chain, in which the dropped claim is an ancestor of each later
+    # claim.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
             "stop=True requires edges that form a chain, but the filter was fitted with "
@@ -279,7 +280,7 @@ class _Answer:
             edges = self.edges
             risks_before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
-        # The settings, the level and the number of problems are checked once.
+        # Check the settings, the level and the number of problems only for the first claim.
         if v == 0:
             self.level = self.filter._at_level([graph], self.alpha)[2]
             risks_before = []

@@ -260,7 +260,7 @@ class CalibrationPart:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # With `arange`, no sorting is needed.
+            rows = np.arange(len(self))  # `arange` is already sorted.
             return rows, rows[:0]
 
         order, order_of_questions = self._orders

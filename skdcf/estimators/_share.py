@@ -27,8 +27,10 @@ from ..scorers.resolve import (
 )
 from ._validation import with_names
 
-N_FOLDS = 3  # number of folds for the out-of-fold risks that determine the share
-LARGEST = 0.9  # "auto" raises an error if the counts do not allow a share of 0.9.
+# number of folds for the out-of-fold risks from which the share of passing answers is
+# determined
+N_FOLDS = 3
+LARGEST = 0.9  # largest share that show="auto" may choose
 
 
 def is_chosen(estimator) -> bool:
@@ -101,7 +103,7 @@ def set_share(estimator, split, task) -> None:
         fold_of = folds(
             len(train.with_columns), task.groups, N_FOLDS, deepcopy(task.rng)
         )
-        # All entries are 0 if all training problems answer the same question.
+        # All fold indices are 0 if all training problems answer the same question.
         if fold_of.any():
             folded = Folded(train.with_columns, fold_of)
             [confidence] = out_of_fold_confidence(

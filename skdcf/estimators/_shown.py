@@ -93,20 +93,20 @@ def _refuse_unproven(fitted):
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
             "the filter must be calibrated with guarantee=NoFalseClaim(), got "
-            f"{guarantee!r}. The guarantee for shown texts is not proven for other "
-            "guarantees"
+            f"{guarantee!r}. The guarantee for shown texts has only been proven for this "
+            "type of guarantee"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
             f"weight and delta must be None, got {guarantee!r}. The guarantee for shown "
-            "texts is not proven for other values. Set both to None, and calibrate the "
-            "filter again"
+            "texts has not been proven for other values. Set both to None, and calibrate "
+            "the filter again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
             f"the groups must not overlap, got by={guarantee.by!r}. The guarantee for "
-            "shown texts is not proven for overlapping groups. Assign each problem to "
-            "one group"
+            "shown texts has not been proven for overlapping groups. Assign each problem "
+            "to one group"
         )
 
 

@@ -172,8 +172,8 @@ def admit(estimator, X, *, reset):
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # Answers without claims do not have feature names. A part of a file may contain only such
-        # answers.
+        # A chunk of a file may contain only answers without claims, which do not have feature
+        # names.
         batch = batch.replace_features(
             np.zeros((0, estimator.n_features_in_)),
             getattr(estimator, "feature_names_in_", None),
@@ -212,7 +212,7 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """Return the problems with the edges computed by a function."""
     edges = []
-    # The function receives the most specific wording of each claim.
+    # The edge function receives the most specific wording of each claim.
     plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
     for i in np.flatnonzero(plain.sizes > 1).tolist():
         start, stop = plain.offsets[i : i + 2].tolist()

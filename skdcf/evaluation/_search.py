@@ -211,7 +211,8 @@ def check_search(search):
             raise ValueError(
                 f"{key!r} must not be a parameter of the search, because filters with "
                 f"different values of {words[0]} have different guarantees and cannot be "
-                f"compared by their kept true claims. Set {words[0]} in the filter instead"
+                f"compared by the number of true claims that they keep. Set {words[0]} in the "
+                "filter instead"
             )
         if words[0] == "calibration_size":
             raise ValueError(

@@ -33,7 +33,7 @@ _LONGEST = 200
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-# first words of these markers
+# first words of the markers that precede a final answer
 _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
@@ -132,13 +132,13 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Each pair contains the proportion of correct answers, and the factor by which the number of true
-# claims kept at alpha = 0.05 increases when two alternative answers are used.
+# Each pair contains a proportion of correct answers and a factor. With two alternative answers,
+# the filter keeps this factor times as many true claims at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
 _MOST_SENTENCES = 200
-# cache size in texts, because answers to the same question share their alternatives
+# maximum number of cached texts (answers to the same question share their alternatives)
 _REMEMBERED = 1024
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
@@ -238,7 +238,7 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
-        # The check of the batch ensures that alternatives exist.
+        # The batch has been validated, so alternatives exist.
         assert batch.alternatives is not None
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
@@ -265,7 +265,8 @@ class AgreementFeatures(OptionalColumns):
 class AgreementWorth(NamedTuple):
     """Estimated benefit of sampling alternative answers to each question."""
 
-    n_answers: int  # number of answers whose labels determine whether they are right
+    # number of answers whose labels show whether the whole answer is correct
+    n_answers: int
     # proportion of labelled answers that do not contain a false claim
     share_right: float
     interval: tuple[float, float]  # 95 % confidence interval for the proportion
@@ -324,7 +325,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     if not right:
         raise ValueError(
             "the labels of at least one answer must determine whether the answer is "
-            "right, but every answer has unknown labels and no false claim. Label all "
+            "correct, but every answer has unknown labels and no false claim. Label all "
             "claims of some answers"
         )
     n_right = sum(right)

@@ -6,12 +6,12 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up depend on the source of a text but not on its truth.
+# Whitespace and markup reveal the source of a text but not whether the text is true.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
-# The stars mean a power in 2**3 and bold text in **bold**.
+# Two stars denote a power in 2**3, but they mark bold text in **bold**.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-# Patterns for "## Step 3:", "- " and "2. " before a claim. A list mark must precede a word, so "-
-# 3 + 5 = 2" keeps its minus sign.
+# Patterns for "## Step 3:", "- " and "2. " before a claim. A list marker must precede a word, so
+# "- 3 + 5 = 2" keeps its minus sign.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
@@ -22,8 +22,8 @@ _LABELS = frozenset("#-*+>•s0123456789")
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 # ".5" is replaced with "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-# A comma is a thousands separator if three digits follow. 1,200 is one number, while 1,20 is two
-# numbers.
+# A comma followed by three digits is a thousands separator, so 1,200 is one number and 1,20 is
+# two numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
 # Translation table for UTF-8 bytes. Every byte except digits, commas and periods is replaced with
@@ -34,7 +34,8 @@ _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = (
     10_000  # Numbers from texts with more characters than this are not cached.
 )
-LONGEST_NUMBER = 30  # A numeral with more characters than this is not a quantity.
+# A numeral with more characters than this is not treated as a quantity.
+LONGEST_NUMBER = 30
 # Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
 # are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))

@@ -15,8 +15,7 @@ from ._cleaning import find_numbers, list_names
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-# maximum number of characters in a context, which takes seconds and 200 MB to process at this
-# length
+# maximum number of characters in a context (processing the maximum takes seconds and 200 MB)
 _LONGEST = 2_000_000
 _REMEMBERED = 10_000  # Passages with more characters than this are not cached.
 _MOST_WORDS = 1000  # maximum number of words per claim (later words are ignored)
@@ -131,14 +130,15 @@ class ContextFeatures(OptionalColumns):
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        # The check of the batch ensures that contexts exist.
+        # The batch has been validated, so contexts exist.
         assert batch.context is not None
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
         # Long passages are cached only during a single call.
         read = lru_cache(4)(_Passage)
-        # Answers to the same passages are processed one after the other.
+        # Process answers with the same passages consecutively, so that the passages stay in the
+        # cache.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
             passages = [
                 _read_short(text) if len(text) <= _REMEMBERED else read(text)

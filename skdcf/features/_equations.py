@@ -25,14 +25,14 @@ _MOST_SIDES = 200
 #: Sides with more characters than this are not interpreted as arithmetic.
 _LONGEST_SIDE = 1000
 
-# A clause ends at punctuation, unless it is part of a number or an ellipsis.
+# A clause ends at punctuation, unless the punctuation is part of a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
-# Each token includes the preceding space. This rule distinguishes "5-digit" from "5 - 3".
+# Each token includes the preceding space, which distinguishes "5-digit" from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
-# Most sides look like "3 * 5 + 2" or "12 eggs" and can be parsed without tokens.
+# Most sides of equations look like "3 * 5 + 2" or "12 eggs" and can be parsed without tokens.
 _MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -150,8 +150,8 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        # If the equation begins with the name, it belongs to a new sentence about the same
-        # quantity.
+        # If the first side of the equation is only the name, it begins a new sentence about the
+        # same quantity.
         if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last

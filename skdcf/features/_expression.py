@@ -47,7 +47,7 @@ def _calculate(items):
     """Evaluate an expression with a stack of numbers and a stack of pending operators."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    # Fast path for the most frequent types of expressions.
+    # Fast path for the most frequent kinds of expressions.
     if len(items) == 3 and items[1] in _FREQUENT:
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
@@ -244,7 +244,8 @@ _TYPOGRAPHIC = (
 _SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
 _FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
-_MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product.
+# In 2\frac{1}{2}, the fraction may be added or multiplied.
+_MIXED = re.compile(r"\d\s?$")
 # Pattern for the colon in a time, such as "11:30", or in a ratio.
 _CLOCK = re.compile(r":(?<=\d:)(?=\d)")
 # Pattern for an equation in brackets, such as "(3 * 5 = 15)".

@@ -79,7 +79,7 @@ class ModelColumns(GraphTransformer):
     """
 
     requires_fit = False
-    # A user's model may depend on other problems, so False is assumed.
+    # The scores of a user's model may depend on other problems, so the default is False.
     per_problem: ClassVar[bool] = False
 
     def __sklearn_clone__(self) -> Self:

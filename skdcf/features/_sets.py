@@ -450,9 +450,8 @@ class DomainIndicators(_GivenColumns):
             return
         if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
-                "the lexicon must contain each domain, but it does not contain "
-                f"{', '.join(map(repr, unknown))}. Its domains are {list(LEXICON)}. Use "
-                "MetadataIndicators for other domains"
+                f"each domain must be one of {list(LEXICON)}, got "
+                f"{', '.join(map(repr, unknown))}. Use MetadataIndicators for other domains"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
@@ -466,7 +465,7 @@ class DomainIndicators(_GivenColumns):
         names = self.own_names()
         if set(names) <= set(list_columns(batch)):
             return super().own_columns(batch)
-        # The check of the batch ensures that questions exist.
+        # The batch has been validated, so questions exist.
         assert batch.problems is not None
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
@@ -587,8 +586,8 @@ class MetadataIndicators(GraphTransformer):
                     f"the values {sorted(unseen, key=str)} of the metadata key {key!r} were not "
                     f"seen during fit. The values seen during fit are {values}. All columns of "
                     "this key are 0 for problems with other values. The guarantee only covers "
-                    "these problems if the calibration problems also included some with other "
-                    "values",
+                    "these problems if some calibration problems also had values that were not "
+                    "seen during fit",
                     GuaranteeWarning,
                 )
 

@@ -200,7 +200,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             starts.append(position)
             gap += _WIDEST
             continue
-        # The incomplete character has a length of at least 1.
+        # An incomplete character has a length of at least 1.
         after = position + bool(gap)
         place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:
@@ -237,7 +237,8 @@ def _check_numbers(tokens, log_probabilities, name):
         )
     given = list(log_probabilities[: len(tokens)])
     if given[:1] == [None]:
-        given[0] = 0.0  # No token precedes the first token.
+        # The first token has no log-probability, because no token precedes it.
+        given[0] = 0.0
     missing = [i for i, value in enumerate(given) if value is None]
     if missing:
         raise ValueError(

@@ -210,13 +210,13 @@ def _is_derived(x, known):
     return False
 
 
-# Columns that are computed claim by claim, without the rest of the batch.
+# Columns that are computed for each claim separately.
 _COUNTED = cleaning.list_names(
     "log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right "
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Values of claims from which columns of the whole answer are computed.
+# Values of each claim from which the columns for the whole answer are computed.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)

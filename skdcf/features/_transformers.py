@@ -25,8 +25,8 @@ from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ..graphs.wordings import table_of_wordings
 from ._cleaning import check_claim_texts
 
-# Maximum number of claims that are processed together. If this number is small, a text parsed by
-# one transformer of a union is still cached when the next transformer needs it.
+# Maximum number of claims that are processed together. With a small maximum, a text parsed by one
+# transformer of a union is still cached when the next transformer needs it.
 _BLOCK = 4096
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 

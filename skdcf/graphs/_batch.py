@@ -400,7 +400,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            # scikit-learn indexes objects that have a shape with a tuple.
+            # scikit-learn uses a tuple to index objects that have a shape.
             key = key[0]
         if is_integer(key):
             i = range(len(self))[key]
@@ -586,7 +586,8 @@ def _take(batch, rows):
         fields[name] = optional_rows(column, rows)
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    # A computed depth is retained, because it does not depend on the other problems.
+    # Keep a depth that was already computed, because the depth does not depend on the other
+    # problems.
     if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields

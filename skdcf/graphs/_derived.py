@@ -41,12 +41,12 @@ from .ragged import (
     starts_run,
 )
 
-# Problems with more claims than this use rows of bits. For smaller problems, computing lists for
-# all problems at once is faster.
+# In problems with more claims than this, ancestors are stored as rows of bits. For smaller
+# problems, computing lists of ancestors for all problems at once is faster.
 SMALL = 64
-# maximum number of claims for which lists are used if the problem has few edges
+# maximum number of claims for which lists of ancestors are used if the problem has few edges
 LISTED = 250
-# maximum number of claim-ancestor pairs in one problem, which take 0.4 GB
+# maximum number of pairs of a claim and an ancestor in a problem (the maximum takes 0.4 GB)
 MOST_PAIRS = 50_000_000
 # Number of edges per claim above which skipping edges saves time. Edges may only be skipped in
 # computations in which an ancestor may be counted twice.
@@ -250,7 +250,7 @@ class Structure(Names):
         if not len(self.unlisted):
             return starts, listed
 
-        # Problems whose pairs are not listed are processed one by one and inserted.
+        # List the missing pairs one problem at a time, and insert them.
         pairs = {int(i): self._list_pairs(int(i)) for i in self.unlisted}
         length = np.diff(starts)
         for i, (owner, _) in pairs.items():
@@ -279,8 +279,8 @@ class Structure(Names):
 
     def _close_without(self, problems):
         """Return a closure that omits the ancestors of claims in the given problems."""
-        # Processing all small problems together takes 29 ms. One by one, they would take several
-        # seconds.
+        # Processing all small problems together takes 29 ms, whereas processing them one by one
+        # would take several seconds.
         if not len(problems):
             return find_closure(self.layers, self.n_claims)
         inside = ~np.isin(self.problem_of, problems)[self.edges[:, 1]]
@@ -306,8 +306,8 @@ class Structure(Names):
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
         """Whether each problem is a forest, in which every claim has at most one parent."""
-        # Testing for a second parent takes 1 ms. In forests, this test avoids the search for
-        # other paths.
+        # Test for a second parent, which takes 1 ms and avoids the search for other paths in
+        # forests.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
         problem = self.problem_of[self.edges[1:, 1][has_second_parent]]
         return np.bincount(problem, minlength=len(self.sizes)) == 0
@@ -347,8 +347,8 @@ class Structure(Names):
         """Return all claim-ancestor pairs of one problem, as claim indices within the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
-        # Number of pairs of a claim and an ancestor on the longest path to the claim. In a forest,
-        # there are no other pairs of a claim and an ancestor.
+        # Number of claim-ancestor pairs in which the ancestor is on the longest path to the
+        # claim. In a forest, every ancestor of a claim is on this path.
         least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()

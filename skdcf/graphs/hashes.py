@@ -53,7 +53,7 @@ def hash_question(kind: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Data frames with missing values store integers as floats.
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # The key 7 in a table is the same as the key "7" in a file.
+        value = str(value)  # The key 7 in a table is equal to the key "7" in a file.
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 

@@ -18,8 +18,8 @@ from .wordings import close_labels
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels for false and true claims
 _JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
-#: Labels used by people who examined the claim but could not confirm it. The label of such a
-#: claim is 0.
+#: Labels used by people who examined the claim but could not confirm it. The numeric label of an
+#: unsure claim is 0.
 UNSURE_WORDS = ["unsure", "uncertain", "unclear", "borderline", "idk", "inconclusive"]
 #: Words that people and programs use as labels. The meaning of other words is never guessed.
 WORDS = {

@@ -31,7 +31,7 @@ from .hashes import (
 )
 from .sources import sentences_without_claim
 
-#: Question of each problem. False means that each problem belongs to a question of its own.
+#: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
 #: Problems as a list of graphs (including networkx graphs), as packed graphs, or as a table in
 #: which each row is a problem with one claim.

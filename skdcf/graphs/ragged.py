@@ -125,7 +125,7 @@ def _joined(rows):
 NARROW = 16  # For fewer edges than this, a Python loop is faster than numpy.
 _LONG = 64  # minimum number of edges in a chain that is processed by a separate call
 
-# Scalar function for each ufunc.
+# Python function that is equivalent to each NumPy ufunc for two scalars.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.maximum: max,
     np.minimum: min,

@@ -13,21 +13,22 @@ SOURCES = "label_sources"
 #: Kinds of sources: a person, a language model, or a rule that derives labels from other
 #: data.
 KINDS = ("human", "model", "derived")
-#: Metadata keys. Each value lists the positions, starting at 0, of the claims without a verdict
-#: or of the claims that may misrepresent the answer.
+#: Metadata keys for the positions, starting at 0, of claims without a verdict and of claims that
+#: may misrepresent the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
 #: Metadata keys for claims that filters never keep. Filters also drop all descendants of such
 #: claims.
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
-#: Claims that a person examined but could not judge as true or false. Their label is 0.
+#: Metadata key for claims with label 0 that a person examined but could not judge as true or
+#: false.
 UNSURE = "unsure_claims"
-#: Claims that a person marked as not stating a fact. Their label is 1.
+#: Metadata key for claims with label 1 that a person marked as not stating a fact.
 NO_CLAIM = "makes_no_claim"
-#: Sentences in the answer that are not claims. Each sentence is stored with the number of
-#: preceding claims.
+#: Metadata key for sentences in the answer that are not claims. Each sentence is stored with the
+#: number of preceding claims.
 WITHOUT_CLAIM = "sentences_without_claim"
-#: Words used as labels in files, and the metadata keys that mark these claims.
+#: Metadata keys for claims whose label in a file is one of these words.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 

@@ -626,7 +626,7 @@ class PerGroup(Calibration):
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
             return None
-        if self.guarantee.show == 0:  # The same share is used for all groups.
+        if self.guarantee.show == 0:  # The same share applies to all groups.
             return shortages[0][1]
         shown = short[:5]
         rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""

@@ -131,7 +131,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             raise ValueError(
                 f"show must be 1, got {self.show!r}. {type(self).__name__} does not allow "
                 "smaller values. If its loss never decreases when the threshold increases, "
-                "set the class attribute allows_show = True"
+                "set its class attribute allows_show to True"
             )
         if self.weight is not None:
             raise ValueError(
@@ -597,7 +597,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # number of problems whose groups and weights are computed again
+LARGEST = 512  # maximum number of problems whose groups and weights are computed again
 TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
@@ -898,7 +898,8 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# Jumps, bound for a new problem, and value for a number of false claims, keyed by loss.
+# Functions for the jumps, for the bound on the loss of a new problem, and for the value of a
+# loss, keyed by the name of the loss.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (

@@ -92,8 +92,8 @@ class ShareChoice(NamedTuple):
                 f"{needed} calibration answers are needed for this share. Label more answers, use "
                 "better features, or use a larger alpha"
             )
-        # If all counts of training answers were multiplied by m, the share would be acceptable
-        # for (1 + m wrong) / (1 + m passing) <= level.
+        # If all counts of training answers were multiplied by m, the share would be acceptable if
+        # (1 + m wrong) / (1 + m passing) <= level.
         rare = (self.passing > 0) & (self.wrong / np.maximum(self.passing, 1) < level)
         if rare.any():
             spare = float((level * self.passing - self.wrong)[rare].max())

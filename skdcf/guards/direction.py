@@ -30,8 +30,7 @@ def warn_of_reversed_edges(batch):
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
             "every edge points from a later claim to an earlier claim, so the edges may "
-            "be reversed. In an edge (parent, child), the child must be the claim that "
-            "depends on the other",
+            "be reversed. In an edge (parent, child), the child must depend on the parent",
             GuaranteeWarning,
         )
 

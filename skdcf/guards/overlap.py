@@ -21,7 +21,7 @@ def refuse_trained(batch, hashes, trained):
     if proven.any():
         raise ValueError(
             f"the guarantee only covers new problems, but {int(proven.sum())} of the "
-            "passed problems were used for training or share a question with a training "
+            "problems in X were used for training or share a question with a training "
             f"problem (the first is {batch.name_of(int(np.argmax(proven)))}). Use other "
             "problems for calibration, or fit the filter again"
         )
@@ -35,8 +35,8 @@ def refuse_trained(batch, hashes, trained):
     if same_content.any():
         warn(
             f"{int(same_content.sum())} of {len(batch)} problems are exact copies of "
-            "training problems and have no question. The guarantee does not hold if they "
-            "are the same problems",
+            "training problems and have no question. The guarantee does not hold if the "
+            "copies are the same problems",
             GuaranteeWarning,
         )
 
@@ -73,7 +73,7 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
         warn(
             f"{n_copies} of {len(calibration_rows)} calibration answers are exact copies "
             "of training answers and have no question. The guarantee does not hold if "
-            "they are the same answers. Leave copies out, or pass groups with equal "
-            "values for copies",
+            "the copies are the same answers. Leave copies out, or pass groups with "
+            "equal values for copies",
             GuaranteeWarning,
         )

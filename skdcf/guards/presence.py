@@ -18,7 +18,7 @@ from ..exceptions import GuaranteeWarning
 from ..features.columns import reads_edges
 from ..graphs import GraphBatch
 
-#: Fields that must be present or missing in the same way as in calibration.
+#: Fields that must be present if they were present in calibration, and missing otherwise.
 PRESENT = {
     "edges": "edges (unknown ones are not the same as none)",
     "alternatives": "alternatives",
@@ -123,7 +123,7 @@ def warn_of_edges(origin, calibrated):
         )
     if calibrated["edges"] == [] and False in origin["edges"]:
         warn(
-            "all calibration problems have a single claim, but some of these problems "
+            "all calibration problems have a single claim, but some of the problems in X "
             "have several claims with unknown edges. Calibrate the filter on answers "
             "with several claims, because answers with a single claim cannot contain "
             "several errors",
@@ -141,10 +141,9 @@ def warn_of_counts(origin, calibrated):
         outside = (counts_now < min(counts_before)) | (counts_now > max(counts_before))
         if outside.mean() > _FEW:
             warn(
-                f"{int(outside.sum())} of {len(counts_now)} problems have more or fewer "
-                f"{name} than the calibration problems ({counts_now[outside][0]}, for "
-                f"example, but the calibration problems have {min(counts_before)} to "
-                f"{max(counts_before)}), so the guarantee does not hold. Generate as many "
-                f"{name} as for the calibration problems",
+                f"the calibration problems have {min(counts_before)} to {max(counts_before)} "
+                f"{name}, but {int(outside.sum())} of {len(counts_now)} problems have more or "
+                f"fewer, for example {counts_now[outside][0]}, so the guarantee does not "
+                f"hold. Generate as many {name} as for the calibration problems",
                 GuaranteeWarning,
             )

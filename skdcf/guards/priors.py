@@ -72,14 +72,14 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
             "the guarantee only covers new problems, but the public prior in the scorer "
             f"was trained on the questions of {int(is_known.sum())} of {len(is_known)} "
             f"problems (the first is {batch.name_of(int(np.argmax(is_known)))}). Find "
-            "these problems with seen(X) of the prior and leave them out, or use another "
-            "prior"
+            "these problems with the method seen of the prior, and leave them out, or "
+            "use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:
         warn(
             f"{n_unknown} of {len(is_known)} problems have no question, so it is unknown "
             "whether the public prior was trained on them. The guarantee does not hold "
-            "for problems that it was trained on. Pass the questions as problem=",
+            "for problems on which the prior was trained. Pass the questions as problem=",
             GuaranteeWarning,
         )

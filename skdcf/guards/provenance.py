@@ -131,7 +131,7 @@ def provenance_of(estimator, batch, labelled):
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
     if batch.alternatives is not None:
-        # An answer without claims is not compared with the alternatives.
+        # An answer without claims is not compared with its alternatives.
         pairs = zip(batch.alternatives, batch.sizes.tolist(), strict=True)
         origin["n_alternatives"] = [
             sum(not text.isspace() for text in texts if text)
@@ -143,7 +143,8 @@ def provenance_of(estimator, batch, labelled):
 
     # The inner dicts serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[int, str | None] = {}  # All problems in a file often share one dict.
+    # The problems in a file often share a single metadata dict.
+    text_of: dict[int, str | None] = {}
     for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)

@@ -27,7 +27,8 @@ TOLERATED = 1e-5
 # factor by which the difference on another machine may exceed the difference measured here
 MARGIN = 10.0
 SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
-COPIED = 1e-6  # resolution of scores that several problems share
+# amount by which scores shared by several problems are lowered, relative to the score
+COPIED = 1e-6
 
 
 def measured_rounding(confidence_alone, batch, confidence):
@@ -164,7 +165,7 @@ def below_copies(scores):
     # The difference between two infinite scores is NaN.
     with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    # If all scores are rounded to three decimals, equal scores need not be searched for.
+    # If all scores are rounded to three decimals, no search for equal scores is needed.
     if not broken.any():
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)

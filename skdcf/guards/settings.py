@@ -16,7 +16,7 @@ def refuse_whole_answers(guarantee, edges):
     """Raise ValueError if the settings of an online filter require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
-            "show must be 1 with online=True unless the claims form a chain, got "
+            "show must be 1 if online=True, unless the claims form a chain, got "
             f"{guarantee.show!r}. An incomplete answer does not determine whether the "
             "complete answer passes",
             "Set edges=skdcf.edges.chain_edges, or show=1",
@@ -25,13 +25,13 @@ def refuse_whole_answers(guarantee, edges):
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
-                f"{name} must be a metadata key with online=True, got {value!r}. A function "
-                "of whole answers cannot be computed while an answer is written"
+                f"{name} must be a metadata key if online=True, got {value!r}. A function of "
+                "whole answers cannot be computed while an answer is written"
             )
     if guarantee.constant_loss is None:
         raise ValueError(
-            "guarantee must not count all kept claims with online=True, got "
-            f"{guarantee!r}. Later claims are unknown while an answer is written. Use "
+            f"guarantee must not count all kept claims if online=True, got {guarantee!r}. "
+            "Later claims are unknown while an answer is written. Use "
             'ExpectedFalse("share") or NoFalseClaim(max_false=...)'
         )
 

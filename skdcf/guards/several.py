@@ -43,8 +43,8 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
             f"got {sum(repeated)} answers to {len(repeated)} {questions}, but the "
-            "guarantee holds only if one answer to each question is selected before "
-            "filtering. It does not hold for all answers together, or for an answer that "
-            "is selected because of its kept claims",
+            "guarantee covers neither all answers together nor an answer that is "
+            "selected because of its kept claims. Select one answer to each question "
+            "before filtering",
             GuaranteeWarning,
         )

@@ -14,9 +14,8 @@ def refuse_wordings(estimator, batch):
     if not guarantee.allows_wordings:
         raise ValueError(
             f"guarantee={guarantee!r} does not allow wordings, but the problems have "
-            "wordings. Remove the wordings. Alternatively, set allows_wordings = True in "
-            "the class of the guarantee if it counts each claim once, in its vaguest "
-            "wording"
+            "wordings. Remove the wordings. If the guarantee counts each claim once, in "
+            "its vaguest wording, set its class attribute allows_wordings to True instead"
         )
     if estimator.online:
         raise ValueError(

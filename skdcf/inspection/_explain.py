@@ -33,7 +33,7 @@ from ..scorers import ClassifierScorer, LinearForm
 
 TABLES = 20  # maximum number of contribution tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-# Numbers of significant digits, which are tried until a risk and a threshold look different.
+# Numbers of significant digits to try, until the risk and the threshold look different.
 DIGITS = (4, 6, 9)
 
 
@@ -151,7 +151,7 @@ class Explanation(Table):
             return ""
         if isinf(self.smallest_alpha[v]):
             return ", and it is dropped at every alpha"
-        # The value is rounded up, so the claim is kept at the alpha in the sentence.
+        # Round up, so the claim is kept at the value of alpha in the sentence.
         level = ceil(self.smallest_alpha[v] * 1e4) / 1e4
         return f"; it is kept if alpha is at least {level:g}"
 
@@ -260,7 +260,7 @@ def compare(risk, threshold):
     """Return the end of a sentence that compares a risk with a threshold."""
     if isinf(risk):
         return "risk is infinite, for example because a verdict is missing"
-    risk += 0.0  # Adding 0.0 turns -0.0 into 0.0.
+    risk += 0.0  # Adding 0.0 converts -0.0 to 0.0.
     for digits in DIGITS:
         shown_risk = f"{risk:.{digits}g}"
         shown_threshold = f"{threshold:.{digits}g}"

@@ -131,10 +131,11 @@ def play(before, state, log_factors):
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
-_BLOCK = 512  # number of problems that are ranked against each other at the same time
+# maximum number of problems that are ranked against each other at the same time
+_BLOCK = 512
 
-#: Each bet is a function of a p-value. Its mean over [0, 1] is 1. The bets favour small values,
-#: large values, values at both ends, and values in the middle.
+#: Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets favour
+#: small p-values, large p-values, both extremes, or values in the middle.
 _SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
 _BENDS = np.array([0.8, -0.4])
 
@@ -329,7 +330,8 @@ def _log_factors(p):
     return np.log(np.hstack([1 + _SLOPES * centred, bends]))
 
 
-#: Bets on the odds ratio of an error, relative to the rate that the null hypothesis allows.
+#: Odds ratios of an error on which the monitor bets, relative to the rate under the null
+#: hypothesis.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 

@@ -106,8 +106,8 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     if not batch.n_claims:
         return np.array(values)
-    # The rounding error of a floating-point sum depends on the order of its terms. The order must
-    # never change, not even if the filter is loaded by a later version.
+    # The rounding error of a floating-point sum depends on the order of its terms. The summation
+    # order must never change, not even if the filter is loaded by a later version.
     is_exact = values.dtype.kind == "i"
     unlisted = batch.unlisted if is_exact else batch.large
     indptr, indices = batch.listed_closure if is_exact else batch.small_closure

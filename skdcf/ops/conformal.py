@@ -31,7 +31,7 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids, starts_run
 from .hard import segment_min
 
-MOST = 2**53  # maximum number of problems to name in a message
+MOST = 2**53  # largest number of problems that a message states
 DIGITS = 12  # number of significant digits for a level that is not a ratio of integers
 
 

@@ -22,7 +22,7 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-# maximum number of links in a problem, for which processing takes about ten seconds
+# maximum number of links in a problem (processing the maximum takes about ten seconds)
 MOST_LINKS = 50_000_000
 _BLOCK = 2_000_000  # number of links processed together, which requires about 200 MB
 
@@ -78,7 +78,8 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
-        # The depth is known, and it is at most the number of ancestors.
+        # Check the depth first, because it is already known and is at most the number of
+        # ancestors.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
         _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
@@ -131,7 +132,8 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: Function of each metric. None marks shortest-path metrics, which are computed together.
+#: Function that computes each metric. None marks shortest-path metrics, which are computed
+#: together.
 METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
@@ -177,8 +179,8 @@ def _measure_paths(batch, names):
     # If a problem is not a forest, two claims may be connected by more than one path.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
-    # In a forest, the path through a claim is counted for each pair of one of its ancestors and
-    # one of its descendants.
+    # In a forest, the betweenness of a claim is the number of its ancestors times the number of
+    # its descendants.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if has_many_paths.any():
@@ -207,8 +209,8 @@ def _walk_paths(batch, with_between):
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
-            # The terms are added in the order of s, so the size of the blocks does not affect the
-            # sum.
+            # The terms are added in the order of the sources, so the size of the blocks does not
+            # affect the sum.
             np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 

@@ -62,8 +62,8 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # In exact arithmetic, m increases along the edges. Because of rounding errors, the maximum is
-    # taken explicitly.
+    # In exact arithmetic, the accumulated hazard never decreases along the edges. Rounding errors
+    # could violate this order, so the maximum over the ancestors is taken explicitly.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
@@ -173,7 +173,7 @@ def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
         if curve != last:
             stack = []
             last = curve
-        # Ties are not merged here either.
+        # As in `minorant_slopes`, ties are not merged.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
             i, rise_above, run_above, _ = stack.pop()

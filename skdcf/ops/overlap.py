@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound. This margin is much larger than the error of the solver and much smaller
-# than any jump.
+# Tolerance at a bound. This tolerance is much larger than the error of the solver and much
+# smaller than any jump.
 AT_BOUND = 1e-9
-# Amount by which thresholds are lowered to compensate for rounding in the solver.
+# Amount by which thresholds are lowered to compensate for rounding errors in the solver.
 LOWERED = 1e-9
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -86,7 +86,8 @@ def overlap_threshold(
     dual = linprog(
         -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
     )
-    # The problem is infeasible, because no variables balance those of the new problem.
+    # The dual problem is infeasible, because no variables can balance the indicators of the new
+    # problem.
     if dual.status == 2:
         return -np.inf
     if dual.status != 0:

@@ -65,7 +65,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     >>> back.threshold_ == cf.threshold_
     True
     """
-    from skops import io  # This call imports all modules of scikit-learn.
+    from skops import io  # Importing skops loads all modules of scikit-learn.
 
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"filter must be a fitted skdcf filter, got {filter!r}")
@@ -156,7 +156,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     OSError
         If the file cannot be read.
     """
-    from skops import io  # This call imports all modules of scikit-learn.
+    from skops import io  # Importing skops loads all modules of scikit-learn.
 
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
@@ -324,7 +324,7 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Tree classes from libraries that do not check the nodes, so a malicious tree could crash the
+#: Tree classes whose libraries do not check the nodes, so a malicious tree could crash the
 #: process. Some versions of skops trust these classes.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

@@ -161,7 +161,7 @@ class ReasoningGraphDisplay:
         shown = draw.shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
         title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
-        # The title fits inside the axes, so it is not cut off.
+        # The size includes the title, so the title is not cut off.
         size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)

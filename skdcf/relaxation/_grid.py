@@ -22,7 +22,7 @@ from ._path import Relaxation
 # Thresholds of all problems, and log q of all grid cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Columns of the tables of settings in the paper.
+# Columns of the settings tables in the paper.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",

@@ -212,7 +212,7 @@ def _targets(target, labels, batch):
     """Return the training target of each claim, and a mask of the claims with a known target."""
     positive = labels == 1
     is_known = labels >= 0
-    if target == "coherent":  # A false ancestor alone determines the target.
+    if target == "coherent":  # A single false ancestor determines the target.
         positive = coherent_labels(labels, batch)
         is_known = positive | ~coherent_labels(labels != 0, batch)
     if target == "hazard":
@@ -229,6 +229,6 @@ def _fit_logistic(X, target):
     pipeline = make_pipeline(
         StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=1000)
     )
-    # The settings are fixed, and scikit-learn's validation is therefore skipped in each fold.
+    # The settings are fixed, so scikit-learn's parameter validation is skipped in each fold.
     with config_context(skip_parameter_validation=True):
         return pipeline.fit(X, target.astype(int))

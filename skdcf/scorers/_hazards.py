@@ -28,16 +28,16 @@ from ._tree_tables import as_table, design, join
 # number of folds for the out-of-fold hazards that determine the weights of a public
 # prior
 N_FOLDS = 3
-# Each tree is trained on half of the claims. If one of three folds is left out, the number of
-# claims per tree from the remaining folds is about the same. The forest contains the trees of all
-# folds.
+# Each tree is trained on half of the claims. If one of three folds is left out, a share of 0.75
+# corresponds to about the same number of claims. The forest contains the trees of all folds.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-# Number of false claims that are added below each error to the judged claims.
+# Number of false claims that are added to the judged claims below errors.
 DOUBTED = 5
 # Smallest hazard. The forest returns a probability of 0 if no similar training claim is an error.
-# This is overconfident.
+# This probability is overconfident.
 DOUBT = 0.05
-# Maximum number of claims per tree. More claims take longer without improving the scores.
+# Maximum number of claims per tree. More claims per tree increase the fit time without improving
+# the scores.
 MOST_CLAIMS = 15_000
 
 
@@ -61,8 +61,8 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
         random_state=random_state,
     )
     # A regression forest fitted to targets of 0 and 1 chooses the same splits as a classification
-    # forest. This forest saves 5 % of the fit time of the default scorer, because it does not
-    # search for the classes in each tree.
+    # forest. The regression forest saves 5 % of the fit time of the default scorer, because it
+    # does not search for the classes in each tree.
     forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,
@@ -85,7 +85,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 def learn(model, columns, rows, evidence):
     """Fit a classifier to the selected claims, and convert it to a table."""
     X = evidence.X[rows][:, columns]
-    # The settings are fixed, and scikit-learn's validation is therefore skipped in each fold.
+    # The settings are fixed, so scikit-learn's parameter validation is skipped in each fold.
     with config_context(skip_parameter_validation=True):
         return as_table(model.fit(X, evidence.labels[rows] == 0), DOUBT)
 
@@ -292,8 +292,9 @@ class NeymanPearsonScorer(Scorer):
         """Estimate the overall proportion of false claims."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk & rows] == 0)
-        # If few claims below an error were judged, most of the others are assumed to be false.
-        # If unjudged claims were assumed to be true, fewer claims would be kept at low alpha.
+        # If few claims below an error were judged, most of the unjudged claims are assumed to be
+        # false. If unjudged claims were assumed to be true, fewer claims would be kept at low
+        # alpha.
         below = labels[evidence.after_error & rows]
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 

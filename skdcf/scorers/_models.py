@@ -283,8 +283,8 @@ class ConfTrScorer(Scorer):
         return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` updates the same copy of the model for all levels. Each scorer gets a separate
-        # copy.
+        # `train` updates the same copy of the model for all levels, so each scorer needs a
+        # separate copy.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale

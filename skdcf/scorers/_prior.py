@@ -25,15 +25,16 @@ from ..training.splitting import Standardizer
 from ._scorer import FitTask, Scorer
 from ._tree_tables import HazardTable, design
 
-# Increase the version if the meaning of a column changes, too.
+# Also increase the version if the meaning of a column changes.
 FORMAT = "skdcf public prior 3"
-# number of claims per block, so that their positions in all trees fit into the cache
+# number of claims per block, chosen so that the positions of the claims in all trees fit into the
+# cache
 BLOCK = 128
 # The weight of the user's log odds is shrunk towards the first value, and the sum of the source
 # weights is shrunk towards the second value. Both values together exceed 1, because the mean of
 # uncertain classifiers is less certain than it should be.
 PULL = 0.6, 1.0
-# strength of the shrinkage; 100 claims of the user change the weights only slightly
+# strength of the shrinkage; 100 claims from the user change the weights only slightly
 STRENGTH = 30.0
 
 
@@ -162,7 +163,7 @@ class PublicPrior(Scorer):
             raise ValueError(
                 f"the problems must have the {len(self.columns_)} columns of the public "
                 f"prior, but {len(missing)} are missing, for example {missing[0]!r}. Compute "
-                "them with skdcf.features"
+                "the missing columns with skdcf.features"
             )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)

@@ -20,7 +20,8 @@ from scipy.special import logit
 
 from ..training.splitting import Standardizer
 
-# number of claims per block, so that their positions in all trees fit into the cache
+# number of claims per block, chosen so that the positions of the claims in all trees fit into the
+# cache
 BLOCK = 512
 
 

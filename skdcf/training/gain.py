@@ -33,8 +33,8 @@ def worth_of(gain: Gain) -> Worth:
     power = _power_of(gain)
     if callable(power):
         return power
-    # With a power of 0, the gain would not increase beyond one claim. The logarithm is used
-    # instead, which is also concave.
+    # With a power of 0, the gain would not increase beyond one claim. The logarithm, which is
+    # also concave, is used instead of a power of 0.
     return np.log1p if power == 0 else lambda kept: kept**power
 
 

@@ -419,7 +419,8 @@ def fit_logistic(
         to_weights, scores = make_vjp(lambda w: model(unflatten(w), X))(weights)
         to_scores, loss = make_vjp(log_loss)(scores + flat[-1], sign)
         slope = to_scores(C)
-        # The halves are added separately to preserve the last bits of recorded fits.
+        # The two halves of the weights are added separately to preserve the last bits of recorded
+        # fits.
         of_weights = to_weights(slope) + weights / 2 + weights / 2
         return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
 

@@ -274,7 +274,7 @@ def test_wordings_must_be_there_exactly_if_calibration_had_them():
         )
         for g in worded
     ]
-    with pytest.warns(GuaranteeWarning, match=r"200 of 200.*wordings.*4"):
+    with pytest.warns(GuaranteeWarning, match=r"wordings.*200 of 200.*4"):
         cf.predict(more)
 
 

@@ -54,16 +54,17 @@ from .._messages import renumbered, reworded
 from ..labelling.sources import set_label_sources
 from . import _files as files
 
-RESULT = "filtered"  # metadata key for the result
+RESULT = "filtered"  # metadata key for the decision of the filter
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # number of problems in memory at a time
 _NOT_GUARANTEED = (
     "the guarantee does not cover this text. The filter removed all claims of the "
     "answer, and this text shows the safest of them"
 )
-_SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
+# column of `ContextFeatures` that performs best on its own
+_SUPPORT = "context_trigrams"
 _SHOWN = 20  # maximum number of different errors to print
-_EVERY = 10  # Only every tenth candidate for the share is printed.
+_EVERY = 10  # Print only every tenth candidate for the share.
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -314,7 +315,7 @@ def _levels_to_choose(filter, data):
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        # The printed table already shows what the warning says.
+        # The printed table already contains the information in the warning.
         warnings.simplefilter("ignore", CalibrationWarning)
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown, at most  true claims kept per answer"
@@ -350,7 +351,7 @@ def _checks_to_spend(filter, data):
     if not len(labels):
         return
     with warnings.catch_warnings():
-        # The printed table already shows what the warning says.
+        # The printed table already contains the information in the warning.
         warnings.simplefilter("ignore", CalibrationWarning)
         curve = labelling.review_curve(filter, graphs, labels)
     unchecked, after_one, after_two, after_three = (f"{kept:.2f}" for kept in curve)
@@ -585,7 +586,8 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # The level does not apply to a text that consists only of claims that the filter removed.
+    # If the filter removed all claims and the text contains only removed claims, the level does
+    # not apply to the text.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
@@ -697,7 +699,8 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    # If many answers have the same question, it may be an instruction.
+    # A question shared by many answers may be an instruction, in which case the questions cannot
+    # be counted.
     except ValueError as error:
         questions = reworded(error, "program")
     return {

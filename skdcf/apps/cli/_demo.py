@@ -29,7 +29,7 @@ SOURCES = {
 
 def demo(options):
     """Fit filters on one half of the problems, and evaluate them on the other half."""
-    # The printed table already shows what the warning says.
+    # The printed table already contains the information in the warning.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
@@ -62,7 +62,8 @@ def demo(options):
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
-    with suppress(ShareError):  # There may be too few answers to choose a share.
+    # There may be too few answers to choose the share of passing answers.
+    with suppress(ShareError):
         passing = getattr(estimators, LEARNT)(
             guarantee=NoFalseClaim(show="auto"), **settings
         )

@@ -222,7 +222,7 @@ def _answer_reader(options):
     def read(record):
         answer, logprobs, problem = read_answer(record)
         metadata = dict(problem.metadata or {})
-        # The extractor writes the key "answer".
+        # Remove the original "answer", because the extractor writes the same key.
         if "answer" in metadata.get(records.OWN, ()):
             del metadata["answer"]
             metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]

@@ -71,7 +71,7 @@ class _MappedKeys:
 
     def __init__(self, rename):
         self._missing = {*rename}
-        self._empty = set()  # Keys whose value is an empty list in some line.
+        self._empty = set()  # Keys whose value is an empty list in at least one line.
         # Paths into a list whose entries do not contain a value at that path.
         self._without = set()
         self._existing: dict[str, None] = {}
@@ -180,7 +180,8 @@ def answer_reader(options):
 
     If the line has no claims, the problem has zero claims.
     """
-    from ..llm import AnswerReader  # This import is slow, and few commands need it.
+    # This module is imported here, because the import is slow and few commands need the module.
+    from ..llm import AnswerReader
 
     read = AnswerReader(
         renamed(options, also=["answer"]),
@@ -310,7 +311,7 @@ def clock(work):
     """Show the elapsed time of a task if standard error is a terminal."""
 
     def tick():
-        # The bar is disabled when the work ends, and if the output is not a terminal.
+        # The progress bar is disabled when the work ends or if the output is not a terminal.
         while not bar.disable:
             bar.refresh()
             time.sleep(0.5)

@@ -42,7 +42,7 @@ _LABELLING = {
     "compare": "--compare",
     "settle": "--settle",
 }
-#: Options that need --review or --audit.
+#: Options that require --review or --audit.
 _NEEDS = {
     "budget": ("--budget", "review"),
     "error_rate": ("--error-rate", "review"),
@@ -88,7 +88,7 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"{options.results} contains labels of annotators other than {by}. Pass "
+                    f"{options.results} contains labels from annotators other than {by}. Pass "
                     f"--annotator with one of {names}"
                 )
             by = names[0]
@@ -144,7 +144,7 @@ def _review(options):
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    # An invalid error rate must raise an error before the annotator starts to judge.
+    # Raise an error for an invalid error rate before the annotator starts to judge.
     review.describe(error_rate)
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
@@ -493,8 +493,8 @@ def _write(options, store, by, *, meaning, problems):
             problems.masks,
             groups=problems.groups,
         )
-    # The problems are exported in random order. If people only label the first ones, these are a
-    # random sample.
+    # Export the problems in random order. If annotators label only the first few problems, these
+    # are a random sample.
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words, order)

@@ -34,7 +34,7 @@ def _share(text: str) -> float | str:
 
 
 _TYPES = {"float": float, "int": int, "share": _share}
-#: Packages in the extra ``apps``. tests/test_extras.py compares this list with setup.cfg.
+#: Packages in the ``apps`` extra, which tests/test_extras.py compares with setup.cfg.
 _PACKAGES = (
     "anyio fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
     "pydantic sentencex uvicorn"
@@ -58,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         the extra ``apps`` is not installed. The exit code is 130 if the program was interrupted.
     """
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
-    with suppress(AttributeError):  # Another stream may have replaced stdout.
+    # stdout may have been replaced by a stream without `reconfigure`.
+    with suppress(AttributeError):
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
         missing = [name for name in _PACKAGES.split() if find_spec(name) is None]

@@ -36,9 +36,9 @@ def serve(options: Any) -> None:
         )
     if not token and not is_loopback(options.host):
         raise ValueError(
-            f"--host {options.host} requires a token, because it allows requests from "
-            "other machines. Store a token in an environment variable, and pass its name "
-            "with --token-variable"
+            f"--host {options.host} requires a token, because this address allows "
+            "requests from other machines. Store a token in an environment variable, and "
+            "pass its name with --token-variable"
         )
     paths = _names_of(options.models)
     filters, calibrated = _load_all(paths)

@@ -350,7 +350,8 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Return the unknown claims whose path risk keeps the score at or below the threshold."""
-    # Rounding has lowered the score. Lower the risks by the same amount.
+    # The score was lowered to allow for rounding errors, so the risks are lowered by the same
+    # amount.
     lowered = risk - (risk[labels != 1].min() - score)
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())

@@ -18,12 +18,13 @@ from ...graphs.sources import makes_claim
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
-#: Labels of the verdicts. An "unsure" claim is not known to be false, so it stays if it was kept.
+#: Labels of the verdicts. An "unsure" claim is not known to be false, so it is not removed if the
+#: filter kept it.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
 #: Verdicts sorted from the strictest to the most lenient.
 _FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
-#: Metadata key that describes how an answer was selected for labelling, and its value in
+#: Metadata key for the method by which an answer was selected for labelling, and the value for
 #: reviews.
 DRAWN, REVIEW = "sampling", "review"
 
@@ -367,7 +368,7 @@ class BudgetOrder(Order):
             for i in range(len(store.graphs)) if new else ():
                 positions[store.digest(i)].append(i)
             for event in new:
-                if "label" not in event:  # A note does not have a label.
+                if "label" not in event:  # Skip notes, which do not have labels.
                     continue
                 claim = event["claim"]
                 words = self._words[event["problem"], claim]

@@ -344,8 +344,8 @@ class LabelStore:
             for digest, graph in zip(self._digests, self.graphs, strict=True)
             if not graph.edges_known
         ]
-        #: Identifier of the set of problems with unknown edges. Statements about the
-        #: edges of all problems are ignored if the set of problems has changed.
+        #: Hash that identifies the set of problems with unknown edges. Statements about the edges
+        #: of all problems are ignored if the hash has changed.
         self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
         #: Last event of each kind, keyed by person, problem and claim.

@@ -27,8 +27,7 @@ class ReplyCache:
         # SQLite creates its auxiliary files with the same permissions as the database
         # file.
         path.touch(0o600)
-        # If the path is a folder, connecting fails first, so the permissions of a folder are
-        # never changed.
+        # Opening a folder raises an error, so the permissions of a folder are never changed.
         path.open("ab").close()
         path.chmod(0o600)
         # SQLite does not wait while another program changes the journal mode, so this call is

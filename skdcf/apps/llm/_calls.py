@@ -27,7 +27,7 @@ from ._verdicts import log_odds as log_odds
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Default version of each prompt, which is the newest one.
+#: Newest version of each prompt, which is used by default.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
@@ -139,12 +139,12 @@ class Call:
 
 #: Pattern for the beginning of an object in a reply that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
-#: Values that models use for a claim without premises.
+#: Values that models return if a claim has no premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 _LONGEST_REPAIRED = (
     100_000  # maximum number of characters to read from a reply that is not valid JSON
 )
-_LONGEST_WHY = 600  # maximum number of characters in a reason
+_LONGEST_WHY = 600  # maximum number of characters in the reason for a verdict
 _LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
 # Some servers leave the model's reasoning in the reply, before the tag </think>.

@@ -194,8 +194,8 @@ class ChatClient(Settings):
         prices = (0, 0) if self.prices is None else self.prices
         if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
             raise ValueError(
-                "prices must be a pair of numbers, the prices of a million prompt tokens and "
-                f"a million completion tokens, got {prices!r}"
+                "prices must be a pair of numbers (the price per million prompt tokens and "
+                f"the price per million completion tokens), got {prices!r}"
             )
 
     def _limit(self):

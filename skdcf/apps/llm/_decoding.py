@@ -17,7 +17,7 @@ _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
 _ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
 _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
-_MOST_QUOTED = 3  # A JSON string may contain another JSON string.
+_MOST_QUOTED = 3  # maximum number of JSON strings nested in each other
 _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
 
 

@@ -697,7 +697,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         first = self._count_first(client, answers, share)
         asks_later = share > 1 and first < len(answers)
         for some_answers in filter(None, (answers[:first], answers[first:])):
-            if done:  # Estimate the remaining cost from the first answers.
+            if done:  # Estimate the remaining cost from the cost of the first answers.
                 estimate = self._estimated(client, some_answers, some_answers, done)
             if self.verbose:
                 tqdm.write(str(estimate), file=sys.stderr)

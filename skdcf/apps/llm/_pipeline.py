@@ -61,7 +61,7 @@ _UNKNOWN_WRITERS = (
     "guarantee holds only if all these answers were written in the same manner"
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-#: Pattern of capitalised words within a sentence.
+#: Pattern for capitalised words within a sentence.
 _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
@@ -132,7 +132,7 @@ def judge_labels(
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
         metadata = {**meant, **(graph.metadata or {})}
-        # The model could not decide whether these claims are true.
+        # Mark the claims whose truth the model could not determine.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:

@@ -23,7 +23,7 @@ _REFUSED = (429, 529)
 # HTTP statuses of temporary errors. All other statuses of 500 or above are also temporary.
 _PASSING = (408, 409, 425)
 _HOPELESS = (401, 402, 403, 404)
-#: Words in messages of servers that reject a single input with status 403.
+#: Words in the error messages of servers that use status 403 to reject a single input.
 _MODERATED = re.compile(
     r"moderat|flagged|polic(?:y|ies)|safety|guardrail|content.filter"
 )
@@ -32,17 +32,17 @@ _FINISHED = ("stop", "length", "content_filter")
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
 _LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
-#: Keys that identify a reply of another API.
+#: Keys that identify a reply from another API.
 _PROTOCOLS = {
     "Anthropic's": {"type", "content"},
     "Gemini's": {"candidates"},
     "Ollama's": {"message", "done"},
 }
-# Maximum wait in seconds if the server only reports when the whole rate limit is reset.
+# Maximum wait in seconds if the server reports only when the whole rate limit is reset.
 _LONGEST_GUESS = 60.0
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
-#: Matches "Try again in 1m2.5s", "Please retry after 9 seconds" and "retryDelay": "39s".
+#: Pattern for waiting times in messages, such as "Try again in 1m2.5s" and "retryDelay: 39s".
 _IN_WORDS = re.compile(
     r"""(?ix) (?: (?:try\ again|retry|reset) \ (?:in|after) | retryDelay\W+ )
     \s* ( (?: [\d.]+ \s* (?:ms|h|m|s) \w* \s* )+ )"""
@@ -130,7 +130,7 @@ def _joined(content):
     if isinstance(content, dict):
         return json.dumps(content)
     if not isinstance(content, str | None):
-        raise TypeError("the content must be a string")
+        raise TypeError("the content of the message must be a string")
     return content or ""
 
 
@@ -235,7 +235,8 @@ def fault_of(
         return EndpointError(fault)
     if status in _REFUSED:
         return RefusedError(fault, wait)
-    # Gateways sometimes redirect requests while they switch to another server.
+    # A redirect is a temporary error, because gateways may redirect requests while they switch to
+    # another server.
     if 300 <= status < 400 or status in _PASSING or status >= 500:
         return PassingError(fault, wait)
     return UnreadableError(fault)

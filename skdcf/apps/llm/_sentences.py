@@ -18,11 +18,12 @@ _BULLET = re.compile(
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: Lines that begin a multi-line formula.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
-#: A horizontal rule between table rows or between parts of the text.
+#: Pattern for a horizontal rule, either between table rows or between parts of a text.
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
-#: Text that is not a sentence but belongs to the next sentence, such as "Step 2." and "M.".
+#: Pattern for text that belongs to the next sentence and is not a sentence by itself, such as
+#: "Step 2." and "M.".
 _NUMBER = re.compile(
     r"(?:#{1,6}\s+)?(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
     r"|[A-Z]\."
@@ -32,7 +33,7 @@ _CITED = re.compile(
     r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
     r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a)\.\s*$"
 )
-#: Pattern of German ordinal numbers, as in "der 2. Weltkrieg".
+#: Pattern for German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
     re.I,
@@ -109,7 +110,8 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
         The pieces, each including its trailing whitespace.
     """
     segment = import_extra("sentencex", "apps").segment
-    # sentencex 1.1 panics on multi-byte white space, as in "z.\u00a0B.".
+    # Replace multi-byte whitespace such as in "z.\u00a0B.", because it causes a panic in
+    # sentencex 1.1.
     plain_text = _WIDE.sub(" ", text).encode("utf-8", "replace").decode()
     pieces: list[str] = []
     start = 0

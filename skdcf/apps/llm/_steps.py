@@ -33,7 +33,7 @@ from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import MOST_PER_LIMIT, gather_coroutines
 
-#: Beginnings of refusals in the languages that models are used in most often.
+#: Pattern for the beginning of a refusal, in the languages in which models are used most often.
 _REFUSAL = re.compile(
     r"""(?ix)\W*(?:
     (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
@@ -73,7 +73,7 @@ _RATED = (
 )
 #: Maximum of each rating. The minimum is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
-# Modules whose functions may be named in a description.
+# Modules whose functions a saved description can refer to by name.
 _OF_FUNCTIONS = (
     "skdcf.edges",
     "skdcf.apps.llm",

@@ -35,8 +35,8 @@ _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
 #: Pattern for a reply that begins with a verdict. Replies such as "The correct value ..." do not
 #: match.
 _BEGINS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
-#: Words that are verdicts even within a sentence. Other verdict words often have another meaning
-#: within a sentence.
+#: Words that indicate a verdict even within a sentence. Other verdict words often have another
+#: meaning within a sentence.
 _DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
 #: Pattern for a sentence that ends with a verdict or with a reason for it.
 _STATES = re.compile(

@@ -63,7 +63,7 @@ class Answers:
         self.budget = budget
         self.n_made = 0
         self._day = datetime.now(UTC).date()
-        self._spent_before = 0.0  # total cost of all previous days
+        self._spent_before = 0.0  # total cost on all previous days
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
         """Return a pipeline that answers questions with the given filter.

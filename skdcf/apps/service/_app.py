@@ -35,7 +35,7 @@ from ._routes import content_types, router
 from ._runs import Runs
 from ._served import Served
 
-# Routes without a token, because they do not reveal anything about the filters.
+# Routes that do not require a token, because they do not reveal anything about the filters.
 _OPEN = "/", "/health", "/ready", "/docs", "/openapi.json"
 _LOG = logging.getLogger("skdcf.apps.service")
 

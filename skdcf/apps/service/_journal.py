@@ -458,7 +458,8 @@ class Journal:
                     yield
                     self._db.execute("COMMIT")
                 except BaseException:
-                    # The transaction may have ended because the disk was full.
+                    # SQLite may have ended the transaction already, for example because the disk
+                    # was full.
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
                     raise

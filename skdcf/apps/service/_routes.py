@@ -195,7 +195,7 @@ async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
     """Yield the object of each line as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
-        # The last chunk is empty and marks the end of the last line.
+        # The last chunk is empty, so it is treated as the end of the last line.
         *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in lines:
             if line.strip():

@@ -61,7 +61,7 @@ class Runs:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._end_old()
-        # Runs ordered by their last use, starting with the oldest.
+        # Runs, ordered from the least to the most recently used.
         self._runs: dict[str, _Run] = {}
         self._busy: set[str] = set()
         self._lock = threading.Lock()

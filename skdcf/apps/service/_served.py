@@ -30,15 +30,15 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-# maximum number of claims in a request, which other requests have to wait for
+# maximum number of claims in a request, because other requests wait until it is processed
 _MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
 _LARGE = 2**14  # Requests with more bytes than this are processed in a separate thread.
-# NOT_PASSING is shown as the group if the guarantee does not cover the answer.
+# Group number of an answer that the guarantee does not cover.
 NOT_PASSING = -1
 _QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
-#: Keys of a whole answer or run that cannot be sent before its first claim.
+#: Keys of a whole answer or run, which must not be sent before the first claim.
 _OF_ANSWERS = (
     *("claims", "wordings", "features", "parents", "edges", "labels", "text", "answer"),
     *("response", "messages", "spans", "resourceSpans", "steps", "conversations"),
@@ -230,7 +230,7 @@ class Served:
         async with self._turn:
             # The answer may already be part of another request's batch.
             while not asked.is_decided:
-                # Requests that arrive at the same time are processed in this batch.
+                # Let requests that arrived at the same time join this batch.
                 await asyncio.sleep(0)
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()

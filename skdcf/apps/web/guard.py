@@ -180,7 +180,7 @@ class _Bodies:
     """
 
     def __init__(self) -> None:
-        # Bodies ordered by age, starting with the oldest.
+        # Number of bytes in each request body, in order of arrival.
         self._n_bytes: dict[asyncio.Timeout, int] = {}
         self._total = 0
 

@@ -59,8 +59,8 @@ The default was selected from about ninety variants. The variants differed in th
 the mixture components, the labels of claims that depend on an error, frailty, and the use of a
 prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the
 three subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math. The gains on these
-sets are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this
-selection, but PRMBench was used to select older versions of the scorer."""
+sets are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for the
+selection of the default, but PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -231,8 +231,9 @@ A random half of the questions is used for training. Each answer of the other ha
 with the threshold computed from all *other* answers of that half (`skdcf.metrics.leave_one_out`).
 If each question has one answer, all filters have exactly the same coverage. If a question has
 several answers, one of them is used for calibration, and all answers are evaluated. The numbers
-are then means over ten random choices of this answer. In this case, the coverage of the filters
-in a table differs by chance, by up to {spread:.1f} percentage points ({where}).
+are then means over ten random choices of this answer. For several answers per question, the
+coverage of the filters in a table differs by chance, by up to {spread:.1f} percentage points
+({where}).
 
 Retention is the number of true claims kept per answer. The largest value in each column is bold.
 The last rows of a table contain changes in percent with *corrected* standard errors (Nadeau and
@@ -245,10 +246,10 @@ Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of 
 their similarity to the passages retrieved for the question. The data are the authors' 1,603
 answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by a **language
 model**. The authors' published score is calibrated like any other score. The regression and
-``auto`` use columns computed from the question, claims and passages. These columns depend neither
-on the published score nor on a model. The regression achieves most of the gain, so most of the gain
-comes from these columns rather than from training. Unlike the authors' experiments, the table
-does not use calibration by group (``by=`` in skdcf, :doc:`../guide/guarantee`)."""
+``auto`` use columns computed from the question, claims and passages. The computed columns depend
+neither on the published score nor on a model. The regression achieves most of the gain, so most
+of the gain comes from the columns rather than from training. Unlike the authors' experiments, the
+table does not use calibration by group (``by=`` in skdcf, :doc:`../guide/guarantee`)."""
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
@@ -322,8 +323,9 @@ columns that measure agreement with the solutions of the other three models
 (:doc:`../guide/features`). In production, the other answers are samples from the same model.
 "Agreement alone" uses a single column as the score of `~skdcf.HardCF`, the proportion of other
 answers with the same final answer. The column has few distinct values and therefore many ties.
-With ties broken by jitter, a filter with this column keeps about as many claims at strict levels
-as a filter with a trained scorer. At the other levels, the filter keeps fewer claims.""",
+With ties broken by jitter, a filter with only the agreement column keeps about as many claims at
+strict levels as a filter with a trained scorer. At the other levels, the filter with only this
+column keeps fewer claims.""",
     "perl-natural": """\
 This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
 wrong solutions written by models. Human annotators judged the steps and premises. A step that
@@ -340,8 +342,8 @@ for comparison with published numbers that were computed in this way."""
 STYLE = """\
 **Style control.** In changed answers, some steps were rewritten but remained true. A score that
 separates these steps from unchanged true steps detects the author of a step rather than errors.
-If the score ignored style, the AUC in the second column would be 0.5. This AUC is computed on the
-steps before the first error. Part of the gap is due to position, because changes are made close
+If the score ignored style, the AUC in the second column, which is computed on the steps before
+the first error, would be 0.5. Part of the gap is due to position, because changes are made close
 to errors."""
 
 SYMBOLIC = """\
@@ -353,12 +355,12 @@ author of a step. The AUC of this model for separating rewritten true steps from
 steps is 0.737, compared with 0.715 for the other scores. With fewer than 300 training problems, the
 words reduced retention.
 
-Eight columns of symbolic checks were also measured on the same splits. Some of these columns
-check for identities at fixed points, and for equations that are equivalent to an earlier
-equation. Other columns check for values that do or do not solve an earlier equation, and for
-substituted values. The columns did not increase retention on any data set. Most ProcessBench
-gsm8k answers have no equation with a variable. On PRMBench algebra, the change is within one
-standard error. The table shows the change in retention in percent, with corrected errors."""
+Eight columns of symbolic checks were also measured on the same splits. Some of the columns check
+for identities at fixed points, and for equations that are equivalent to an earlier equation.
+Other columns check for values that do or do not solve an earlier equation, and for substituted
+values. The columns did not increase retention on any data set. Most ProcessBench gsm8k answers
+have no equation with a variable. On PRMBench algebra, the change is within one standard error.
+The table shows the change in retention in percent, with corrected errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -393,7 +395,7 @@ the splits."""
 ANSWERS = """\
 ``auto`` prefers answers with many claims, so it drops all claims of some answers that other
 scores would keep in part. Use ``StackingScorer(gain="answers")`` to show as many answers as
-possible. The PERL table above shows the cost of this setting in claims."""
+possible. The PERL table above shows how many claims this setting costs."""
 
 COVERAGE = """\
 Leave-one-out coverage is correct by construction and therefore does not test the guarantee. Here,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 
-#: The descriptions, keyed by name. A description may refer to other descriptions.
+#: Shared parameter descriptions, keyed by name. A description may refer to other descriptions.
 DESCRIPTIONS = {
     "problems": "sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)",
     "labels": "sequence of 1-D arrays, one per problem",
@@ -42,7 +42,7 @@ DESCRIPTIONS = {
     ``return_X_y=True``.""",
 }
 
-#: A name in braces, at the beginning of a line or after the name of a parameter.
+#: Pattern for a name in braces, either at the beginning of a line or after a parameter name.
 _REFERENCE = re.compile(r"^( *)(\w+ : )?\{(\w+)\}", re.MULTILINE)
 
 

@@ -13,7 +13,7 @@ from ._docs import documented
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
-# Type checkers see BaseEstimator and therefore also check constructors.
+# Type checkers see BaseEstimator, so they also check constructors.
 if TYPE_CHECKING:
     MYPY = False
     if MYPY:  # mypy has no types for scikit-learn and would treat its classes as Any.

@@ -15,8 +15,8 @@ from ..exceptions import LabelWarning
 from ..graphs.labels import LABEL_WORDS, word_key
 from ._tools import Given, check_dicts, check_given, make_problems, value_of
 
-#: Keys for the answers in a result, the claims in an answer, and the parts of a claim. If a
-#: record has several of these keys, the first key is used.
+#: Keys for the answers in a result, the claims in an answer, and the parts of a claim. The first
+#: matching key of a record is used.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
 # Keys of verdict lists that are parallel to the list of claims.
@@ -41,7 +41,7 @@ _OPPOSITE = re.compile(
     r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|inaccurate|wrong|false|"
     r"is_error)(_|$)"
 )
-#: Keys of evidence. Verdicts under these keys refer to passages, not to claims.
+#: Pattern for keys of evidence, whose verdicts refer to passages and not to claims.
 _OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(
@@ -328,8 +328,7 @@ def _beside(key, value, meaning):
             yield from _beside(key, held, meaning)
     elif is_verdict and _key(value) in meaning:
         if is_real(value) and _NAMES_WHO.search(name):
-            # Numbers under these keys identify a person or a position, so they are
-            # not verdicts.
+            # The number identifies a person or a position, so it is not a verdict.
             return
         label = meaning[_key(value)]
         inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO

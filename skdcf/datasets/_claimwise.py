@@ -20,7 +20,7 @@ _VERSIONS = {
 }
 #: Scores in both data sets, with higher values for more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors interpret as true and false. Other values are typing errors by
+#: Values that the authors interpret as true and false. All other values are typing errors by
 #: annotators.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
@@ -28,7 +28,7 @@ _VERDICTS = {
 }
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
-#: File names begin with the source of the questions. The source depends on the setting.
+#: File names begin with the source of the questions, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Contradiction": 0}

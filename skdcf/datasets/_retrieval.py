@@ -105,7 +105,7 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    # A few passages only contain the question.
+    # A few passages contain only the question.
     context = [text for text in texts if text]
     if not context:
         raise ValueError(

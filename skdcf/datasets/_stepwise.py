@@ -27,7 +27,7 @@ _PRM_RATINGS = {1: 1, 0: 1, -1: 0, None: -1}
 _SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
 _STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
 _MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
-# Pattern of a calculation and its result, such as <<16-3=13>>.
+# Pattern for a calculation and its result, such as <<16-3=13>>.
 _CALCULATION = re.compile(r"<<([^<>=]+)=\s*(-?[\d.,]+)\s*>>")
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")

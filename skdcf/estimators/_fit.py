@@ -164,8 +164,8 @@ def count_held_out(estimator, selection, scorer):
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
         # With fewer than ``needed`` questions, the filter keeps nothing. Therefore, ``needed``
-        # questions are held out if reviewed answers remain for training. The decision only
-        # depends on counts.
+        # questions are held out if reviewed answers remain for training. Whether more questions
+        # are held out depends only on counts, not on labels or scores.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_may_train:
             size = needed

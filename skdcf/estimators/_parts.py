@@ -28,7 +28,7 @@ MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen", "show")
 # All problems are used if there are at least MANY problems and each has a separate question.
 MANY = 10_000
-# number of problems in a part whose path risks are used to compare scorers
+# number of problems per part whose path risks are stored to compare scorers
 N_PROBES = 8
 
 

@@ -33,8 +33,8 @@ from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
 #: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
-#: "include" keeps the claim, like published code, which invalidates the guarantee if scores are
-#: tied. "jitter" breaks ties with a seeded hash of the problem.
+#: "include" keeps the claim, as the published code does, but invalidates the guarantee if scores
+#: are tied. "jitter" breaks ties with a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
 
 _P = ParamSpec("_P")

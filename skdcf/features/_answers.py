@@ -29,7 +29,7 @@ from ._transformers import OptionalColumns
 
 # maximum number of characters in an answer that can be interpreted as a value
 _LONGEST = 200
-# The final answer begins after the last occurrence of any of these markers.
+# Pattern for the markers after whose last occurrence the final answer begins.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
@@ -132,8 +132,8 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Each pair contains a proportion of correct answers and a factor. With two alternative answers,
-# the filter keeps this factor times as many true claims at alpha = 0.05.
+# Each pair contains a proportion of correct answers, and the factor by which two alternative
+# answers increase the number of true claims kept at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
@@ -269,7 +269,7 @@ class AgreementWorth(NamedTuple):
     n_answers: int
     # proportion of labelled answers that do not contain a false claim
     share_right: float
-    interval: tuple[float, float]  # 95 % confidence interval for the proportion
+    interval: tuple[float, float]  # confidence interval for the proportion (95 %)
     # factor by which the number of kept true claims increases, at both ends of the interval
     factor: tuple[float, float]
 

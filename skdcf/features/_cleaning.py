@@ -20,7 +20,7 @@ _LABEL = re.compile(
 _LABELS = frozenset("#-*+>•s0123456789")
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
-# ".5" is replaced with "0.5".
+# Replace ".5" with "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 # A comma followed by three digits is a thousands separator, so 1,200 is one number and 1,20 is
 # two numbers.
@@ -31,9 +31,8 @@ _NUMBER = re.compile(NUMBER)
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
-_REMEMBERED = (
-    10_000  # Numbers from texts with more characters than this are not cached.
-)
+# Numbers from texts with more characters than this are not cached.
+_REMEMBERED = 10_000
 # A numeral with more characters than this is not treated as a quantity.
 LONGEST_NUMBER = 30
 # Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
@@ -101,7 +100,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
     else:
-        # A text without other mark-up only needs a few replacements.
+        # A text without other markup needs only a few replacements.
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)

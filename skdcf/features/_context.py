@@ -137,8 +137,7 @@ class ContextFeatures(OptionalColumns):
         bounds = list(pairwise(batch.offsets.tolist()))
         # Long passages are cached only during a single call.
         read = lru_cache(4)(_Passage)
-        # Process answers with the same passages consecutively, so that the passages stay in the
-        # cache.
+        # Process answers with the same passages consecutively, so the passages stay in the cache.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
             passages = [
                 _read_short(text) if len(text) <= _REMEMBERED else read(text)

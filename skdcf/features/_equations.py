@@ -150,8 +150,8 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        # If the first side of the equation is only the name, it begins a new sentence about the
-        # same quantity.
+        # If the first side of the equation consists only of the name, the equation begins a new
+        # sentence about the same quantity.
         if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last

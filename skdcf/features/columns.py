@@ -252,7 +252,9 @@ class _OwnPickler(Pickler):
         named = value if isinstance(value, (type, FunctionType)) else type(value)
         package = (named.__module__ or "").partition(".")[0]
         if package not in ("builtins", "numpy", "skdcf"):
-            raise PicklingError(f"a different object may have the same name as {named}")
+            raise PicklingError(
+                f"{named} cannot be pickled, because a different object may have the same name"
+            )
         return NotImplemented
 
 

@@ -414,7 +414,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             raise TypeError(
                 "a GraphBatch cannot be converted to a numeric array. Use "
                 "make_pipeline(GraphFeatures(), TextFeatures()) instead of a FeatureUnion to "
-                "add columns. Pass estimators of tables to the filter: "
+                "add columns. Pass estimators for tables to the filter, for example "
                 "HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). Use "
                 "skdcf.inspection.permutation_importance to shuffle columns, and list(batch) "
                 "to get a list of graphs"

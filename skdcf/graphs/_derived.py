@@ -48,8 +48,8 @@ SMALL = 64
 LISTED = 250
 # maximum number of pairs of a claim and an ancestor in a problem (the maximum takes 0.4 GB)
 MOST_PAIRS = 50_000_000
-# Number of edges per claim above which skipping edges saves time. Edges may only be skipped in
-# computations in which an ancestor may be counted twice.
+# Number of edges per claim above which skipping edges saves time. Only computations that allow an
+# ancestor to be counted twice may skip edges.
 DENSE = 8
 
 
@@ -348,7 +348,7 @@ class Structure(Names):
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
         # Number of claim-ancestor pairs in which the ancestor is on the longest path to the
-        # claim. In a forest, every ancestor of a claim is on this path.
+        # claim. In a forest, the longest path to a claim contains every ancestor of the claim.
         least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()

@@ -367,7 +367,7 @@ def _check_shared(texts, keys, batch):
 
 
 SEVERAL = (list, set, frozenset)
-# Maximum weight. The reciprocal is the minimum positive weight.
+# maximum weight; the minimum positive weight is 1 / EXTREME
 EXTREME = 1e100
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "problems_needed",
 ]
 
-# Classes that saved filters may contain. Users do not need to create objects of these classes.
+# Classes that saved filters may contain, but that users need not instantiate.
 __saved__: list[str] = [
     "Controlled",
     "OneThreshold",

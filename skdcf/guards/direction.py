@@ -14,14 +14,11 @@ from ..exceptions import GuaranteeWarning, ParameterWarning
 
 # number of claims that suffices to determine the direction of a score
 _LOOKED_AT = 20_000
-_FEWEST = (
-    20  # minimum number of true claims and minimum number of false claims for a warning
-)
-_ERRORS = (
-    # A proportion that is this many standard errors below one half is unlikely to occur by
-    # chance.
-    4
-)
+# minimum number of claims with each label for a warning
+_FEWEST = 20
+# number of standard errors below one half at which a proportion is unlikely to be due to
+# chance
+_ERRORS = 4
 
 
 def warn_of_reversed_edges(batch):

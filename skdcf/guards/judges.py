@@ -23,7 +23,7 @@ _FEW = 0.05  # proportion of model labels above which a warning is issued
 _NO_ERROR = "no false claim"
 
 
-#: Kinds of judges of an answer: unknown, only a model, or a person who labelled a random sample.
+#: Possible judges of an answer: unknown, only a model, or a person who labelled a random sample.
 #: REACHED marks an answer without claims that came up while the annotator judged answers in
 #: random order.
 NOBODY, MODEL, PERSON, REACHED = range(4)

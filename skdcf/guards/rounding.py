@@ -18,8 +18,8 @@ import numpy as np
 from ..graphs.ragged import ranges
 
 LARGEST = 512  # number of problems to score again
-# Numbers of problems in the batches that are scored again. There are two more batches: one
-# contains a third of the problems, and the other contains all remaining problems.
+# Numbers of problems in the batches that are scored again. Another batch contains a third of the
+# problems, and the last batch contains all remaining problems.
 SIZES = (*8 * (1,), 7, 60)
 # Tolerance relative to the largest confidence, or absolute if the largest confidence is below 1.
 # Confidences computed in float32 differ by about 1e-6.

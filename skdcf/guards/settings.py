@@ -88,8 +88,8 @@ def refuse_changed(estimator):
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(
-            "the settings (edges, online, ties, guarantee, whether edges are read) must "
-            f"not change after calibration, got {settings} instead of "
+            "the values of edges, online, ties and guarantee, and whether edges are "
+            f"read, must not change after calibration, got {settings} instead of "
             f"{estimator._calibrated_as}. Call calibrate or fit again"
         )
     # Functions with the same source code may differ, and the caller may have changed the original

@@ -228,7 +228,7 @@ def whole_count(
         about 0.3 n problems are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # For a rank of 2, more problems would be required.
+    if alpha * share * n < 1:  # A rank of 2 would require more problems.
         return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else otherwise

@@ -107,7 +107,7 @@ def overlap_threshold(
     if face.status == 3:  # Every threshold is safe, no matter how large it is.
         return np.inf
     # If there are near-ties, the feasible face can be so thin that the solver considers the
-    # problem infeasible. In this case, any solution of the regression is safe. This solution is
-    # at most the largest one, so no additional claims are kept.
+    # problem infeasible. In this case, any solution of the regression is safe, because no
+    # solution exceeds the largest one and no additional claims are kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -39,8 +39,8 @@ from .segments import (
 )
 from .soft import log1mexp, log_sigmoid
 
-# sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0. Therefore,
-# log(1 - q) and all products of gradients are finite.
+# sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0, so log(1 - q)
+# and all products of gradients are finite.
 LARGEST = 600.0
 
 

@@ -324,8 +324,8 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Tree classes whose libraries do not check the nodes, so a malicious tree could crash the
-#: process. Some versions of skops trust these classes.
+#: Tree classes that some versions of skops trust, although their libraries do not check the nodes
+#: and a malicious tree could crash the process.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",

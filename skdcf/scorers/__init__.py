@@ -29,5 +29,5 @@ __all__ = [
     "StackingScorer",
 ]
 
-# Classes that saved filters may contain. Users do not need to create objects of these classes.
+# Classes that saved filters may contain, but that users need not instantiate.
 __saved__: list[str] = ["FunctionScorer", "HazardTable", "Selection"]

@@ -31,8 +31,8 @@ FORMAT = "skdcf public prior 3"
 # cache
 BLOCK = 128
 # The weight of the user's log odds is shrunk towards the first value, and the sum of the source
-# weights is shrunk towards the second value. Both values together exceed 1, because the mean of
-# uncertain classifiers is less certain than it should be.
+# weights is shrunk towards the second value. The sum of the two values exceeds 1, because the
+# average of several uncertain classifiers is underconfident.
 PULL = 0.6, 1.0
 # strength of the shrinkage; 100 claims from the user change the weights only slightly
 STRENGTH = 30.0

@@ -168,7 +168,8 @@ def _make(scorer, names):
 
 def _kind_of(scorer):
     """Return the class that converts an object to a scorer, or None if no class does."""
-    # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
+    # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions and
+    # cannot score claims.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None
     if isinstance(scorer, Scorer):

@@ -8,5 +8,5 @@ from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
-# Class that saved filters may contain. Users do not need to create objects of this class.
+# Class that saved filters may contain, but that users need not instantiate.
 __saved__: list[str] = ["Standardizer"]

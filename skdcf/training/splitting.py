@@ -90,7 +90,7 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
 
 # If the variation of a column, relative to the largest variation, is below this value, the column
 # is considered pure rounding error. For example, a PCA with more components than the rank of the
-# data computes such columns. If such a column were standardised, rounding errors would determine
+# data produces such columns. If such a column were standardised, rounding errors would determine
 # the scores, which would then differ between batches.
 NOISE = 1e-12
 

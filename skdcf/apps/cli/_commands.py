@@ -56,7 +56,7 @@ from . import _files as files
 
 RESULT = "filtered"  # metadata key for the decision of the filter
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
-_CHUNK = 500  # number of problems in memory at a time
+_CHUNK = 500  # maximum number of problems in memory at a time
 _NOT_GUARANTEED = (
     "the guarantee does not cover this text. The filter removed all claims of the "
     "answer, and this text shows the safest of them"
@@ -586,8 +586,7 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # If the filter removed all claims and the text contains only removed claims, the level does
-    # not apply to the text.
+    # If the text consists only of removed claims, the level does not apply to the text.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:

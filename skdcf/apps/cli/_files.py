@@ -72,7 +72,7 @@ class _MappedKeys:
     def __init__(self, rename):
         self._missing = {*rename}
         self._empty = set()  # Keys whose value is an empty list in at least one line.
-        # Paths into a list whose entries do not contain a value at that path.
+        # Paths into non-empty lists whose entries have no value at the path.
         self._without = set()
         self._existing: dict[str, None] = {}
 

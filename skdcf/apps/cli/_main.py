@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         reach a model. The exit code is 2 if the command line or the data contain an error, or if
         the extra ``apps`` is not installed. The exit code is 130 if the program was interrupted.
     """
-    # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
-    # stdout may have been replaced by a stream without `reconfigure`.
+    # Files are in UTF-8, but pipes on Windows use a regional encoding by default. A stream that
+    # replaced stdout may have no `reconfigure`.
     with suppress(AttributeError):
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:

@@ -19,8 +19,8 @@ from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
 
-#: Labelling interface for the exported tasks. Paste it into the "Labeling interface" tab in Label
-#: Studio.
+#: Labelling interface for the exported tasks. Paste the interface into the "Labeling interface"
+#: tab in Label Studio.
 LABEL_STUDIO_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="context" value="$context"/>
@@ -35,8 +35,8 @@ LABEL_STUDIO_CONFIG = """<View>
   </Choices>
 </View>"""
 
-#: Characters that spreadsheets interpret as the start of a formula.
-# The string includes the full-width forms of these characters.
+#: Characters that spreadsheets interpret as the start of a formula, including their full-width
+#: forms.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _MEANINGS = {1: "true", 0: "false", -1: "unknown"}
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}

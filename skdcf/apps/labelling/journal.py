@@ -52,7 +52,7 @@ def read_journal(path, take):
             )
         else:
             size += len(line) + 1
-    # No line follows the last line break.
+    # A trailing line break does not begin another line.
     return size if lines[-1] else size - 1
 
 

@@ -141,9 +141,8 @@ class Call:
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 #: Values that models return if a claim has no premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
-_LONGEST_REPAIRED = (
-    100_000  # maximum number of characters to read from a reply that is not valid JSON
-)
+# maximum number of characters to read from a reply that is not valid JSON
+_LONGEST_REPAIRED = 100_000
 _LONGEST_WHY = 600  # maximum number of characters in the reason for a verdict
 _LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
@@ -272,7 +271,7 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    # A reply may list rows or plain strings. The schema only allows rows.
+    # A reply may list rows or plain strings, but the schema only allows rows.
     if kinds := get_args(kind):
         return schema_of(kinds[0], **bounds)
     properties = {
@@ -310,7 +309,8 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
 
 def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
     """Yield the start, end and value of each top-level JSON object in a string."""
-    # int rejects NaN and Infinity. With strict=False, strings may contain line breaks.
+    # `int` raises an error for NaN and Infinity. With strict=False, strings may contain line
+    # breaks.
     decoder = json.JSONDecoder(
         parse_constant=int, object_pairs_hook=_row_of, strict=False
     )
@@ -476,7 +476,7 @@ def read_texts(values: Sequence[str]) -> list[str]:
     if not all(values):
         raise ValueError("the reply must not contain empty texts")
     if values and not any(c.isalnum() for value in values for c in value):
-        # A model may copy the "..." from an example.
+        # A model may copy the "..." from an example in the prompt.
         raise ValueError(
             "the texts in the reply must contain at least one letter or digit"
         )

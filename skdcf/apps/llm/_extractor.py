@@ -224,11 +224,10 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     return text.strip()
 
 
-_FIRST = (
-    20  # number of initial answers used to estimate the cost of the remaining answers
-)
-_FEW = 5  # number of initial answers to process before a run that requires confirmation
-_UNDERRATED = 20  # An estimate is updated if it is too low by more than this factor.
+# number of initial answers used to estimate the cost of the remaining answers
+_FIRST = 20
+_FEW = 5  # number of answers to process first if the whole run requires confirmation
+_UNDERRATED = 20  # maximum factor by which the initial cost estimate may be too low
 _TOKENS_OF_ANSWER = 300  # expected number of tokens in an answer that the model writes
 
 

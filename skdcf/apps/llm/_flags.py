@@ -14,9 +14,8 @@ import numpy as np
 
 from ...graphs import ReasoningGraph
 
-_MOST_OUTSIDE = (
-    0.2  # maximum proportion of an answer that may be outside all claims without a flag
-)
+# Answers are flagged if a larger proportion of their text is outside all claims.
+_MOST_OUTSIDE = 0.2
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLURAL = {"contains": "contain", "is": "are", "has": "have", "equals": "equal"}

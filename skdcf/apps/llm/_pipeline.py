@@ -689,8 +689,8 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # The endpoint may also have refused these parameters and returned no log odds during
-            # calibration.
+            # The endpoint may also have refused parameters during calibration and therefore
+            # returned no log odds.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []

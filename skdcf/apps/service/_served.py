@@ -147,7 +147,8 @@ class Served:
         self.questions = Questions(filter, key)
         #: Pipeline that calls the models and the filter if the service answers questions.
         self.pipeline: Any = None
-        self._n_watched = 0  # position of the last judged answer in the monitor
+        # position of the last judged answer that the monitor has counted
+        self._n_watched = 0
         origin = getattr(filter, "provenance_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])

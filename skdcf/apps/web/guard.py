@@ -26,14 +26,12 @@ _JSON = "application/json"
 _LONGEST = 8 * 2**20  # maximum size of a request in bytes
 _BODY = 30.0  # time limit in seconds for a whole body, or for the first line of a streamed body
 _IDLE = 600.0  # maximum number of seconds between two lines of a stream
-_MOST_BODIES = (
-    4000  # maximum number of request bodies that are received at the same time
-)
+# maximum number of request bodies that are received at the same time
+_MOST_BODIES = 4000
 # maximum total size of the request bodies that are received at the same time
 _MOST_BYTES = 2**28
-_MOST_WAITING = (
-    4000  # maximum number of concurrent requests; further requests are rejected
-)
+# maximum number of concurrent requests; further requests are rejected
+_MOST_WAITING = 4000
 _MOST_STREAMS = 1000  # maximum number of concurrent streams
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 

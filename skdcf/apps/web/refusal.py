@@ -61,9 +61,9 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, _fault_of_value(error.errors()[0])
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    # The message may contain texts from the request, which must not be logged. Only error
-    # messages from the operating system and from the journal never contain texts from the
-    # request.
+    # The message may contain texts from the request, which must not be logged. Error messages
+    # from the operating system and the journal are safe to show, because they do not contain
+    # texts from the request.
     detail = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         detail = str(error)

@@ -316,8 +316,8 @@ def _check_confidence_level(confidence_level):
 
 #: If m answers pass, leave-one-out evaluation counts exactly floor(alpha m) of them as wrong.
 NO_COVERAGE = (
-    "coverage is not reported, because with show leave-one-out counts the same number of "
-    "wrong answers for every filter"
+    "coverage is not reported, because leave-one-out evaluation with show counts the same "
+    "number of wrong answers for every filter"
 )
 
 
@@ -507,7 +507,9 @@ class FilterReport(Table):
             if n
         ]
         return (
-            f"; {' and '.join(sentences)}, so coverage is too high" if sentences else ""
+            f"; {' and '.join(sentences)}, so coverage is overestimated"
+            if sentences
+            else ""
         )
 
     def rows(self) -> list[dict[str, Any]]:

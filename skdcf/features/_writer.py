@@ -197,11 +197,11 @@ def _say_other_text(written, answer):
     theirs = printable(text[same : same + _SHOWN])
     ours = printable(answer[same : same + _SHOWN])
     hint = (
-        '. A token that is a part of a character needs its "bytes"'
+        '. Pass the "bytes" of tokens that are parts of characters'
         if "\ufffd" in theirs
         else ""
     )
     return (
-        f"the logprobs are those of another text: after {same} characters they go on with "
-        f"{theirs!r}, and the answer goes on with {ours!r}{hint}"
+        f"the tokens of logprobs must be those of the answer, but after {same} characters "
+        f"they continue with {theirs!r}, and the answer continues with {ours!r}{hint}"
     )

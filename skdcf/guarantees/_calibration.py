@@ -257,8 +257,11 @@ class Calibration(metaclass=ABCMeta):
             fewer = f"fewer than {needed} calibration problems"
             return f"{sentence}; nothing is kept in groups with {fewer}"
         if self.n < needed:
-            return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
-        return f"keeps nothing: {short}"
+            return (
+                f"nothing is kept, because {needed} calibration problems are needed, got "
+                f"{self.n}"
+            )
+        return f"nothing is kept: {short}"
 
     def _sentence(self, level):
         """Return a sentence that states the guarantee, including details of the calibration."""
@@ -336,20 +339,24 @@ class Calibration(metaclass=ABCMeta):
         if np.isnan(share):
             return ""
         if not share:
-            return "At this level nothing is shown of new answers"
-        kept = f"In about {share:.0%} of new answers some claims are kept"
+            return "At this level, nothing is shown for new answers"
+        kept = f"At least one claim is kept in about {share:.0%} of new answers"
         rate = self.false_among_shown(level)
         if rate is None:
             return kept
         of_them, low, high = rate
         most = getattr(self.guarantee, "max_false", 0)
-        errors = f"more than {most} false claims" if most else "a false claim"
+        errors = (
+            f"more than {most} false claim{'s' * (most > 1)}"
+            if most
+            else "a false claim"
+        )
         sentence = (
-            f"{kept}, and about {of_them:.0%} of these texts will contain {errors}"
+            f"{kept}, and about {of_them:.0%} of the shown texts contain {errors}"
         )
         if np.isnan(low):
             return sentence
-        return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
+        return f"{sentence} ({low:.0%} to {high:.0%} for 90% of all calibration sets)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Return the parameters (a, b) of the coverage's beta distribution if there are no ties.
@@ -645,7 +652,10 @@ class PerGroup(Calibration):
         share = 1 - n_groups * delta
         if n_groups == 1 or share < 1e-9:
             return sentence
-        return f"{sentence}; in all {n_groups} groups at once for at least {share:g} of them"
+        return (
+            f"{sentence}; in all {n_groups} groups simultaneously, for at least "
+            f"{100 * share:g} % of all calibration sets"
+        )
 
     def keeps_nothing(self, level: float) -> bool:
         return all(part.shortage(level) for part in self.parts)

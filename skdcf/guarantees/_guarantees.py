@@ -804,7 +804,8 @@ class NoFalseClaim(Guarantee):
         return kinds.Overlapping(self, jumps, risks)
 
     def describe(self, level: float) -> str:
-        what = f"at most {self.max_false} of the kept claims are false"
+        verb = "is" if self.max_false == 1 else "are"
+        what = f"at most {self.max_false} of the kept claims {verb} false"
         what = what if self.max_false else "no false claim is kept"
         sure = f"with a probability of at least {1 - level:.6g}"
         if self.delta is None:
@@ -819,7 +820,7 @@ class NoFalseClaim(Guarantee):
     def describe_passing(self, level: float) -> str:
         most = "a false claim"
         if self.max_false:
-            most = f"more than {self.max_false} false claims"
+            most = f"more than {self.max_false} false claim{'s' * (self.max_false > 1)}"
         sentence = f"at most {100 * level:.4g} % contain {most}"
         if self.delta is not None:
             sentence += f", for {100 - 100 * self.delta:g} % of all calibration sets"
@@ -972,8 +973,10 @@ class ExpectedFalse(Guarantee):
     allows_wordings = True
 
     def describe(self, level: float) -> str:
-        sentence = f"the mean {self.of} of false claims among those kept"
-        return f"{sentence} is at most {level:g}{self.scope}"
+        mean = "mean share of false claims among the kept claims"
+        if self.of == "count":
+            mean = "mean number of kept false claims"
+        return f"the {mean} is at most {level:g}{self.scope}"
 
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
@@ -981,8 +984,8 @@ class ExpectedFalse(Guarantee):
         # A person may also remove true claims. For example, removing true claims can raise the
         # share of false claims from 0.12 to 0.261.
         return (
-            "the mean of the number of false claims left, divided by the number of claims "
-            f"kept before the review, is at most {level:g}{self.scope}"
+            "the mean ratio of the remaining false claims to the claims kept before the "
+            f"review is at most {level:g}{self.scope}"
         )
 
     def scores(

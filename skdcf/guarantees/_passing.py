@@ -106,8 +106,8 @@ class ShareChoice(NamedTuple):
                 "show=1, or use a larger alpha"
             )
         return (
-            "in training, even the answers with the safest claims contain a false claim more "
-            f"often than {level:.0%}, so nothing is shown. Use better features or a larger alpha"
+            f"for every share of passing training answers, at least {level:.0%} of these answers "
+            "contain a false claim, so nothing is shown. Use better features or a larger alpha"
         )
 
 
@@ -220,7 +220,7 @@ class Passing(Calibration):
 
     def shortage(self, level: float) -> str | None:
         if not self.guarantee.show:
-            return self.guarantee.no_share or "no share of the answers may pass"
+            return self.guarantee.no_share or "no answer passes, because show is 0"
         if not self.among.shortage(level):
             return None
         needed = self.guarantee.problems_needed(level)
@@ -228,8 +228,8 @@ class Passing(Calibration):
             return self.guarantee.needed(self.n, level)
         return (
             f"only {self.among.n} of {self.n} calibration answers pass with "
-            f"show={self.guarantee.show:g}, because many smallest path risks are "
-            'equal. Nothing can be kept. Use a finer scorer, or ties="jitter"'
+            f"show={self.guarantee.show:g}, because many answers have the same "
+            'smallest path risk. Nothing can be kept. Use a finer scorer, or ties="jitter"'
         )
 
     def _sentence(self, level):
@@ -248,12 +248,17 @@ class Passing(Calibration):
         if np.isnan(shown) or not self.guarantee.is_probability:
             return ""
         if not shown:
-            return "Of the answers that pass, none shows anything at this level"
+            return "At this level, nothing is shown for the answers that pass"
         most = getattr(self.guarantee, "max_false", 0)
-        contain = f"more than {most} false claims" if most else "one"
+        contain = (
+            f"more than {most} false claim{'s' * (most > 1)}"
+            if most
+            else "a false claim"
+        )
         return (
-            f"About {100 * shown:.0f} % of those that pass show something, so of the texts that "
-            f"are shown at most about {100 * min(level / shown, 1):.3g} % contain {contain}"
+            f"At least one claim is kept in about {100 * shown:.0f} % of the answers that pass, so "
+            f"at most about {100 * min(level / shown, 1):.3g} % of the shown texts contain "
+            f"{contain}"
         )
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:

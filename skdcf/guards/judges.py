@@ -152,10 +152,12 @@ def name_errors(sentence, origin):
     error = "its context does not support" if supported else ""
     if min(shares) == 1:
         verdict = "finds unsupported by its context" if supported else "calls false"
-        error = f"judge {judges} {verdict}"
+        error = f"the judge {judges} {verdict}"
     elif max(shares) > 0:
         most = "up to " * (len(shares) > 1)
-        sentence += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
+        sentence += (
+            f" (the judge {judges} assigned {most}{max(shares):.0%} of the labels)"
+        )
     if error and _NO_ERROR in sentence:
         sentence = sentence.replace(_NO_ERROR, f"no claim that {error}")
         error = ""

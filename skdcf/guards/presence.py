@@ -20,7 +20,7 @@ from ..graphs import GraphBatch
 
 #: Fields that must be present if they were present in calibration, and missing otherwise.
 PRESENT = {
-    "edges": "edges (unknown ones are not the same as none)",
+    "edges": "edges (unknown edges are not the same as no edges)",
     "alternatives": "alternatives",
     "context": "contexts",
     "wordings": "wordings",
@@ -88,7 +88,9 @@ def compare_presence(name, text, values, before):
         if before and value not in before:
             have = "have" if value else "do not have"
             had = "did not have them" if value else "had them"
-            choose = Advice("choose_edges", ', or choose edges="none" or a function')
+            choose = Advice(
+                "choose_edges", ', or set edges="none" or edges to a function'
+            )
             raise ValueError(
                 Message(
                     f"problems {have} {text}, but the calibration problems {had}. The "

@@ -39,11 +39,11 @@ from .presence import (
 
 #: Metadata values that must be the same as in calibration if both values are known.
 MADE = {
-    "extraction": "what extracted the claims",
-    "written_by": "who wrote the answers",
-    "edges_corrected": "whether a person changed edges",
-    "chosen_by": "the rule that chose the answer among several",
-    "label_meaning": "what a label means",
+    "extraction": "the method that extracted the claims",
+    "written_by": "the author of the answers",
+    "edges_corrected": "whether a person corrected the edges",
+    "chosen_by": "the rule that chose one of several answers",
+    "label_meaning": "the meaning of the labels",
 }
 _AS_SAMPLED = "none, as sampled"  # value for an answer that was not chosen by a rule
 

@@ -657,23 +657,26 @@ class CoverageMonitor(BettingMonitor):
             One description per change.
         """
         out = [
-            "errors in answers that nobody judged, or that were judged because something "
-            "was wrong with them",
-            "which answers of one question are worse than the first that was taken in",
-            "a guarantee for other problems than those of the calibration: the monitor "
-            "watches what they allow, not a coverage of your own choice",
+            "errors in answers that were not judged, or that were judged because an error "
+            "was suspected",
+            "errors in further answers to a question, because only the first judged answer "
+            "to each question is counted",
+            "a coverage below a target of your own choice: the monitor only tests the "
+            "guarantee of the filter",
         ]
         if self.calibration_delta_:
             out.append(
-                "a mean loss that is above the bound by no more than the chance of one "
-                "calibration may explain"
+                "a mean loss that exceeds the bound by no more than the variation between "
+                "calibration sets can explain"
             )
         if self.groups_ in ([], [None]):
-            out.append("a group that loses coverage while all together keep it")
+            out.append(
+                "a loss of coverage in one group if the overall coverage is unchanged"
+            )
         if n := self.n_unwatched_:
             out.append(
-                f"{n} answers that do not pass, or of groups in which nothing is kept or "
-                "guaranteed"
+                f"errors in {n} answers that did not pass, or whose group has no kept claims "
+                "or no guarantee"
             )
         return out
 

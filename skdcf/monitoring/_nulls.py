@@ -144,19 +144,22 @@ def why_not_watched(filter: Any) -> str | None:
     guarantee = calibration.guarantee
     level = level_of(filter)
     if filter.ties == "include":
-        return f"ties is {filter.ties!r}, with which there is no guarantee to watch"
+        return f"there is no guarantee to monitor, because ties is {filter.ties!r}"
     if guarantee.weight is not None:
         return (
-            f"the errors of a filter with weights ({guarantee!r}) follow no known law, so "
-            "its guarantee cannot be watched"
+            "the guarantee cannot be monitored, because the distribution of the errors of a "
+            f"filter with weights ({guarantee!r}) is unknown"
         )
     if isinstance(calibration, Overlapping):
         return (
-            f"by={guarantee.by!r} gives groups that overlap, and how often errors occur in "
-            "each is not known, so the guarantee cannot be watched"
+            "the guarantee cannot be monitored, because the groups of "
+            f"by={guarantee.by!r} overlap and the distribution of the errors in each group "
+            "is unknown"
         )
     if calibration.keeps_nothing(level):
-        return "the filter keeps nothing at its alpha: nothing to watch"
+        return (
+            "there is nothing to monitor, because the filter keeps nothing at its alpha"
+        )
     return None
 
 

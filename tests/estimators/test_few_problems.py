@@ -22,16 +22,20 @@ def small_group(batch):
 @pytest.mark.parametrize(
     ("guarantee", "alpha", "said"),
     [
-        (None, 0.01, "keeps nothing until it has 99 calibration problems; it has 40"),
-        (NoFalseClaim(delta=0.05), 0.05, "keeps nothing until it has 59 calibration"),
-        (ExpectedFalse("count"), 0.01, "keeps nothing until it has 99 calibration"),
+        (
+            None,
+            0.01,
+            "nothing is kept, because 99 calibration problems are needed, got 40",
+        ),
+        (NoFalseClaim(delta=0.05), 0.05, "nothing is kept, because 59"),
+        (ExpectedFalse("count"), 0.01, "nothing is kept, because 99"),
         (NoFalseClaim(by=small_group), 0.1, "at least 0.9, no false claim is kept"),
         (
             NoFalseClaim(by=small_group),
             0.1,
             "kept in groups with fewer than 9 calibration problems",
         ),
-        (NoFalseClaim(by=small_group), 0.01, "keeps nothing until it has 99"),
+        (NoFalseClaim(by=small_group), 0.01, "nothing is kept, because 99"),
     ],
 )
 def test_a_promise_that_keeps_nothing_says_so(guarantee, alpha, said):

@@ -77,7 +77,7 @@ def test_parts_of_a_character_are_joined_by_their_bytes():
     assert logprobs_of_claims(tokens, "5 € 6", ["5 €", "6"]) == [tokens[:3], tokens[3:]]
     for token in tokens:
         del token["bytes"]
-    with pytest.raises(ValueError, match=r"another text.*bytes"):
+    with pytest.raises(ValueError, match=r"logprobs.*bytes"):
         logprobs_of_claims(tokens, "5 € 6", ["5 €", "6"])
 
 
@@ -101,8 +101,8 @@ def test_own_columns_stay_in_front_and_wordings_share_values():
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        (logprobs(["It", " is", " another"]), "another text.*after 0 .*'It is"),
-        (logprobs(TOKENS[:5]), "another text.*after 15"),
+        (logprobs(["It", " is", " another"]), "logprobs.*after 0 .*'It is"),
+        (logprobs(TOKENS[:5]), "logprobs.*after 15"),
         ({"refusal": []}, "logprobs.*None"),
         ([{"token": "a"}], "token 0.*logprob"),
         ([{"token": "a", "logprob": "-1"}], "token 0.*logprob"),
@@ -168,7 +168,7 @@ def test_split_computes_the_columns_of_an_answer(tmp_path, capsys, key, options)
 def test_split_names_the_line_of_wrong_or_missing_log_probabilities(tmp_path, capsys):
     good = {"answer": ANSWER, "logprobs": logprobs()}
     for second, named in (
-        ({"answer": "Other words.", "logprobs": logprobs()}, "another text"),
+        ({"answer": "Other words.", "logprobs": logprobs()}, "after 0 characters"),
         ({"answer": ANSWER, "logprobs": None}, "logprobs"),
     ):
         log = write_log(tmp_path / "log.jsonl", good, second)

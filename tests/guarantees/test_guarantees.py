@@ -657,12 +657,11 @@ def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
         "in each group by 'part', for 95 % of all calibration sets of that group"
         in (sentence)
     )
-    together = {3: "0.85", 10: "0.5"}.get(n_groups)
-    assert ("at once" in sentence) == (together is not None)
+    together = {3: 85, 10: 50}.get(n_groups)
+    assert ("simultaneously" in sentence) == (together is not None)
     if together:
-        assert (
-            f"in all {n_groups} groups at once for at least {together} of" in sentence
-        )
+        assert f"in all {n_groups} groups" in sentence
+        assert f"at least {together} %" in sentence
 
 
 @pytest.mark.parametrize(("n", "is_short"), [(8, True), (9, False)])

@@ -354,10 +354,10 @@ def test_if_no_share_is_good_nothing_is_shown_and_the_reason_is_said():
     rng = np.random.default_rng(0)
     X = [ReasoningGraph(rng.random((3, 1)), ()) for _ in range(200)]
     y = [(rng.random(3) < 0.5).astype(int) for _ in X]
-    with pytest.warns(CalibrationWarning, match="in training.*%"):
+    with pytest.warns(CalibrationWarning, match="training.*%"):
         cf = auto(alpha=0.1).fit(X, y)
     assert cf.share_ == 0
-    with pytest.warns(CalibrationWarning, match="in training.*%"):
+    with pytest.warns(CalibrationWarning, match="training.*%"):
         assert not any(mask.any() for mask in cf.predict(X))
 
 

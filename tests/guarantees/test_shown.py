@@ -347,9 +347,9 @@ def test_the_share_is_that_of_the_answers_that_calibrate(problems):
         rank = min(conformal_rank(99, alpha), 1 + n_below)
         assert rate == pytest.approx(rank / (100 * shown))
         assert low < rate < high
-        assert f"In about {shown:.0%} of new answers" in cf.describe(alpha)
+        assert f"in about {shown:.0%} of new answers" in cf.describe(alpha)
         assert (
-            f"about {rate:.0%} of these texts will contain a false claim ({low:.0%} to"
+            f"about {rate:.0%} of the shown texts contain a false claim ({low:.0%} to"
             in cf.describe(alpha)
         )
 
@@ -428,7 +428,7 @@ def test_where_nothing_is_shown_it_says_so_and_gives_no_number():
     cf = HardCF(0, alpha=0.1).fit(np.zeros((99, 1)), y)  # all are trusted alike
     assert cf.calibration_.shown(0.1) == 0
     assert cf.calibration_.false_among_shown(0.1) is None
-    assert cf.describe().endswith(". At this level nothing is shown of new answers")
+    assert cf.describe().endswith(". At this level, nothing is shown for new answers")
 
 
 def overlapping(batch):
@@ -472,7 +472,7 @@ def test_the_share_is_that_of_what_predict_keeps_of_the_answers_that_calibrate(
     shown = np.average(kept, weights=weights)
     assert shown > 0
     assert cf.calibration_.shown(0.2) == pytest.approx(shown)
-    assert f"In about {shown:.0%} of new answers some claims are kept" in cf.describe()
+    assert f"in about {shown:.0%} of new answers" in cf.describe()
 
 
 def test_with_weights_the_level_stands_for_the_rank(problems):
@@ -481,7 +481,7 @@ def test_with_weights_the_level_stands_for_the_rank(problems):
     cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(graphs, y)
     share = cf.calibration_.shown(0.2)
     assert cf.describe().endswith(
-        f"about {min(0.2 / share, 1):.0%} of these texts will contain a false claim"
+        f"about {min(0.2 / share, 1):.0%} of the shown texts contain a false claim"
     )
 
 
@@ -503,7 +503,7 @@ def test_of_groups_the_rate_is_the_mean_over_their_ranks(problems):
     assert np.isnan(low)
     assert np.isnan(high)
     assert cf.describe().endswith(
-        f"about {rate:.0%} of these texts will contain a false claim"
+        f"about {rate:.0%} of the shown texts contain a false claim"
     )
 
 
@@ -529,9 +529,9 @@ def test_of_a_mean_and_of_groups_that_overlap_the_share_alone_is_told(problems):
     for guarantee in (ExpectedFalse(), NoFalseClaim(by=overlapping)):
         cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(graphs, y)
         assert cf.calibration_.false_among_shown(0.2) is None
-        assert cf.describe().endswith("some claims are kept")
+        assert cf.describe().endswith("of new answers")
     one = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(max_false=1)).fit(graphs, y)
-    assert "will contain more than 1 false claims" in one.describe()
+    assert "contain more than 1 false claim" in one.describe()
 
 
 # -- monitors and commands ------------------------------------------------------------
@@ -581,7 +581,7 @@ def test_fit_prints_what_a_reader_meets_at_several_levels(files, capsys):
         main(["fit", labelled, "-o", again, "--scorer", "logistic", "--show", "1"]) == 0
     )
     said = capsys.readouterr().err
-    assert "will contain a false claim (" in said
+    assert "contain a false claim (" in said
     table = said[said.index("alpha   shown   false among shown") :].splitlines()
     levels = [line.split()[0] for line in table[1:6]]
     assert levels == ["0.02", "0.05", "0.1", "0.2", "0.3"]

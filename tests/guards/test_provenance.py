@@ -814,7 +814,7 @@ def test_a_refused_origin_names_one_value_against_the_other():
     steps = {"model": "m", "steps": {"decompose": {"prompt": "long " * 99, "n": 1}}}
     other = {"model": "m", "steps": {"decompose": {"prompt": "long " * 99, "n": 2}}}
     cf = HardCF(0, alpha=0.2).fit(answers(steps), [[1, 0]] * 40)
-    with pytest.raises(ValueError, match="what extracted") as caught:
+    with pytest.raises(ValueError, match="extracted") as caught:
         cf.predict(answers(other))
     said = str(caught.value)
     assert "got steps.decompose.n 2 instead of steps.decompose.n 1" in said

@@ -97,7 +97,7 @@ def test_nothing_is_lost_while_the_program_is_away(graphs, store, browser):
         ready(tab)
         token, port = server.token, server.port
     tab.press("t", "f")
-    tab.wait("document.querySelector('#saved').textContent.includes('2 not saved')")
+    tab.wait("document.querySelector('#saved').textContent.includes('Not saved: 2')")
     assert store.said(0, "ann")[:2] == [None, None]
     server = LabelServer(LabelStore(graphs, store.path), "ann", port)
     server.token = token
@@ -136,7 +136,7 @@ def test_edges_are_corrected_by_keyboard(store, browser):
     with LabelServer(store, "ann") as server:
         tab = browser.open(server.url)
         ready(tab)
-        assert "builds on 1" in tab.run("document.body.innerText")
+        assert "depends on 1" in tab.run("document.body.innerText")
         tab.press("j", "j", "e")
         tab.wait("document.activeElement.tagName === 'INPUT'")
         tab.press("1", ",", "2", "Enter")
@@ -145,7 +145,7 @@ def test_edges_are_corrected_by_keyboard(store, browser):
         tab.press("k", "k", "e")
         tab.wait("document.activeElement.tagName === 'INPUT'")
         tab.press("3", "Enter")
-        tab.wait("document.body.innerText.includes('in a circle')")
+        tab.wait("document.body.innerText.includes('cycle')")
         tab.press("Escape", "t")
         ready(tab)
     assert [e for e in store.edges(0, "ann") if e[1] == 0] == []
@@ -506,7 +506,7 @@ def test_the_place_is_said_once_and_edges_only_if_there_are_any(tmp_path, browse
         assert tab.run(progress) == "answer 1 of 2 (line 1)"
         assert tab.run(edges) == ["", ""]
         tab.press("n")
-        assert tab.run(edges) == ["builds on no claim", "builds on 1"]
+        assert tab.run(edges) == ["depends on no claim", "depends on 1"]
 
 
 def test_random_order_is_recorded_only_where_it_was_followed(tmp_path):
@@ -708,8 +708,8 @@ def test_unknown_edges_are_called_unknown_until_all_are_known(tmp_path, browser)
     with LabelServer(store, "ann", order=RandomOrder()) as server:
         tab = browser.open(server.url)
         ready(tab)
-        assert tab.run(body).count("unknown what it builds on") == 2
-        assert "builds on no claim" not in tab.run(body)
+        assert tab.run(body).count("dependencies unknown") == 2
+        assert "depends on no claim" not in tab.run(body)
         first = RandomOrder().order(store)[0]
         assert f"answer 1 of 2 (line {first + 1})" in tab.run(body)
         assert tab.run("document.querySelector('#linked').className") == ""
@@ -717,14 +717,14 @@ def test_unknown_edges_are_called_unknown_until_all_are_known(tmp_path, browser)
         tab.wait("document.activeElement.tagName === 'INPUT'")
         tab.press("1", "Enter")
         ready(tab)
-        assert "builds on 1" in tab.run(body)
-        assert "You said what claims build on in 1 of 2 problems" in tab.run(body)
+        assert "depends on 1" in tab.run(body)
+        assert "1 of the 2 answers" in tab.run(body)
         tab.run("document.querySelector('#all').click()")
-        tab.wait(f"{body}.includes('builds on no claim')")
-        assert "unknown what it builds on" not in tab.run(body)
+        tab.wait(f"{body}.includes('depends on no claim')")
+        assert "dependencies unknown" not in tab.run(body)
         assert store.export("ann").graphs.edges_known.all()
         tab.run("document.querySelector('#not-all').click()")
-        tab.wait(f"{body}.includes('unknown what it builds on')")
+        tab.wait(f"{body}.includes('dependencies unknown')")
     assert not store.export("ann").graphs.edges_known.any()
 
 

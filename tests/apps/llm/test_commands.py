@@ -452,7 +452,9 @@ def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, 
     assert run(*answer) == 0
     assert "written" not in capsys.readouterr().err
     assert run(*answer, "-a", "12 + 5 = 17.") == 0
-    assert "written_by (who wrote the answers) is unknown" in capsys.readouterr().err
+    assert (
+        "written_by (the author of the answers) is unknown" in capsys.readouterr().err
+    )
     n = len(server.requests)
     assert run(*answer, "--model", "other") == 2
     said = capsys.readouterr().err

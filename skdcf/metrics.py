@@ -177,7 +177,7 @@ def error_rate_upper_bound(
     Returns
     -------
     bound : float
-        The Clopper-Pearson bound.
+        Clopper-Pearson bound on the proportion.
 
     Raises
     ------

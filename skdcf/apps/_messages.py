@@ -31,7 +31,7 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
     Returns
     -------
     reworded_message : str
-        The reworded message.
+        The message, with its advice reworded.
     """
     text = "".join(
         _words(part, entry_point) if isinstance(part, Advice) else part
@@ -54,7 +54,7 @@ def renumbered(message: object, n_before: int) -> str:
     Returns
     -------
     renumbered_message : str
-        The renumbered message.
+        The message, with the problem numbers of the whole file.
     """
 
     def renumber(text):

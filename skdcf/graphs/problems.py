@@ -272,7 +272,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     Returns
     -------
     hashes : Hashes
-        The hashes.
+        Hashes of the questions and of the problem contents.
     """
     names = question_names(batch, groups)
     texts = question_hashes(batch)

@@ -77,7 +77,7 @@ def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
     Returns
     -------
     remaining_metadata : dict or None
-        The remaining metadata.
+        The metadata that does not refer to individual claims.
     """
     of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
     return metadata and {k: v for k, v in metadata.items() if k not in of_claims}

@@ -446,7 +446,7 @@ def statements_of(
     Returns
     -------
     statements : Statements
-        The statements.
+        The statements in the filtered answers, one per claim.
     """
     counts = batch.counts
     if counts is None:

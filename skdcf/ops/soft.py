@@ -229,7 +229,7 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     Returns
     -------
     t : float
-        The value t.
+        The value t at which the soft count of smaller scores equals ``count``.
 
     Notes
     -----

@@ -451,7 +451,7 @@ class RandomOrder(Order):
         Returns
         -------
         order : list of int
-            Positions of the problems.
+            Positions of the problems, in random order.
         """
 
         def key(i):
@@ -495,7 +495,7 @@ class RandomOrder(Order):
         Returns
         -------
         problems : list of int
-            Positions of the problems.
+            Positions of the problems without claims.
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)

@@ -201,7 +201,7 @@ class ReviewOrder:
         Returns
         -------
         description : str
-            The description.
+            Description of the guarantee and of the number of checks.
 
         Raises
         ------

@@ -95,7 +95,7 @@ class LabelSource(NamedTuple):
         Returns
         -------
         source : LabelSource
-            The source.
+            The source, with the current time.
         """
         when = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(kind, by, when, version)

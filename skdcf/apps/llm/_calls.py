@@ -66,7 +66,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Returns
     -------
     prompt : Prompt
-        The prompt.
+        Name and text of the prompt.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def schema_of(
     Returns
     -------
     schema : dict
-        The JSON schema.
+        JSON schema of the reply.
     """
     most_rows = n_rows or most_rows
     bounds: dict[str, Any] = {"most_rows": most_rows, "longest": longest}

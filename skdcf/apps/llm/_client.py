@@ -317,7 +317,7 @@ def as_client(client: Any) -> ChatClient:
     Returns
     -------
     client : ChatClient
-        The client.
+        The given client, or a new client if a function or None was given.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def repair_backslashes(text: str, shown: str) -> str:
     Returns
     -------
     reply : str
-        The repaired reply.
+        The reply, with its literal backslashes doubled.
 
     Examples
     --------

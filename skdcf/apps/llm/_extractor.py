@@ -378,7 +378,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         extractor : ClaimExtractor
-            The extractor.
+            An extractor with the described settings.
 
         Raises
         ------
@@ -412,7 +412,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         self : object
-            The extractor.
+            The extractor itself.
         """
         self.validate()
         return self

@@ -181,7 +181,7 @@ class AnswerSplitter:
         Returns
         -------
         splitter : AnswerSplitter
-            The splitter.
+            A splitter that splits answers in the same way as for the calibration problems.
 
         Raises
         ------

@@ -77,7 +77,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
     Returns
     -------
     verdict : str or None
-        The verdict.
+        The verdict, which is "true" or "false", or None if the verdict is ambiguous.
     """
     if not sentences or _NOT.search(" ".join(sentences)):
         return None

@@ -78,7 +78,7 @@ class Answers:
         Returns
         -------
         pipeline : ConformalFactualityPipeline
-            The pipeline.
+            A pipeline with the given filter.
 
         Raises
         ------

@@ -115,7 +115,7 @@ class JsonFormatter(logging.Formatter):
         Returns
         -------
         line : str
-            The JSON object.
+            The record as a JSON object on one line.
         """
         when = datetime.fromtimestamp(record.created, UTC)
         line: dict[str, object] = {

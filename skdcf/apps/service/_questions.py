@@ -99,7 +99,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
     Returns
     -------
     key : bytes
-        The secret key.
+        Secret key for hashes of questions.
     """
     if token is not None:
         return token.encode()

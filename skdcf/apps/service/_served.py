@@ -285,7 +285,7 @@ class Served:
         Returns
         -------
         entry : Entry
-            The journal entry.
+            Journal entry of the answer.
         """
         question, is_calibrated = self.questions.name(graph)
         return Entry(
@@ -582,7 +582,7 @@ class Writing:
         Returns
         -------
         entry : Entry
-            The journal entry.
+            Journal entry of this answer.
         """
         return self.served.entry(
             name, self.graph, self.kept, level=self.level, passes=self.passes

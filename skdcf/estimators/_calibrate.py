@@ -69,7 +69,8 @@ def score(estimator, view):
 
     Returns
     -------
-    CalibrationPart
+    part : CalibrationPart
+        Jumps of the losses, and the other calibration data of the problems.
     """
     guarantee = estimator._resolved_guarantee()
     view.confidence = estimator._confidence(view)
@@ -166,7 +167,7 @@ def calibration_scores(estimator, X, y):
 
     Returns
     -------
-    ndarray of shape (n_problems,)
+    scores : ndarray of shape (n_problems,)
         Nonconformity score of each problem, which is +inf if no threshold violates the guarantee.
         For the default guarantee, the score is the smallest path risk among the claims that are
         not known to be true. Each nonconformity score is lowered by slightly more than the

@@ -62,7 +62,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
 
     Returns
     -------
-    ndarray of shape (n_problems,)
+    masks : ndarray of shape (n_problems,)
         Masks in the same format as in ``predict``. The masks select the claims with the smallest
         path risks, together with all ancestors of these claims.
     """

@@ -62,7 +62,7 @@ def choose(
 
     Returns
     -------
-    ndarray of int, shape (n_questions,)
+    rows : ndarray of int of shape (n_questions,)
         Indices of the chosen answers in X. The questions are in the order in which they first
         appear in X. Ties between answers are broken by a hash of the answer content. An answer
         without claims is chosen only if none of the answers to its question has claims.
@@ -114,7 +114,7 @@ def chosen_answers(
 
     Returns
     -------
-    GraphBatch
+    answers : GraphBatch
         The chosen answers, with one answer per question. The metadata key ``chosen_by`` contains
         the rule, the number k of answers to the question, and a hash of the scorer and its
         columns.
@@ -142,7 +142,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
     Returns
     -------
-    GraphBatch
+    answers : GraphBatch
         One answer per question, selected without scoring any answers. The provenance of these
         answers can be checked before any paid model call is made.
     """
@@ -234,11 +234,14 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
 
     Returns
     -------
-    GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
+    problems : GraphBatch
         The joined answers, with one problem per question. The questions are in the order in which
         they first appear in X, and the claims of each question are in the same order as in X. The
         joined problem contains only the alternatives that all answers to the question share. The
         metadata key ``chosen_by`` contains the number k of joined answers.
+    labels : list of ndarray
+        Labels of the joined claims, one array per problem. They are returned only if ``y`` is
+        passed.
 
     Raises
     ------

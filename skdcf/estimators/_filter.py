@@ -180,7 +180,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        self
+        self : object
             The fitted filter.
 
         Raises
@@ -224,7 +224,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        self
+        self : object
             The recalibrated filter.
 
         Raises
@@ -261,7 +261,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        CalibrationPart
+        part : CalibrationPart
             The calibration data. The data require about 50 bytes per problem, and include a few
             of the problems. `calibrate_parts` uses the included problems to check that the scorer
             has not changed.
@@ -286,7 +286,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        self
+        self : object
             The recalibrated filter.
 
         Raises
@@ -380,7 +380,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        GraphBatch
+        X_new : GraphBatch
             The problems with the columns of ``features``, without edges if ``edges="none"``.
         """
         return self._look(X).with_columns
@@ -394,7 +394,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        confidences : ndarray of shape (n_claims,)
             Claim confidences, concatenated over the problems.
         """
         return self._confidence(self._look(X))
@@ -409,7 +409,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of str, shape (n_columns,)
+        feature_names_out : ndarray of str of shape (n_columns,)
             Column names, in the order of ``coef_``.
         """
         check_is_fitted(self)
@@ -431,10 +431,11 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_problems,), or (n_levels, n_problems) for several levels
+        masks : ndarray of shape (n_problems,) or (n_levels, n_problems)
             An object array that contains one boolean mask per problem. Each mask is True for kept
-            claims. If X is an array, the result contains class labels: ``classes_[1]`` for each
-            kept claim and ``classes_[0]`` for each dropped claim.
+            claims. If several levels are passed, the array has one row per level. If X is an
+            array, the result contains class labels: ``classes_[1]`` for each kept claim and
+            ``classes_[0]`` for each dropped claim.
 
         Warns
         -----
@@ -464,7 +465,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        levels : ndarray of shape (n_problems,)
             An object array that contains, for each problem, an array of the claims' levels. If X
             is an array, a float array of levels is returned. ``predict(X, alpha=a)`` is
             equivalent to ``predict_alpha(X) <= a``. A claim whose level is 1 is never kept.
@@ -494,7 +495,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        probabilities : ndarray of shape (n_problems,)
             The estimated probabilities, which are NaN for problems without kept claims.
 
         Raises
@@ -525,7 +526,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        path_risks : ndarray of shape (n_problems,)
             Path risks, in the same format as in `predict_alpha`. If ``edges="none"``, the path
             risk of a claim is equal to the risk of the claim.
         """
@@ -542,7 +543,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        margins : ndarray of shape (n_problems,)
             The differences, in the same format as in `predict_alpha`, or -inf for claims that are
             not kept at any threshold.
         """
@@ -570,7 +571,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        list of ReasoningGraph, or list of str
+        problems : list of ReasoningGraph, or list of str
             The filtered problems, with one entry per problem. If none of a problem's claims are
             kept, its entry is empty.
 
@@ -614,8 +615,8 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        float
-            The retention.
+        retention : float
+            Mean number of true claims kept per problem.
         """
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
@@ -681,7 +682,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        iterator of bool
+        decisions : iterator of bool
             Whether each claim is kept. The decisions are identical to those of `predict` for the
             complete answer.
 
@@ -705,7 +706,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        str
+        description : str
             The description. In the guarantee, an answer without kept claims counts as a success,
             so the proportion of shown texts with a false claim may exceed alpha. The second
             sentence of the description states the proportion of shown texts with a false claim.
@@ -745,7 +746,7 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        float
+        threshold : float
             The threshold. For the default ``guarantee``, the threshold is the floor(alpha (n +
             1))-th smallest nonconformity score among the n calibration problems. If the rank
             floor(alpha (n + 1)) is 0, the threshold is -inf and no claims are kept. If the number

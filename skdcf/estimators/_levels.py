@@ -57,7 +57,7 @@ def fit_levels(
 
     Returns
     -------
-    list of filters
+    estimators : list of filters
         The fitted filters, one for each alpha.
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
@@ -123,7 +123,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
 
     Returns
     -------
-    ndarray of bool, shape (n_alphas, n_claims)
+    masks : ndarray of bool of shape (n_alphas, n_claims)
         Results of ``predict(X, alpha)``, concatenated over the problems, with one row per level.
     """
     fitted = filter_in(filter)
@@ -160,9 +160,9 @@ def calibrated_masks(
 
     Returns
     -------
-    masks : ndarray of bool, shape (n_alphas, n_claims)
+    masks : ndarray of bool of shape (n_alphas, n_claims)
         Predictions after calibration, concatenated over the problems, with one row per level.
-    passing : ndarray of bool, shape (n_alphas, n_problems)
+    passing : ndarray of bool of shape (n_alphas, n_problems)
         Whether each problem passes at each level. All problems pass if the guarantee has
         ``show=1``.
     n_calibration : list of int

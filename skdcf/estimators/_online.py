@@ -145,7 +145,7 @@ def confidence_so_far(
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    confidence : ndarray of shape (n_claims,)
         Confidence in each claim.
 
     Raises
@@ -385,7 +385,8 @@ def decide(
 
     Returns
     -------
-    Decision
+    decision : Decision
+        The decision about each claim, with the values on which it is based.
     """
     fitted = filter_in(filter)
     risks, view, level = fitted._at_level(X, alpha)

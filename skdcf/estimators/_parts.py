@@ -154,7 +154,7 @@ class CalibrationPart:
 
         Returns
         -------
-        CalibrationPart
+        part : CalibrationPart
             The part, with the given kinds of judges added to ``judged_by``.
         """
         every = sorted(self.judged_by.union(kinds))
@@ -170,7 +170,7 @@ class CalibrationPart:
 
         Returns
         -------
-        CalibrationPart
+        part : CalibrationPart
             The answers that people judged, with human labels only. If all judges are of the same
             kind, the part itself is returned.
         """
@@ -192,7 +192,7 @@ class CalibrationPart:
 
         Returns
         -------
-        CalibrationPart
+        part : CalibrationPart
             The part, in which repeated scores and repeated values of ``lowest_lowered`` are
             lowered.
         """
@@ -205,7 +205,7 @@ class CalibrationPart:
 
         Returns
         -------
-        PathRisks
+        risks : PathRisks
             The weights and groups of the problems, without path risks of claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
@@ -295,7 +295,8 @@ class CalibrationPart:
 
         Returns
         -------
-        CalibrationPart
+        part : CalibrationPart
+            The joined part.
 
         Raises
         ------
@@ -354,7 +355,8 @@ def choose_one_each(questions, order, group_of):
 
     Returns
     -------
-    ndarray of int, sorted
+    rows : ndarray of int
+        Sorted indices of the chosen problems.
     """
     # Decreasing negative numbers indicate that each problem has a separate question.
     if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():

@@ -162,7 +162,8 @@ class CoherentConformalFilter(ConformalFilter):
 
         Returns
         -------
-        CoherentConformalFilter
+        filter : CoherentConformalFilter
+            The filter, which is not fitted.
 
         Examples
         --------

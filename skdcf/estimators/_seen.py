@@ -33,7 +33,7 @@ def seen(
 
     Returns
     -------
-    trained, calibrated : ndarray of bool, shape (n_problems,)
+    trained, calibrated : ndarray of bool of shape (n_problems,)
         Whether each problem was used for training, and whether it was used for calibration.
     """
     fitted = filter_in(filter)

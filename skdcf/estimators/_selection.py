@@ -129,7 +129,7 @@ def select(view, *, to_train=True):
 
     Returns
     -------
-    Selection
+    selection : Selection
         The selection. In the selected view, answers judged by people contain no labels from
         models.
     """

@@ -35,7 +35,8 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,)
+    passes : ndarray of bool of shape (n_problems,)
+        Whether each answer passes.
     """
     claims, _ = fitted._claims(X)
     return fitted.calibration_.passes(claims)

@@ -388,7 +388,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     batch : GraphBatch
         The packed problems. Every filter method accepts this batch as X. The batch and its slices
         cache the columns of ``features``, unless fitting these columns requires labels.
-    labels : ndarray of int, shape (n_claims,)
+    labels : ndarray of int of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every filter
         method accepts these labels as y.
 

@@ -138,7 +138,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Returns
         -------
-        GraphBatch
+        batch : GraphBatch
             The problems of all batches, as packed by `from_graphs`.
 
         Raises

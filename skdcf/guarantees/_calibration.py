@@ -90,7 +90,7 @@ class PathRisks:
 
         Returns
         -------
-        ndarray of int
+        rows : ndarray of int
             Claim indices, concatenated over the problems.
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
@@ -105,7 +105,7 @@ class PathRisks:
 
         Returns
         -------
-        PathRisks
+        risks : PathRisks
             The path risks of the selected problems.
         """
         return PathRisks(
@@ -153,7 +153,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        levels : ndarray of shape (n_claims,)
             The level of each claim, which is +inf if the claim is not kept at any level.
         """
 
@@ -170,7 +170,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,), or float
+        thresholds : ndarray of shape (n_problems,) or float
             The threshold of each problem, or a single threshold for all problems.
         """
 
@@ -184,7 +184,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of bool, shape (n_problems,)
+        passes : ndarray of bool of shape (n_problems,)
             Whether each problem passes. All problems pass if the guarantee has ``show=1``.
         """
         return np.ones(len(risks), dtype=bool)
@@ -194,7 +194,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        dict
+        calibrations : dict
             The calibrations, keyed by group.
         """
         return {None: self}
@@ -210,7 +210,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        str or None
+        sentence : str or None
             The sentence, which also states what is required to keep claims, or None if claims can
             be kept.
         """
@@ -225,7 +225,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        float
+        threshold : float
             The threshold that all problems share, or NaN.
         """
         return np.nan
@@ -245,8 +245,8 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        str
-            The sentence.
+        sentence : str
+            A sentence that states the guarantee.
         """
         short = self.shortage(level)
         needed = self.guarantee.problems_needed(level)
@@ -277,7 +277,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        bool
+        keeps_nothing : bool
             True if the filter cannot keep any claims at this level.
         """
         return self.shortage(level) is not None
@@ -292,7 +292,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        float
+        proportion : float
             The proportion, or NaN if it is unknown. If the guarantee has weights, the proportion
             is weighted and estimates the proportion among new problems.
         """
@@ -315,7 +315,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        tuple of float, or None
+        estimate : tuple of float or None
             The proportion, followed by the bounds of an interval that contains the proportion for
             90 % of the calibration sets. Unknown bounds are NaN. The result is None if nothing is
             shown or if the proportion is unknown.
@@ -332,7 +332,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        str
+        sentence : str
             The sentence, or an empty string if the proportions are unknown.
         """
         share = self.shown(level)
@@ -368,7 +368,7 @@ class Calibration(metaclass=ABCMeta):
 
         Returns
         -------
-        tuple of int, or None
+        law : tuple of int or None
             The parameters of the beta distribution. If no claims are kept, b is 0. The result is
             None if the distribution is unknown.
         """

@@ -152,8 +152,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Guarantee
-            The copy.
+        copy : Guarantee
+            A copy of the guarantee, with the chosen proportion.
         """
         chosen = copy(self)
         chosen.show = share
@@ -185,7 +185,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        scores : ndarray of shape (n_problems,)
             The scores, which are +inf if every threshold is safe.
         """
 
@@ -206,7 +206,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        losses : ndarray of shape (n_problems,)
             The loss of each problem.
         """
 
@@ -233,7 +233,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Jumps
+        jumps : Jumps
             The jumps in the losses of all problems.
         """
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
@@ -250,7 +250,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        float
+        level : float
             The level that the guarantee uses.
 
         Raises
@@ -270,7 +270,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Guarantee
+        guarantee : Guarantee
             The guarantee for the requested level.
         """
         return self
@@ -289,7 +289,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        PathRisks
+        risks : PathRisks
             The path risks, together with the problem weights and groups.
 
         Raises
@@ -323,7 +323,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        bool
+        shares_functions : bool
             True if the functions are identical objects. Names are not compared, because different
             functions can have the same name.
         """
@@ -345,7 +345,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Calibration
+        calibration : Calibration
             The calibration, which computes thresholds and levels for new problems.
         """
         if risks.groups is None:
@@ -366,7 +366,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Calibration
+        calibration : Calibration
             The calibration, which computes thresholds and levels for new problems of this group.
         """
         if self.show == 1:
@@ -385,7 +385,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Calibration
+        calibration : Calibration
             The calibration, which computes thresholds and levels for new problems of this group.
         """
         return kinds.Controlled(jumps, risks, self)
@@ -416,7 +416,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        float, or ndarray of shape (n_claims,)
+        bound : float, or ndarray of shape (n_claims,)
             The bound for each claim, or a single bound for all claims.
         """
         return 1.0
@@ -439,7 +439,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        levels : ndarray of shape (n_claims,)
             The smallest level at which each claim is kept.
 
         Raises
@@ -462,8 +462,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        str
-            The sentence.
+        sentence : str
+            A sentence that describes the guarantee.
         """
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
@@ -477,7 +477,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        str
+        sentence : str
             The sentence. This method returns the same sentence as `describe` if removing claims
             never increases the loss.
         """
@@ -502,8 +502,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        str
-            The clause.
+        clause : str
+            A clause that states the guarantee for passing answers.
         """
         return self.describe(level)
 
@@ -519,8 +519,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        str
-            The sentence.
+        sentence : str
+            A sentence that states how many problems are needed.
         """
         asked, least = self._asked(n, level)
         if self.show != 1:
@@ -550,7 +550,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        int
+        n_problems : int
             The smallest number of problems.
         """
         return conformal.problems_needed(level, share=self._share())
@@ -570,7 +570,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        int
+        fewest : int
             The smallest number of problems, or n if no smaller number has the same effect.
         """
         return n
@@ -587,8 +587,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        int
-            The number of problems.
+        n_calibration : int
+            Number of problems to hold out.
         """
         if self.show == "auto":
             return conformal.whole_count(n, level, self._share(), at_most=0.6)
@@ -868,7 +868,7 @@ def problems_needed(
 
     Returns
     -------
-    int
+    n_questions : int
         The smallest number of questions.
 
     Raises

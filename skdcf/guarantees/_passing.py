@@ -79,7 +79,7 @@ class ShareChoice(NamedTuple):
 
         Returns
         -------
-        str
+        reason : str
             The reason, followed by advice.
         """
         acceptable = (1 + self.wrong) / (1 + self.passing) <= level
@@ -146,7 +146,7 @@ def choose_share(
 
     Returns
     -------
-    ShareChoice
+    choice : ShareChoice
         The chosen proportion, together with the results for all proportions.
     """
     lowest = segment_min(path_risk, offsets)

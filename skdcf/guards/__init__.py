@@ -108,7 +108,7 @@ def at_scores(estimator, view, named, risks):
 
     Returns
     -------
-    Precision
+    precision : Precision
         The precision with which the scores can be reproduced. The scores are lowered accordingly.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)

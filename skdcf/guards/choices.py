@@ -182,7 +182,7 @@ def fingerprint(estimator: Any) -> str:
 
     Returns
     -------
-    str
+    fingerprint : str
         The hash. The hash is stored on the filter, because hashes may depend on library versions.
     """
     parts = [

@@ -26,7 +26,7 @@ def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,)
+    has_texts : ndarray of bool of shape (n_problems,)
         Whether the claims of each answer have texts.
     """
     has_claims = batch.sizes > 0

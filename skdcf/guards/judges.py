@@ -42,7 +42,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
 
     Returns
     -------
-    ndarray of int8, shape (n_problems,)
+    judges : ndarray of int8 of shape (n_problems,)
         The code of each problem, which is `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
@@ -71,7 +71,7 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
 
     Returns
     -------
-    list of {"model", "person"}
+    kinds : list of {"model", "person"}
         The kinds of judges who judged at least one answer.
     """
     names = {"model": MODEL, "person": PERSON}
@@ -88,7 +88,7 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,)
+    mask : ndarray of bool of shape (n_problems,)
         Whether each answer is used for calibration.
     """
     return np.isin(judges, (PERSON, REACHED))
@@ -106,7 +106,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
 
     Returns
     -------
-    ndarray of shape (n_claims,)
+    remaining_labels : ndarray of shape (n_claims,)
         The labels after the removal of model labels. A removed label is replaced with -1, which
         counts as false in calibration.
     """

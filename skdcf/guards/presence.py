@@ -52,7 +52,7 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
 
     Returns
     -------
-    GraphBatch
+    problems : GraphBatch
         The problems. The problems are returned unchanged if the edges were known in calibration
         or are not used.
 

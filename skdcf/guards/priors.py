@@ -32,7 +32,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,)
+    is_known : ndarray of bool of shape (n_problems,)
         Whether a prior was trained on the question of each problem.
     """
     is_known = np.zeros(len(hashes.question), dtype=bool)

@@ -45,7 +45,7 @@ def measured_rounding(confidence_alone, batch, confidence):
 
     Returns
     -------
-    float
+    rounding : float
         Ten times the largest difference, in the same units as the confidence.
 
     Raises

@@ -118,8 +118,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
 
         Returns
         -------
-        GridRelaxation
-            The relaxation.
+        relaxation : GridRelaxation
+            A grid relaxation with the published settings.
 
         Raises
         ------

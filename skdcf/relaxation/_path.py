@@ -84,8 +84,8 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        float
-            The soft threshold.
+        threshold : float
+            Soft conformal threshold.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        object
+        state : object
             The intermediate values, which are passed as ``state`` to `scores` and `kept`.
         """
 
@@ -118,7 +118,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        scores : ndarray of shape (n_problems,)
             The soft nonconformity score of each problem.
         """
 
@@ -137,7 +137,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        degrees : ndarray of shape (n_claims,)
             The degree to which each claim is kept.
         """
 
@@ -155,7 +155,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        scores : ndarray of shape (n_problems,)
             The soft nonconformity score of each problem.
         """
         return self.scores(self.state(risk, plan), plan)
@@ -176,7 +176,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        degrees : ndarray of shape (n_claims,)
             The degree to which each claim is kept.
         """
         return self.kept(self.state(risk, plan), threshold, plan)
@@ -205,7 +205,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_problems,) or (n_prediction,)
+        counts : ndarray of shape (n_problems,) or (n_prediction,)
             The soft number of kept true claims.
         """
         state = self.state(risk, plan)
@@ -232,7 +232,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
         Returns
         -------
-        float
+        retention : float
             The mean soft number of kept true claims.
         """
         return anp.mean(self.true_claims(risk, plan, alpha))
@@ -391,8 +391,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
 
         Returns
         -------
-        float
-            The target number.
+        count : float
+            Target number of scores below the threshold.
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 

@@ -102,7 +102,7 @@ class ClassifierScorer(Scorer):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
 
         Raises
@@ -180,7 +180,7 @@ class ClassifierScorer(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_claims, n_features), or None
+        contributions : ndarray of shape (n_claims, n_features) or None
             The contributions, or None for other classifiers.
         """
         classifier: Any = getattr(self, "estimator_", None)

@@ -198,7 +198,7 @@ class NeymanPearsonScorer(Scorer):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
 
         Raises
@@ -338,7 +338,7 @@ class NeymanPearsonScorer(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        log_odds : ndarray of shape (n_claims,)
             The log odds of each claim.
         """
         return self._mixed(self._log_odds(self._standardizer(design(batch))), batch)
@@ -365,7 +365,7 @@ class NeymanPearsonScorer(Scorer):
 
         Returns
         -------
-        ndarray of float, shape (n_problems,)
+        probabilities : ndarray of float of shape (n_problems,)
             Probabilities between 0 and 1, which are 0 for problems without kept claims.
         """
         return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)

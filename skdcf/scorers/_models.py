@@ -71,7 +71,7 @@ class LinearModel(Settings):
 
         Returns
         -------
-        ndarray of shape (n_features,)
+        params : ndarray of shape (n_features,)
             The initial parameters.
         """
         self.validate()
@@ -125,8 +125,8 @@ class MLPModel(Settings):
 
         Returns
         -------
-        list of (weights, biases), one pair per layer
-            The initial parameters.
+        params : list of (weights, biases)
+            The initial parameters, with one pair per layer.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class ConfTrScorer(Scorer):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
 
         Warns

@@ -128,7 +128,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
 
         Raises
@@ -147,7 +147,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        dict
+        attributes : dict
             Attribute values, keyed by attribute name.
         """
         shipped = files(__package__) / f"{self.file}_prior.json"
@@ -191,7 +191,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of bool, shape (n_problems,)
+        is_seen : ndarray of bool of shape (n_problems,)
             True for problems whose question was used to train the prior, and False for problems
             without a question.
         """
@@ -207,7 +207,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of bool, shape (n_problems,)
+        is_known : ndarray of bool of shape (n_problems,)
             Whether each question was used to train the prior.
         """
         is_known = vars(self).get("questions_")
@@ -225,7 +225,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        log_odds : ndarray of shape (n_claims,)
             The log odds of each claim.
         """
         return self.weights_ @ self.hazards(batch)
@@ -240,7 +240,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_sources, n_claims)
+        log_odds : ndarray of shape (n_sources, n_claims)
             The log odds, with one row per source in the order of ``card_["sources"]``.
         """
         return self.log_odds(design(self._pick(batch)))
@@ -256,7 +256,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_sources, n_claims)
+        log_odds : ndarray of shape (n_sources, n_claims)
             The log odds of each source, averaged over its classifiers.
         """
         out = np.empty((len(self.linear_), len(X)))
@@ -286,7 +286,7 @@ class PublicPrior(Scorer):
 
         Returns
         -------
-        ndarray of float, shape (n_problems,)
+        probabilities : ndarray of float of shape (n_problems,)
             Probabilities between 0 and 1, which are 0 for problems without kept claims.
         """
         return chance_of_error(self.hazard(batch), kept, batch)

@@ -56,8 +56,8 @@ class LinearForm:
 
         Returns
         -------
-        LinearForm
-            The linear form.
+        form : LinearForm
+            A linear form without bounds.
         """
         weights = np.asarray(weights, dtype=np.float64)
         bound = np.full(len(weights), np.inf)
@@ -73,7 +73,7 @@ class LinearForm:
 
         Returns
         -------
-        ndarray of shape (..., n_features)
+        clipped_features : ndarray of shape (..., n_features)
             The clipped features.
         """
         return np.clip(features, self.low, self.high)
@@ -125,7 +125,7 @@ class FitTask:
 
         Returns
         -------
-        FitTask
+        task : FitTask
             The task for the selected problems.
         """
         groups = optional_rows(self.groups, rows)
@@ -192,7 +192,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        tuple of str, or None
+        names : tuple of str or None
             Column names. If None, all columns are read by position.
         """
         return None
@@ -213,7 +213,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
         """
         return self
@@ -234,7 +234,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        list of Scorer
+        scorers : list of Scorer
             The fitted scorers. If the scorer does not depend on alpha, the list contains the same
             object several times.
         """
@@ -265,7 +265,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        LinearForm or None
+        form : LinearForm or None
             The linear form, or None if the scorer is not linear.
         """
         return None
@@ -281,7 +281,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        confidences : ndarray of shape (n_claims,)
             The confidence in each claim.
         """
 
@@ -298,7 +298,7 @@ def probed_form(decide, n_features):
 
     Returns
     -------
-    LinearForm
+    form : LinearForm
         The linear form. The linear form is correct only if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
@@ -370,7 +370,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
     Returns
     -------
-    ndarray of shape (n_tasks, n_claims)
+    confidences : ndarray of shape (n_tasks, n_claims)
         Out-of-fold confidences, which do not depend on the labels in the same fold.
     """
     batch = folded.batch

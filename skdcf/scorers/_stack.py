@@ -275,7 +275,7 @@ class StackingScorer(Scorer):
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        probabilities : ndarray of shape (n_problems,)
             The probability that at least one kept claim of each problem is false.
         """
         scorer: Any = next(

@@ -152,7 +152,7 @@ class HazardTable:
 
         Returns
         -------
-        ndarray of shape (n_claims,)
+        log_odds : ndarray of shape (n_claims,)
             The sum of the log odds for each claim.
         """
         total, chances = self.read(X)
@@ -215,7 +215,7 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
 
     Returns
     -------
-    HazardTable or None
+    table : HazardTable or None
         The table, or None for other estimators.
     """
     package = type(estimator).__module__.split(".")[0]

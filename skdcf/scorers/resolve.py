@@ -70,7 +70,7 @@ class FunctionScorer(Scorer):
 
         Returns
         -------
-        self
+        self : object
             The fitted scorer.
 
         Warns
@@ -118,7 +118,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
 
     Returns
     -------
-    Scorer
+    unfitted_scorer : Scorer
         The unfitted scorer.
 
     Raises

@@ -52,7 +52,7 @@ class LBFGS(Settings):
 
         Returns
         -------
-        int
+        n_validation : int
             The number of validation problems to hold out.
         """
         return 0
@@ -141,7 +141,7 @@ class Adam(Settings):
 
         Returns
         -------
-        int
+        n_validation : int
             The number of validation problems to hold out.
         """
         if self.validation_size is None:
@@ -260,8 +260,8 @@ class SoftTraining(Settings):
 
         Returns
         -------
-        SoftTraining
-            The settings.
+        settings : SoftTraining
+            The published settings.
         """
         plain: dict[str, Any] = {"loss": "retention", "init": "random"}
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
@@ -299,7 +299,7 @@ class SoftTraining(Settings):
 
         Returns
         -------
-        SoftTraining
+        copy : SoftTraining
             The copy. The optimizer of the copy is never None.
         """
         shrinkage = 0.0 if self.starts_at_random else shrinkage

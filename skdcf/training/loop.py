@@ -138,7 +138,7 @@ def train(
 
     Returns
     -------
-    list of TrainingResult
+    results : list of TrainingResult
         The training results, one for each level.
 
     Raises
@@ -407,7 +407,7 @@ def fit_logistic(
 
     Returns
     -------
-    ndarray of shape (n_params,)
+    params : ndarray of shape (n_params,)
         The fitted parameters as a flat array.
     """
     if target.all() or not target.any():

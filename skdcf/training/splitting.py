@@ -134,8 +134,8 @@ class Standardizer:
 
         Returns
         -------
-        Standardizer
-            The standardisation.
+        standardizer : Standardizer
+            Means and standard deviations of the features.
         """
         mean = features.mean(axis=0)
         scale = features.std(axis=0)
@@ -156,7 +156,7 @@ class Standardizer:
 
         Returns
         -------
-        ndarray of shape (n_features,)
+        raw_weights : ndarray of shape (n_features,)
             Weights of the raw features.
         """
         return weights / self.scale

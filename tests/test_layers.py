@@ -205,7 +205,7 @@ TAKEN = {
         "count_up_to fewest_of_rank least_share leave_one_out_alpha passing_count "
         "passing_cut problems_needed share_jumps shown_rank staircase whole_count"
     ),
-    "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
+    "ops.graph_metrics": "LOOKING_BACK METRICS PAPER_METRICS check_size compute_metrics",
     "ops.hard": (
         "allowing_scores below_true_claims coherent_labels last_safe_thresholds "
         "nonconformity_scores path_risk segment_max "

@@ -17,7 +17,13 @@ from .._checks import check_choice, is_missing, warn
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch, as_batch
-from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metrics
+from ..ops.graph_metrics import (
+    LOOKING_BACK,
+    METRICS,
+    PAPER_METRICS,
+    check_size,
+    compute_metrics,
+)
 from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
@@ -338,6 +344,11 @@ class GraphFeatures(GraphTransformer):
 
     def own_names(self) -> tuple[str, ...]:
         return PAPER_METRICS if self.metrics is None else tuple(self.metrics)
+
+    @property
+    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
+        """Return the metrics that depend on later claims, such as the children of a claim."""
+        return frozenset(self.own_names()) - LOOKING_BACK
 
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self.own_names() if name not in METRICS]:

@@ -148,6 +148,10 @@ METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "n_ancestors": count_ancestors,
 }
 PAPER_METRICS = tuple(METRICS)[:10]
+#: Metrics of a claim that depend only on its ancestors.
+LOOKING_BACK = frozenset(
+    ("nx_in_degree", "nx_is_source", "nx_depth_from_sources", "n_ancestors")
+)
 _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 

@@ -21,6 +21,14 @@ def test_make_targets_exist(checkout, page):
     assert targets - known == set()
 
 
+def test_every_target_is_listed(checkout):
+    makefile = (checkout / "Makefile").read_text(encoding="utf-8")
+    text = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (targets,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)\n", makefile, re.MULTILINE)
+    listed = re.findall(r"^ {4}make ([\w-]+) *# ", text, re.MULTILINE)
+    assert set(targets.replace("\\", "").split()) - {"axe", "clean"} == set(listed)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_files_exist(checkout, page):
     text = (checkout / page).read_text(encoding="utf-8")

@@ -68,7 +68,7 @@ def fetch_agent_process_bench(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0
         wrong, 1 not wrong, -1 without a verdict), ``groups`` (task index of each problem),
         ``metadata`` (list of dict, with label sources), ``feature_names``, ``dropped`` (list of

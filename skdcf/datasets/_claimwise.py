@@ -69,7 +69,7 @@ def fetch_coherent_math(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
         arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
         of (id, reason)), and ``DESCR``.
@@ -122,7 +122,7 @@ def fetch_conformal_factuality(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
         arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
         of (id, reason)), and ``DESCR``.
@@ -195,7 +195,7 @@ def fetch_felm(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
         ``labels`` (list of 0/1 int arrays), ``groups`` (prompt index of each problem), ``metadata``
         (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
@@ -260,7 +260,7 @@ def fetch_refchecker(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         The data set, with the same attributes as in `fetch_mr_ben`. The graphs have no
         questions and no edges.
 
@@ -326,7 +326,7 @@ def fetch_qags(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with sentences as claims and the article
         as context, without features), ``labels`` (list of 0/1 int arrays: 1 if the article supports
         the sentence), ``groups`` (article index of each problem), ``metadata`` (list of dict),
@@ -405,7 +405,7 @@ def fetch_perl(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
         ``labels`` (list of 0/1 int arrays), ``groups`` (question index of each problem),
         ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)),

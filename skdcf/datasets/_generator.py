@@ -88,7 +88,7 @@ def make_reasoning_graphs(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch without texts), ``labels`` (list of one
         0/1 int array per problem), ``groups`` (problem indices, because all questions differ),
         ``feature_names``, and ``DESCR``.
@@ -293,7 +293,7 @@ def make_word_problems(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with claims, questions, alternatives and
         the exact edges, without features), ``labels`` (list of one 0/1 int array per problem),
         ``groups`` (problem indices, because all questions differ), ``feature_names`` (None), and

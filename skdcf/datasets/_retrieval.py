@@ -48,7 +48,7 @@ def fetch_conformal_rag(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch, with the passages as context and the
         authors' score as the only feature), ``labels`` (list of 0/1 int arrays: 1 if a model judged
         the claim to be supported), ``groups`` (question index of each problem), ``metadata`` (list

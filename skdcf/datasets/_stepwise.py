@@ -50,7 +50,7 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
 
     Returns
     -------
-    ndarray of int64, shape (n_claims,)
+    labels : ndarray of int64 of shape (n_claims,)
         The labels, which are 1 before the first error, 0 at the error, and -1 (unknown) after it.
 
     Raises
@@ -112,7 +112,7 @@ def fetch_prmbench(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
         ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (question index of
         each problem), ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
@@ -200,7 +200,7 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         The data set, with the same attributes as in `fetch_prmbench`.
 
     Raises
@@ -267,7 +267,7 @@ def fetch_process_bench(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         The data set, with the same attributes as in `fetch_mr_ben`.
 
     Raises
@@ -325,7 +325,7 @@ def fetch_mr_ben(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and the other models' answers
         as alternatives, without features), ``labels`` (list of int arrays: 1 true, 0 false, -1
         unknown), ``groups`` (question index of each problem), ``metadata`` (list of dict),
@@ -402,7 +402,7 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and the other models'
         solutions as alternatives, without features), ``labels`` (list of 0/1 int arrays),
         ``groups`` (question index of each problem), ``metadata`` (list of dict), ``feature_names``

@@ -74,7 +74,7 @@ def is_blank(value: Any) -> bool:
 
     Returns
     -------
-    bool
+    is_blank : bool
         True if the value is empty.
     """
     if isinstance(value, Mapping | list | tuple):
@@ -93,7 +93,7 @@ def snake(name: Any) -> str:
 
     Returns
     -------
-    str
+    snake_name : str
         The name in snake case.
     """
     return re.sub(r"[-.]", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name))).lower()
@@ -109,8 +109,8 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
     Returns
     -------
-    str
-        The description.
+    description : str
+        Description of the type and the keys.
     """
     kind = value.get("type") or value.get("part_kind") or value.get("kind")
     of_type = f"The type is {kind!r}, and the" if kind else "The"

@@ -91,7 +91,7 @@ def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
 
     Returns
     -------
-    pathlib.Path
+    data_home : pathlib.Path
         The directory, which may not exist yet.
 
     Examples
@@ -334,7 +334,7 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
 
     Returns
     -------
-    list of list of str
+    answers : list of list of str
         For each problem, the answers of the other problems in the same group.
     """
     rows = list(zip(groups, keys, texts, strict=True))

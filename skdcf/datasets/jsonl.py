@@ -71,8 +71,8 @@ def write_jsonl(
 
     Returns
     -------
-    pathlib.Path
-        File path.
+    path : pathlib.Path
+        The file that was written.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def format_jsonl(
 
     Returns
     -------
-    iterator of str
+    lines : iterator of str
         One line of ASCII text per problem, without a trailing newline.
 
     Raises
@@ -200,7 +200,7 @@ def read_jsonl(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
         true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
         array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
@@ -259,7 +259,7 @@ def iter_jsonl(
 
     Returns
     -------
-    iterator of (graph, labels, mask, group, metadata)
+    problems : iterator of (graph, labels, mask, group, metadata)
         Each item is a named tuple that contains a ReasoningGraph, an int array of labels (1 true,
         0 false, -1 unknown), a boolean array, a str or int, and a dict. Missing values are None.
         Different problems may have different features.
@@ -313,7 +313,7 @@ def read_blocks(
 
     Yields
     ------
-    Columns or list
+    rows : Columns or list
         The problems of a block, or the results of ``read`` for one or more lines.
     """
     first_error = None
@@ -376,7 +376,7 @@ def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
 
     Returns
     -------
-    list of str
+    descriptions : list of str
         One description per kind of fault.
     """
     alike: dict[str, list[tuple[int, str]]] = {}
@@ -460,7 +460,7 @@ class JsonlPartition:
 
         Returns
         -------
-        Bunch
+        dataset : Bunch
             The problems, as returned by `read_jsonl`.
 
         Raises
@@ -488,7 +488,7 @@ def jsonl_partitions(
 
     Returns
     -------
-    list of JsonlPartition
+    partitions : list of JsonlPartition
         The partitions, in file order. The method ``read`` of a partition reads its problems, like
         `read_jsonl`.
 

@@ -65,7 +65,7 @@ def iter_blocks(
 
     Yields
     ------
-    list of (int, dict or ValueError)
+    block : list of (int, dict or ValueError)
         The number and the object of each line in the block. If a line is invalid, its entry
         contains an error instead of an object. Empty lines are skipped.
 

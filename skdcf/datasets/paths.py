@@ -25,7 +25,7 @@ def value_at(record: Any, path: str) -> Any:
 
     Returns
     -------
-    object
+    value : object
         The value. If the path contains ``[]``, the value is the list of all values found, or
         MISSING if the list has entries but none of them has a value.
 
@@ -84,7 +84,7 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
 
     Yields
     ------
-    str
+    path : str
         A path. Paths are yielded in the order of the keys, and only the first entry of a list is
         searched.
     """

@@ -189,7 +189,7 @@ def build_dataset(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
         true, 0 false, -1 unknown), ``groups`` (array with each problem's group), ``masks`` and
         ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)), and ``DESCR``.
@@ -341,7 +341,7 @@ class LineReader:
 
         Returns
         -------
-        Columns, list or None
+        problems : Columns, list or None
             The converted problems, or the results of ``finish``. None if the lines must be
             converted one at a time, for example because one of them is invalid.
         """
@@ -639,7 +639,7 @@ def passages_with_texts(passages: Any, texts: Any) -> Any:
 
     Returns
     -------
-    list
+    original_passages : list
         The passages, or the texts if the passages do not match the texts.
     """
     if not isinstance(passages, list) or len(passages) != len(texts):
@@ -872,8 +872,8 @@ def jsonl_schema() -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        The schema.
+    schema : dict
+        JSON schema of a line.
 
     Examples
     --------

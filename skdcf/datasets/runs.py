@@ -50,7 +50,7 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
 
     Returns
     -------
-    list of list of str
+    answers : list of list of str
         For each run, the last steps of the other runs of its task.
     """
     tasks: list[str | None] = []
@@ -81,7 +81,7 @@ def read_run(
 
     Returns
     -------
-    dict
+    record : dict
         An object that matches the published schema.
 
     Raises
@@ -145,7 +145,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    beginning : dict
         The question and the feature names, in the format of the published schema.
 
     Raises

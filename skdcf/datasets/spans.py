@@ -79,7 +79,7 @@ def messages_of_spans(spans: Any) -> list[Any]:
 
     Returns
     -------
-    list of dict
+    messages : list of dict
         The messages of the agent span with the most messages. If several spans have equally many
         messages, the last of these spans is used.
 
@@ -133,7 +133,7 @@ def is_otlp(run: Mapping[str, Any]) -> bool:
 
     Returns
     -------
-    bool
+    is_otlp : bool
         True if the run has a key of an OTLP file.
     """
     return any(key in run for key in _NESTED)

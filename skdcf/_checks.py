@@ -91,8 +91,8 @@ def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
-            f"alpha must be strictly between 0 and 1, got {alpha!r}. It is the maximum "
-            "proportion of problems with a false claim among the kept claims"
+            f"alpha must be strictly between 0 and 1, got {alpha!r}. The level alpha is "
+            "the maximum proportion of problems with a false claim among the kept claims"
         )
     return float(alpha)
 

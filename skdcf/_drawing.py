@@ -416,7 +416,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     return pen.element(layout.width, layout.height, label)
 
 
-# Larger problems are not drawn, because their drawings are unreadable.
+# maximum number of claims in a drawing, because larger drawings are unreadable
 CLAIMS_DRAWN = 150
 CLAIMS_LISTED = 400
 PROBLEMS_LISTED = 5

@@ -68,7 +68,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     if names and set(names) >= _NESTED:
         raise ValueError(
             "the Argilla records must be flat, because nested records do not distinguish "
-            "drafts from submitted responses. Export them with "
+            "drafts from submitted responses. Export the records with "
             "dataset.records.to_list(flatten=True)"
         )
     questions = [name.removesuffix(_STATUS) for name in names if name.endswith(_STATUS)]

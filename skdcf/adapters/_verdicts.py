@@ -292,9 +292,9 @@ def _label(row, meaning, where):
     for key, verdict in verdicts.items():
         if _key(verdict) not in meaning:
             raise ValueError(
-                f"{where} has the unknown verdict {verdict!r}. Define its meaning, for "
-                f"example values={{{verdict!r}: 0}}. Use 1 for true, 0 for false and -1 for "
-                "unknown"
+                f"{where} has the unknown verdict {verdict!r}. Define the meaning of this "
+                f"verdict, for example values={{{verdict!r}: 0}}. Use 1 for true, 0 for false "
+                "and -1 for unknown"
             )
         given.append((key, verdict, meaning[_key(verdict)]))
     for key, verdict in row.items():

@@ -220,7 +220,7 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
 def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
-    # The first completion is the step that the model originally wrote. All other completions were
+    # The first completion is the step that the model originally wrote, and all others were
     # sampled as replacements.
     judged = [step["completions"][0] for step in record["label"]["steps"]]
     for v, completion in enumerate(judged):

@@ -327,7 +327,7 @@ def _answered_in(response):
     output = response.get("output")
     if response.get("object") == "response" and isinstance(output, list):
         outside = {key: response[key] for key in response.keys() - _SETTINGS}
-        # If "text" is an object, it describes the output format.
+        # An object under the key "text" describes the output format.
         if isinstance(outside.get("text"), Mapping):
             del outside["text"]
         return outside | {"role": "assistant", "type": "message", "content": output}

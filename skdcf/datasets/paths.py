@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-#: Sentinel for a missing value. None cannot be used as a sentinel, because it is a valid value.
+#: Sentinel for a missing value, which cannot be None, because None is a valid value.
 MISSING = object()
 _DEEPEST = 6
 

@@ -56,7 +56,7 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    # This function fits a single level. `_levels` passes one task per level.
+    # Pass a single task, because this function fits a single level.
     [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
@@ -112,7 +112,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
-    # Delete the stored provenance. The guards compare the provenance and store it again.
+    # Delete the stored provenance, because the guards store the provenance again.
     vars(estimator).pop("provenance_", None)
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
@@ -163,9 +163,9 @@ def count_held_out(estimator, selection, scorer):
         guarantee = estimator._resolved_guarantee()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # With fewer than ``needed`` questions, the filter keeps nothing. Therefore, ``needed``
-        # questions are held out if reviewed answers remain for training. Whether more questions
-        # are held out depends only on counts, not on labels or scores.
+        # With fewer than ``needed`` questions, the filter keeps nothing. Hold out ``needed``
+        # questions if reviewed answers remain for training. Whether more questions are held out
+        # depends only on counts, not on labels or scores.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_may_train:
             size = needed

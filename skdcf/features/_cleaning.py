@@ -31,9 +31,9 @@ _NUMBER = re.compile(NUMBER)
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
-# Numbers from texts with more characters than this are not cached.
+# maximum number of characters in a text whose numbers are cached
 _REMEMBERED = 10_000
-# A numeral with more characters than this is not treated as a quantity.
+# maximum number of characters in a numeral that is treated as a quantity
 LONGEST_NUMBER = 30
 # Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
 # are related.

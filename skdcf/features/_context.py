@@ -17,7 +17,7 @@ from ._transformers import OptionalColumns
 
 # maximum number of characters in a context (processing the maximum takes seconds and 200 MB)
 _LONGEST = 2_000_000
-_REMEMBERED = 10_000  # Passages with more characters than this are not cached.
+_REMEMBERED = 10_000  # maximum number of characters in a passage that is cached
 _MOST_WORDS = 1000  # maximum number of words per claim (later words are ignored)
 # maximum number of sentences per passage (later sentences are ignored)
 _MOST_SENTENCES = 10_000

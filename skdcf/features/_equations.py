@@ -22,7 +22,7 @@ WORD = "word"
 _UNREADABLE = [UNKNOWN]
 # maximum number of sides per clause and per text (later sides are ignored)
 _MOST_SIDES = 200
-#: Sides with more characters than this are not interpreted as arithmetic.
+#: Maximum number of characters in a side that is interpreted as arithmetic.
 _LONGEST_SIDE = 1000
 
 # A clause ends at punctuation, unless the punctuation is part of a number or an ellipsis.

@@ -26,7 +26,7 @@ from ._transformers import GraphTransformer
 # maximum number of distinct numbers per text (later numbers are ignored)
 _MOST_NUMBERS = 64
 _HEAD = 4000  # maximum number of characters to read from a text
-_REMEMBERED = 1000  # Texts with more characters than this are not cached.
+_REMEMBERED = 1000  # maximum number of characters in a text that is cached
 
 
 def _list_forms(words):

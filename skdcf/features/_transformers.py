@@ -98,8 +98,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         if self.does_learn():
             raise ValueError(
                 f"{self!r} must not be fitted in a Pipeline, because it would be fitted to "
-                "the calibration problems and void the guarantee. Pass it to the filter as "
-                "features=, so it is only fitted to training problems"
+                "the calibration problems and void the guarantee. Pass this transformer to "
+                "the filter as features=, which fits it only to training problems"
             )
         return self.fit(X, y).transform(X)
 

@@ -151,7 +151,7 @@ def _fit_table(step, batch, labels):
     if not judged.any():
         raise ValueError(
             f"{step!r} requires judged claims for fitting, but the training problems "
-            "contain no judged claims. Label some of their claims"
+            "contain no judged claims. Label some claims of the training problems"
         )
     step.fit(table[judged], labels[judged])
 

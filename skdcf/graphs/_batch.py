@@ -89,7 +89,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     wordings: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
-    #: Columns computed by filters for these problems, keyed by transformer.
+    #: Columns that filters computed for the problems, keyed by transformer.
     tables = None
 
     def __init__(self) -> None:
@@ -460,7 +460,7 @@ def _pack(graphs):
     """Create the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
         raise ValueError("X must contain at least one problem, but it is empty")
-    # The column names of an answer without claims are unknown.
+    # An answer without claims takes its column names from an answer with claims.
     first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
     graphs = [_with_columns(graph, first) for graph in graphs]
     for i, graph in enumerate(graphs):

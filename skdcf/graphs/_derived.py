@@ -41,7 +41,7 @@ from .ragged import (
     starts_run,
 )
 
-# In problems with more claims than this, ancestors are stored as rows of bits. For smaller
+# In problems with more than SMALL claims, ancestors are stored as rows of bits. For smaller
 # problems, computing lists of ancestors for all problems at once is faster.
 SMALL = 64
 # maximum number of claims for which lists of ancestors are used if the problem has few edges

@@ -18,10 +18,11 @@ from .wordings import close_labels
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels for false and true claims
 _JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
-#: Labels used by people who examined the claim but could not confirm it. The numeric label of an
+#: Labels used by people who examined a claim but could not confirm it. The numeric label of an
 #: unsure claim is 0.
 UNSURE_WORDS = ["unsure", "uncertain", "unclear", "borderline", "idk", "inconclusive"]
-#: Words that people and programs use as labels. The meaning of other words is never guessed.
+#: Words that people and programs use as labels. The meaning of words that are not listed is never
+#: guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
     "entailed entails entailment factual grounded faithful attributable",

@@ -122,7 +122,7 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # For fewer edges than this, a Python loop is faster than numpy.
+NARROW = 16  # minimum number of edges for which numpy is faster than a Python loop
 _LONG = 64  # minimum number of edges in a chain that is processed by a separate call
 
 # Python function that is equivalent to each NumPy ufunc for two scalars.

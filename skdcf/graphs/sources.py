@@ -17,8 +17,7 @@ KINDS = ("human", "model", "derived")
 #: may misrepresent the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
-#: Metadata keys for claims that filters never keep. Filters also drop all descendants of such
-#: claims.
+#: Metadata keys for claims that filters always drop, together with all descendants of the claims.
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
 #: Metadata key for claims with label 0 that a person examined but could not judge as true or
 #: false.

@@ -107,8 +107,8 @@ def _check_texts_differ(texts, place):
         key = text_key(text)
         if not key:
             raise ValueError(
-                f"{place}wordings[{k}] must not be empty. Remove it, or write a vaguer "
-                "statement"
+                f"{place}wordings[{k}] must not be empty. Remove this wording, or write a "
+                "vaguer statement"
             )
         if key in seen:
             raise ValueError(

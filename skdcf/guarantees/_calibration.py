@@ -420,7 +420,8 @@ class OneThreshold(Calibration):
         rank = conformal_rank(self.n, level, self.delta)
         if not share > 0 or not rank:
             return None
-        # If there are ties, fewer scores are below the threshold than its rank suggests.
+        # If there are ties, fewer scores are below the threshold than the rank of the threshold
+        # suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)

@@ -727,7 +727,7 @@ class NoFalseClaim(Guarantee):
         if self.delta is not None and self.weight is not None:
             raise ValueError(
                 f"delta must be None if weight is set, got delta={self.delta!r}. No guarantee "
-                "is known for both together. Set delta=None or weight=None"
+                "is known for this combination. Set delta=None or weight=None"
             )
 
     def scores(

@@ -25,9 +25,9 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: Metadata key for the rule by which an answer was chosen. If the value is a string, it is the
-#: name of a user-defined rule. If the value is a dict, it contains the ``rule``, the number ``k``
-#: of answers to the question, and the ``scorer`` of the filter if a filter chose the answer.
+#: Metadata key for the rule by which an answer was chosen. The value is the name of a user-defined
+#: rule, or a dict with the keys ``rule``, ``k`` (the number of answers to the question) and
+#: ``scorer`` (the scorer of the filter, if a filter chose the answer).
 CHOSEN_BY = "chosen_by"
 #: Rule of `skdcf.estimators.join_answers`, which does not choose an answer.
 ANY = "any of k"

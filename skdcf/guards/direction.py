@@ -74,6 +74,6 @@ def warn_of_direction(confidence, labels, problem_of):
             f"the score may have the wrong sign. In {1 - share:.0%} of all pairs of one "
             "true and one false calibration claim, the false claim has the higher score. "
             "A higher score must mean higher confidence, so pass the negative of a score "
-            "that measures risk. The guarantee holds, but few claims are kept",
+            "that measures risk. The guarantee still holds, but few claims are kept",
             ParameterWarning,
         )

@@ -35,8 +35,8 @@ def warn_of_unjudged(estimator, batch, labels):
     if n_unjudged > level * (len(batch) + 1):
         warn(
             f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
-            "true or false. All their claims are treated as false, so the filter may "
-            "keep far fewer claims than possible. If the problems to label were drawn at "
-            "random, leave out the problems that nobody has examined",
+            "true or false. All claims of these problems are treated as false, so the "
+            "filter may keep far fewer claims than possible. If the problems to label "
+            "were drawn at random, leave out the problems that nobody has examined",
             LabelWarning,
         )

@@ -82,7 +82,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 def _sort(values):
     """Return the row indices sorted by value, with equal values in row order."""
-    # `argsort` is several times faster than a stable sort here.
+    # `argsort` is several times faster than a stable sort.
     order = np.argsort(values)
     ordered = values[order]
     tied = (ordered[1:] == ordered[:-1]).any()

@@ -63,7 +63,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     if not len(cumulative_hazard):
         return cumulative_hazard
     # In exact arithmetic, the accumulated hazard never decreases along the edges. Rounding errors
-    # could violate this order, so the maximum over the ancestors is taken explicitly.
+    # could cause a decrease, so the maximum over the ancestors is taken explicitly.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound. This tolerance is much larger than the error of the solver and much
-# smaller than any jump.
+# Tolerance at a bound, which is much larger than the error of the solver and much smaller than
+# any jump.
 AT_BOUND = 1e-9
 # Amount by which thresholds are lowered to compensate for rounding errors in the solver.
 LOWERED = 1e-9

@@ -357,7 +357,7 @@ def _array(values):
         array = array.astype(np.int32)
     array.setflags(
         write=False
-    )  # Priors that were loaded from the same file share these arrays.
+    )  # Priors that were loaded from the same file share their arrays.
     return array
 
 

@@ -88,10 +88,10 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
     return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
 
-# If the variation of a column, relative to the largest variation, is below this value, the column
-# is considered pure rounding error. For example, a PCA with more components than the rank of the
-# data produces such columns. If such a column were standardised, rounding errors would determine
-# the scores, which would then differ between batches.
+# If the variation of a column is below NOISE times the largest variation, the column is
+# considered pure rounding error. For example, a PCA with more components than the rank of the
+# data produces columns of pure rounding error. If a column of rounding errors were standardised,
+# the errors would determine the scores, which would then differ between batches.
 NOISE = 1e-12
 
 

@@ -64,7 +64,7 @@ _NOT_GUARANTEED = (
 # column of `ContextFeatures` that performs best on its own
 _SUPPORT = "context_trigrams"
 _SHOWN = 20  # maximum number of different errors to print
-_EVERY = 10  # Print only every tenth candidate for the share.
+_EVERY = 10  # Print only every tenth candidate value of the share.
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 

@@ -210,7 +210,8 @@ def read_config(options):
         key = name.replace("-", "_")
         if not hasattr(options, key) or key in ("config", "run", "command"):
             raise ValueError(
-                f'{options.config}: the option "--{name}" does not exist. Correct or remove it'
+                f'{options.config}: the option "--{name}" does not exist. Correct or remove '
+                "this option"
             )
         setattr(options, key, value)
 

@@ -493,8 +493,8 @@ def _write(options, store, by, *, meaning, problems):
             problems.masks,
             groups=problems.groups,
         )
-    # Export the problems in random order. If annotators label only the first few problems, these
-    # are a random sample.
+    # Export the problems in random order. If annotators label only the first few problems, the
+    # labelled problems are a random sample.
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words, order)

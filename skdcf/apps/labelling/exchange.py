@@ -155,7 +155,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     if rows and n_silent:
         warn(
             f"{n_silent} of {counts['annotations']} annotations are skipped, because they "
-            f'contain no choice for the control "verdict". They contain {_counted(counts)}',
+            'contain no choice for the control "verdict". The annotations contain '
+            f"{_counted(counts)}",
             LabelWarning,
         )
     matched = _matched(rows, graphs)

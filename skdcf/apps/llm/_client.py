@@ -174,8 +174,8 @@ class ChatClient(Settings):
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
             raise ValueError(
-                "base_url is missing, because the client was loaded from a file. Set it with "
-                "set_params(base_url=..., key_variable=...)"
+                "base_url is missing, because the client was loaded from a file. Set "
+                "base_url with set_params(base_url=..., key_variable=...)"
             )
         if self.base_url is not None:
             _check_url(self.base_url)

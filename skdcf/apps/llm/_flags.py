@@ -14,7 +14,7 @@ import numpy as np
 
 from ...graphs import ReasoningGraph
 
-# Answers are flagged if a larger proportion of their text is outside all claims.
+# maximum proportion of an answer that may be outside all claims before the answer is flagged
 _MOST_OUTSIDE = 0.2
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -20,7 +20,7 @@ SHORT = 300  # maximum number of characters to show from a server message
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 # HTTP statuses for rate limits and overload, which apply to all calls.
 _REFUSED = (429, 529)
-# HTTP statuses of temporary errors. All other statuses of 500 or above are also temporary.
+# HTTP statuses of temporary errors, in addition to all statuses of 500 or above.
 _PASSING = (408, 409, 425)
 _HOPELESS = (401, 402, 403, 404)
 #: Words in the error messages of servers that use status 403 to reject a single input.

@@ -58,7 +58,7 @@ _NO_ODDS = (
 )
 #: Default maximum number of tokens in an answer that the model writes.
 LIMIT = 2100
-# A text with more characters than this is not considered a refusal.
+# maximum number of characters in a text that can be considered a refusal
 _LONGEST_REFUSAL = 400
 REPAIRED = (
     "the graph was repaired: edges to later or unknown claims and self-loops were "

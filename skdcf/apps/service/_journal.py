@@ -117,8 +117,7 @@ class Journal:
         path = ":memory:"
         if folder is not None:
             path = os.path.join(folder, "journal.sqlite")
-            # SQLite creates its other files with the same permissions as the
-            # database file.
+            # SQLite creates its auxiliary files with the same permissions as the database file.
             Path(path).touch(0o600)
         self._lock = threading.RLock()
         self._db = sqlite3.connect(

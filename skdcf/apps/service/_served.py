@@ -33,7 +33,8 @@ from ._questions import Questions
 # maximum number of claims in a request, because other requests wait until it is processed
 _MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
-_LARGE = 2**14  # Requests with more bytes than this are processed in a separate thread.
+# maximum number of bytes in a request that is processed without a separate thread
+_LARGE = 2**14
 # Group number of an answer that the guarantee does not cover.
 NOT_PASSING = -1
 _QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.

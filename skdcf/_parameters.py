@@ -82,8 +82,8 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: Public classes that are valid parameter values: a module followed by its class names. The
-    #: first class is the default value of the parameter.
+    #: Public classes that are valid parameter values, given as a module followed by its class
+    #: names. The first class is the default value of the parameter.
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -220,8 +220,8 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
 def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
-    # The first completion is the step that the model originally wrote, and all others were
-    # sampled as replacements.
+    # The first completion is the step that the model originally wrote, and all other completions
+    # were sampled as replacements.
     judged = [step["completions"][0] for step in record["label"]["steps"]]
     for v, completion in enumerate(judged):
         if v >= len(steps) or completion["text"] != steps[v]:

@@ -239,7 +239,7 @@ def _edges(rows):
     """Return the edges in a reply, or raise a ValueError whose message is sent to the model."""
     n = len(rows)
     for row in rows:
-        # [0] means that there are no premises, because claim numbers start at 1.
+        # A list [0] means that there are no premises, because claim numbers start at 1.
         if row.builds_on == [0]:
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:

@@ -128,7 +128,7 @@ class Serving:
 
     def __init__(self, model, *options, before="", **environment):
         program = (
-            f"import sys\n{before}\nfrom skdcf.apps.cli import main\nsys.exit(main())"
+            f"import sys\n{before}\nfrom skdcf.__main__ import main\nsys.exit(main())"
         )
         for _ in range(3):  # another program may take the port that was found free
             self._start(program, model, options, environment)

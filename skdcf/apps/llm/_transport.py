@@ -179,7 +179,7 @@ class Endpoint:
             if 200 <= status < 300:
                 reply = read_reply(content, wants_json=call.schema is not None)
                 self._learn(call.model, in_use, refused)
-                weaker = {n for n in refused if _body_of(call, refused - {n}) != body}
+                weaker = [n for n in refused if _body_of(call, refused - {n}) != body]
                 left_out = [name for name in weaker if not accepts[name]]
                 return self._without_keys(replace(reply, left_out=left_out))
             message = " ".join(content.decode("utf-8", "replace").split())
@@ -253,11 +253,14 @@ async def _read(response):
     """Read a response up to the maximum size. The beginning of an error is sufficient."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    with suppress(*() if response.is_success else (Exception,)):
+    try:
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
                 break
+    except Exception:
+        if response.is_success:
+            raise
     return body[:most]
 
 

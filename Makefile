@@ -130,8 +130,9 @@ $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 # What makes and tries clients of the service; its packages do not go with those above.
 $(VENV)-clients/ready: setup.cfg
 	$(PYTHON) -m venv $(VENV)-clients
-	$(VENV)-clients/bin/pip install --quiet --editable '.[apps]' \
-	  'openapi-python-client~=0.29.1' 'schemathesis~=4.32'
+	$(VENV)-clients/bin/pip install --quiet uv
+	$(VENV)-clients/bin/uv pip install --quiet --python $(VENV)-clients/bin/python \
+	  --editable '.[apps]' 'openapi-python-client~=0.29.1' 'schemathesis~=4.32'
 	touch '$@'
 
 # Tests of the pages in a browser look for faults with axe-core, if it is there.

@@ -19,13 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.speed.service import GRAPHS, TESTS, Serving, ask, body_of, linked
+
 HERE = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(HERE / "tests"))
-
-from serving import GRAPHS, Serving, body_of
-
-from benchmarks.speed.service import ask, linked
-
 BODIES = [body_of(graph) for graph in GRAPHS[200:]]
 N_WARM = 200  # requests before the measurement
 FIT = """
@@ -44,7 +40,7 @@ def serve(stack, checkout, folder):
     path = str(folder / "filter.skops")
     # The safe path excludes the current folder, which may contain another checkout.
     environment = {"PYTHONPATH": str(checkout.resolve()), "PYTHONSAFEPATH": "1"}
-    program = FIT.format(tests=str(HERE / "tests"), path=path, checkout=str(checkout.resolve()))
+    program = FIT.format(tests=TESTS, path=path, checkout=str(checkout.resolve()))
     words = [sys.executable, "-c", program]
     subprocess.run(words, env=os.environ | environment, check=True)
     serving = Serving(path, "--folder", folder / "journal", **environment)

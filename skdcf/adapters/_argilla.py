@@ -31,7 +31,7 @@ def is_argilla(frame: Any) -> bool:
 
     Returns
     -------
-    bool
+    is_argilla : bool
         True if the table has the columns of an Argilla export.
     """
     names = set(frame.columns)
@@ -54,7 +54,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     columns : dict of str to (str or None)
         The column names, with None for ``label``. If the column "claim" contains texts instead of
         positions, ``text`` is set to "claim".
-    labels : ndarray of object, shape (n_claims,)
+    labels : ndarray of object of shape (n_claims,)
         The label of each claim, which is 1 or 0 if all submitted responses agree, 0 if they
         disagree, and None if no response was submitted.
 

@@ -112,7 +112,7 @@ def to_frame(
 
     Returns
     -------
-    data frame
+    table : data frame
         The table has one column per feature. The column ``problem`` contains the id or the index
         of the problem, and ``claim`` contains the position of the claim. If claims have several
         wordings, each wording has its own row, and the column ``wording`` contains its position.
@@ -219,7 +219,7 @@ def from_frame(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch, whose ids are the values of
         ``problem``), ``labels`` (list of int arrays or None), ``groups`` (array or None),
         ``metadata`` (list of dict, or None), and ``dropped`` (an empty list).
@@ -642,7 +642,7 @@ def fill_missing(table, names, missing, place):
 
     Returns
     -------
-    ndarray of shape (n_claims, n_features)
+    filled_table : ndarray of shape (n_claims, n_features)
         The table, with missing and infinite values replaced.
     """
     if is_real(missing):

@@ -63,7 +63,7 @@ def from_runs(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         The data set, as returned by `skdcf.datasets.build_dataset`. The features ``position``,
         ``log_length`` (log of 1 + number of characters) and ``n_calls`` of a step depend only on
         this step and the steps before it. With ``alternatives=True``, the feature

@@ -161,7 +161,7 @@ def from_lm_polygraph(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays or
         None: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata`` (list of
         dict, or None), and ``dropped`` (an empty list).
@@ -326,7 +326,7 @@ def from_uqlm(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays or
         None), ``groups`` (array or None), ``metadata`` (list of dict, or None), and ``dropped``
         (an empty list).

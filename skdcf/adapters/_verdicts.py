@@ -110,7 +110,7 @@ def from_verdicts(
 
     Returns
     -------
-    Bunch
+    dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
         ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or
         None), ``metadata`` (list of dict with ``reasons``, one or None per claim), and

@@ -57,7 +57,7 @@ def find_answer(text: str) -> str | None:
 
     Returns
     -------
-    str or None
+    answer : str or None
         The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
         contains no such marker, the last number is returned, or None if there is no number.
     """
@@ -105,7 +105,7 @@ def normalise_answer(answer: str) -> float | str:
 
     Returns
     -------
-    float or str
+    normalised_answer : float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
         For any other text, the result is the text without markup and spaces.
     """
@@ -298,7 +298,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
 
     Returns
     -------
-    AgreementWorth
+    worth : AgreementWorth
         The estimate. ``str(worth)`` describes the estimate in a sentence.
 
     Raises

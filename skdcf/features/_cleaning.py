@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
     Returns
     -------
-    str
+    clean_text : str
         The clean text.
     """
     return clean_words(text)[0]
@@ -125,7 +125,7 @@ def find_numbers(text: str) -> list[float]:
 
     Returns
     -------
-    list of float
+    numbers : list of float
         The numbers, including repetitions.
     """
     if "step" in text:
@@ -169,7 +169,7 @@ def find_spelled_numbers(text: str) -> list[float]:
 
     Returns
     -------
-    list of float
+    numbers : list of float
         The numbers in order of appearance, excluding 0, 1, 2 and 100.
     """
     numbers = []

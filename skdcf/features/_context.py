@@ -267,7 +267,7 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
 
     Returns
     -------
-    list of Support or None
+    supports : list of Support or None
         For each claim, the index of the passage, the position of the sentence in the passage,
         and the proportion of the claim's different words that occur in the sentence. The proportion
         equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no

@@ -78,7 +78,7 @@ def split_clauses(text: str) -> list[str]:
 
     Returns
     -------
-    list of str
+    clauses : list of str
         The clauses. The list is empty if the text contains no equality sign.
     """
     if "=" not in text and "≈" not in text and "\\approx" not in text:
@@ -97,7 +97,7 @@ def find_results(clauses: list[str]) -> frozenset[float]:
 
     Returns
     -------
-    frozenset of float
+    right_hand_sides : frozenset of float
         The values of the first 200 right-hand sides that can be parsed.
     """
     sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])

@@ -33,7 +33,7 @@ def evaluate(items: list[Any]) -> float | None:
 
     Returns
     -------
-    float or None
+    value : float or None
         The value, or None if the expression is malformed or undefined.
     """
     try:
@@ -142,7 +142,7 @@ def judge_equality(
 
     Returns
     -------
-    bool or None
+    sides_agree : bool or None
         True if the sides agree, False if they differ. The result is None if a side cannot be
         parsed, if neither side is a calculation (as in a definition or a unit conversion), or
         if the difference may be due to rounding.
@@ -270,7 +270,7 @@ def rewrite_plainly(text: str) -> str:
 
     Returns
     -------
-    str
+    plain_text : str
         The same text in plain notation.
     """
     if not text.isascii():

@@ -49,7 +49,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
 
     Returns
     -------
-    bytes
+    reply : bytes
         The reply, truncated at a maximum size.
 
     Raises

@@ -75,7 +75,7 @@ def reasoning_features(
 
     Returns
     -------
-    GraphUnion
+    features : GraphUnion
         A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
         ``options``, and also ``metadata`` if metadata keys are passed.
 
@@ -134,7 +134,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
 
     Returns
     -------
-    GraphUnion
+    features : GraphUnion
         A transformer for problems that have the column ``frequency-score`` and the semantic
         columns.
 
@@ -554,7 +554,7 @@ class MetadataIndicators(GraphTransformer):
 
         Returns
         -------
-        self
+        self : object
             The fitted transformer.
 
         Raises

@@ -177,7 +177,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
 
     Returns
     -------
-    list of int
+    starts : list of int
         Position of the first visible character of each token, or -1 for a special token before
         the text.
 
@@ -259,7 +259,7 @@ def has_digit(token: str) -> bool:
 
     Returns
     -------
-    bool
+    has_digit : bool
         True if the token contains a digit.
     """
     return any(character.isdigit() for character in token)
@@ -279,7 +279,7 @@ def check_log_probabilities(
 
     Returns
     -------
-    ndarray of shape (n_tokens,)
+    surprisal : ndarray of shape (n_tokens,)
         Surprisal (-log p) of each token.
 
     Raises
@@ -312,7 +312,7 @@ def summarise(
 
     Returns
     -------
-    list of float
+    features : list of float
         The mean, the sum and the maximum of the surprisal, and its maximum over the tokens with a
         digit. A value is 0 if there are no tokens to compute it from.
     """

@@ -67,7 +67,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        bool
+        does_learn : bool
             The value of ``requires_fit``. If ``requires_fit`` is None, the result is True if the
             class overrides `fit`.
         """
@@ -86,7 +86,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        GraphBatch
+        X_new : GraphBatch
             The problems with the new columns.
 
         Raises
@@ -116,7 +116,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        self
+        self : object
             The transformer itself.
 
         Raises
@@ -145,7 +145,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        self
+        self : object
             The fitted transformer.
 
         Raises
@@ -170,7 +170,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        GraphBatch
+        X_new : GraphBatch
             The same problems. The columns of X that are not replaced precede the new columns.
         """
         check_is_fitted(self)
@@ -194,7 +194,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        ndarray of str
+        feature_names_out : ndarray of str
             Names of the input columns that are kept, followed by the new column names.
         """
         check_is_fitted(self)
@@ -222,7 +222,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        sequence of str
+        names : sequence of str
             One name per column.
         """
         raise NotImplementedError
@@ -237,7 +237,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
         Returns
         -------
-        ndarray of shape (n_claims, n_names)
+        columns : ndarray of shape (n_claims, n_names)
             One row per claim.
         """
         raise NotImplementedError
@@ -415,7 +415,7 @@ class GraphUnion(GraphTransformer, Composition):
 
         Returns
         -------
-        dict
+        params : dict
             Parameter values, keyed by name.
         """
         return self._get_params("transformer_list", deep=deep)
@@ -430,7 +430,7 @@ class GraphUnion(GraphTransformer, Composition):
 
         Returns
         -------
-        self
+        self : object
             The transformer itself.
         """
         self._set_params("transformer_list", **params)
@@ -448,7 +448,7 @@ class GraphUnion(GraphTransformer, Composition):
 
         Returns
         -------
-        self
+        self : object
             The fitted transformer.
 
         Raises

@@ -36,7 +36,7 @@ def add_surprisal(
 
     Returns
     -------
-    ReasoningGraph
+    problem : ReasoningGraph
         The problem with four new columns: the mean, the sum and the maximum of -log p over the
         tokens of a claim, and the maximum over its tokens that contain a digit. A column is 0 if
         there are no tokens to compute it from. All wordings of a claim have equal values.
@@ -97,7 +97,7 @@ def logprobs_of_claims(
 
     Returns
     -------
-    list of lists of dict
+    tokens : list of lists of dict
         One list of tokens per claim. A claim that is not found in the answer is assigned all
         tokens of the answer.
 

@@ -38,7 +38,7 @@ def list_steps(transformer: Any) -> list[Any]:
 
     Returns
     -------
-    list of transformers
+    steps : list of transformers
         The transformers. Pipelines are replaced by their steps, and None and "passthrough" are
         omitted.
     """
@@ -57,7 +57,7 @@ def columns_require_fit(transformer: Any) -> bool:
 
     Returns
     -------
-    bool
+    requires_fit : bool
         For a Pipeline, the result is True if one of its steps needs fitting. For a transformer of
         this package, the result is its attribute ``requires_fit``. For any other transformer, the
         result is its scikit-learn tag ``requires_fit``.
@@ -88,7 +88,7 @@ def reads_edges(transformer: Any) -> bool:
 
     Returns
     -------
-    bool
+    reads_edges : bool
         True if a step of this package uses edges, or does not declare whether it uses edges.
     """
     our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
@@ -118,7 +118,7 @@ def fit_columns(
 
     Returns
     -------
-    fitted transformer, Pipeline or None
+    fitted_copy : fitted transformer, Pipeline or None
         The fitted copy, or None if there is no transformer.
 
     Raises
@@ -168,7 +168,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 
     Returns
     -------
-    GraphBatch
+    batch : GraphBatch
         The transformed batch, or the batch itself if there is no transformer.
     """
     steps = list_steps(fitted)
@@ -197,7 +197,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
 
     Returns
     -------
-    GraphBatch
+    batch : GraphBatch
         The batch with the attached columns, or the batch itself if no column can be attached.
     """
     steps = list_steps(transformer)
@@ -291,7 +291,7 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
 
     Returns
     -------
-    ndarray of shape (n_claims, n_features)
+    table : ndarray of shape (n_claims, n_features)
         The table. For a ColumnTransformer, a data frame is returned, so columns can be selected
         by name. If the problems have no columns, the problems themselves are returned.
 
@@ -370,7 +370,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 
     Returns
     -------
-    list of str
+    names : list of str
         The names that the transformer returns. If the transformer returns no names, the input
         names are used, or numbered names if the number of columns has changed.
     """
@@ -447,7 +447,7 @@ class ClaimTransformer(GraphTransformer):
 
         Returns
         -------
-        self
+        self : object
             The fitted transformer.
 
         Raises

@@ -364,7 +364,7 @@ class GraphFeatures(GraphTransformer):
 # One regular expression per domain, applied to the cleaned question. The patterns avoid false
 # matches and therefore miss some questions. Only the pattern for word_problems matches everyday
 # nouns and may find too many questions.
-LEXICON = {
+_LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
     r"\d+ = |\bslope",
     "quadratic_equations": r"quadratic|discriminant|vieta|\b[a-z]\^\{?2\b|parabola",
@@ -395,7 +395,7 @@ LEXICON = {
     "domain_wk": r"\bwho\b|\bwhere\b|\bwhen\b|\bwhich (?:country|city|year|person)|"
     r"histor|president|author|born|capital of|famous|world",
 }
-_PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
+_PATTERNS = {name: re.compile(pattern) for name, pattern in _LEXICON.items()}
 # maximum number of characters to search in a question
 _LONGEST = 20_000
 
@@ -416,8 +416,6 @@ class DomainIndicators(_GivenColumns):
 
     Attributes
     ----------
-    lexicon : dict
-        Regular expression that recognises each domain in a text, keyed by domain.
     topics : tuple of str
         The twelve mathematical domains.
 
@@ -446,8 +444,7 @@ class DomainIndicators(_GivenColumns):
     array([[1., 0.]])
     """
 
-    lexicon: ClassVar[dict[str, str]] = LEXICON
-    topics: ClassVar[tuple[str, ...]] = tuple(LEXICON)[:12]
+    topics: ClassVar[tuple[str, ...]] = tuple(_LEXICON)[:12]
 
     _parameter_constraints = {"domains": ["array-like", None]}
 
@@ -459,9 +456,9 @@ class DomainIndicators(_GivenColumns):
     def _check(self, batch: GraphBatch) -> None:
         if set(self.own_names()) <= set(list_columns(batch)):
             return
-        if unknown := [name for name in self.own_names() if name not in LEXICON]:
+        if unknown := [name for name in self.own_names() if name not in _LEXICON]:
             raise ValueError(
-                f"each domain must be one of {list(LEXICON)}, got "
+                f"each domain must be one of {list(_LEXICON)}, got "
                 f"{', '.join(map(repr, unknown))}. Use MetadataIndicators for other domains"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems

@@ -138,7 +138,7 @@ TAKEN = {
     "estimators": (
         "CoherentConformalFilter ConformalFilter PROMISED SingleFeatureCF accept_provenance "
         "as_chosen at_level calibrated_masks calibration_scores check choose "
-        "chosen_answers compare_provenance count_as_trained decide first_claims "
+        "chosen_answers compare_provenance count_as_trained decide "
         "fit_levels flat_masks labels_of_people largest_risks passing_answers "
         "provenance_of "
         "reason_in_force reason_sent_with refuse_without_hazards seen shown_masks"

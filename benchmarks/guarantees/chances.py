@@ -29,7 +29,6 @@ from benchmarks import GUIDE
 from benchmarks.guarantees.reader import problems_of
 from benchmarks.pages.figures import plt
 from skdcf import CoherentConformalFilter
-from skdcf.estimators import first_claims
 from skdcf.ops.chance import chance_of_error
 from skdcf.ops.hard import below_true_claims, segment_sum
 from skdcf.scorers import _hazards
@@ -55,6 +54,16 @@ WAYS = ("as they stand", "two numbers", "isotonic", "with frailty")
 ALPHAS = (0.05, 0.1, 0.2)
 TEXTS = ("0.05", "0.1", "0.2", "70 %")
 PULL = 5.0  # of the two numbers towards 0 and 1
+
+
+def safest_claims(filter, graphs, batch, share):
+    """Masks of a share of the claims of each answer, those with the smallest path risks."""
+    masks = batch.split(np.zeros(batch.n_claims, dtype=bool))
+    depths = batch.split(batch.depth)
+    for mask, depth, risk in zip(masks, depths, filter.path_risk(graphs), strict=True):
+        n_first = int(np.ceil(share * len(risk) - 1e-9))
+        mask[np.lexsort((depth, risk))[:n_first]] = True
+    return masks
 
 
 def two_numbers(log_odds, false):
@@ -102,7 +111,7 @@ def half(problems, train, test, seed):
     log_odds = filter.scorer_.scorers_["neyman-pearson"].hazard(batch)
     false = np.concatenate([labels[i] for i in test]) != 1
     masks = {f"{alpha:g}": filter.predict(new, alpha) for alpha in ALPHAS}
-    masks["70 %"] = first_claims(filter, new, 0.7)
+    masks["70 %"] = safest_claims(filter, new, batch, 0.7)
     out = {}
     for name, rows in masks.items():
         kept = np.concatenate(rows).astype(bool)

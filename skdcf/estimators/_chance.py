@@ -1,4 +1,4 @@
-"""Estimate error probabilities and select the safest claims, without a guarantee."""
+"""Estimate error probabilities of filtered answers, without a guarantee."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._docs import documented
 from ..graphs import GraphBatch
 from ..graphs.problems import Problems
 from ..graphs.ragged import flatten
-from ._validation import filter_in
 
 
 def chances_of(
@@ -43,42 +41,6 @@ def refuse_without_hazards(scorer: Any) -> None:
             f"scorer must estimate error probabilities, but {scorer!r} only ranks claims. "
             'Fit the filter with scorer="stack" or scorer="neyman-pearson"'
         )
-
-
-@documented
-def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
-    """Return masks that select the safest claims of each problem, regardless of alpha.
-
-    There is no guarantee for the selected claims. Use ``error_probability`` to estimate the
-    probability that at least one selected claim is false.
-
-    Parameters
-    ----------
-    filter : fitted filter
-    {X}
-    share : float in [0, 1], default=0.0
-        Proportion of claims to select in each problem. The number of selected claims is rounded
-        up and is always at least one.
-
-    Returns
-    -------
-    masks : ndarray of shape (n_problems,)
-        Masks in the same format as in ``predict``. The masks select the claims with the smallest
-        path risks, together with all ancestors of these claims.
-    """
-    if not 0 <= share <= 1:
-        raise ValueError(f"share must be between 0 and 1, got {share!r}")
-    claims, view = filter_in(filter)._claims(X)
-    batch = view.with_columns
-    risk = claims.path_risk
-    order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
-
-    # Select the given share of the claims, but at least one. Do not select claims that must never
-    # be kept.
-    position = np.empty(len(risk), dtype=np.int64)
-    position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
-    n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
-    return view.shaped((position < n_first[batch.problem_of]) & ~np.isposinf(risk))
 
 
 def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import first_claims
+from skdcf.estimators import check
 from skdcf.ops.chance import chance_of_error, fit_frailty
 from skdcf.scorers import (
     ClassifierScorer,
@@ -29,6 +29,17 @@ def data():
 def fitted(data):
     graphs, labels = data
     return CoherentConformalFilter(random_state=0).fit(graphs[:250], labels[:250])
+
+
+def safest_claims(cf, graphs, share):
+    """Masks of a share of the claims, at least one, with the smallest path risks."""
+    batch = check(cf, graphs)
+    masks = batch.split(np.zeros(batch.n_claims, dtype=bool))
+    depths = batch.split(batch.depth)
+    for mask, depth, risk in zip(masks, depths, cf.path_risk(batch), strict=True):
+        n_first = max(1, int(np.ceil(share * len(risk) - 1e-9)))
+        mask[np.lexsort((depth, risk))[:n_first]] = True
+    return masks
 
 
 def chance_by_enumeration(hazard, kept):
@@ -144,7 +155,7 @@ def test_stated_is_seen_on_answers_that_the_filter_does_not_know(data):
         3000, "felm", random_state=8, return_X_y=True
     )
     cf = CoherentConformalFilter(random_state=0).fit(graphs[:1000], labels[:1000])
-    for masks in (cf.predict(graphs[1000:]), first_claims(cf, graphs[1000:], 0.7)):
+    for masks in (cf.predict(graphs[1000:]), safest_claims(cf, graphs[1000:], 0.7)):
         stated = cf.error_probability(graphs[1000:], masks)
         rows = zip(labels[1000:], masks, strict=True)
         wrong = np.array([(row[mask] == 0).any() for row, mask in rows])
@@ -169,7 +180,7 @@ def test_the_default_is_what_predict_keeps(fitted, data):
 def test_a_text_is_the_likelier_wrong_the_more_is_kept(fitted, data):
     new = data[0][250:]
     chances = [
-        fitted.error_probability(new, first_claims(fitted, new, share))
+        fitted.error_probability(new, safest_claims(fitted, new, share))
         for share in (0, 0.5, 1)
     ]
     assert (np.diff(chances, axis=0) >= 0).all()
@@ -180,35 +191,12 @@ def test_the_chance_of_a_text_does_not_hang_on_the_others(fitted, data):
     new = data[0][250:300]
     alone = [
         fitted.error_probability(
-            new[i : i + 1], first_claims(fitted, new[i : i + 1], 1)
+            new[i : i + 1], safest_claims(fitted, new[i : i + 1], 1)
         )
         for i in range(50)
     ]
-    together = fitted.error_probability(new, first_claims(fitted, new, 1))
+    together = fitted.error_probability(new, safest_claims(fitted, new, 1))
     np.testing.assert_allclose(np.concatenate(alone), together, rtol=1e-9)
-
-
-def test_the_first_claims_are_the_safest_ones_and_closed(fitted, data):
-    new = data[0][250:]
-    risks = fitted.path_risk(new)
-    for graph, mask, risk in zip(
-        new, first_claims(fitted, new, 0.4), risks, strict=True
-    ):
-        assert mask.sum() == max(1, np.ceil(0.4 * graph.n_claims - 1e-9))
-        assert risk[mask].max() <= risk[~mask].min(initial=np.inf)
-        for parent, child in graph.edges:
-            assert mask[parent] or not mask[child]
-    assert all(mask.sum() == 1 for mask in first_claims(fitted, new))
-
-
-def test_claims_without_a_verdict_are_never_among_the_first():
-    graphs, labels = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    cf = HardCF(alpha=0.2).fit(graphs[:100], labels[:100])
-    graph = graphs[100].replace(
-        metadata={"no_verdict": list(range(graphs[100].n_claims))}
-    )
-    (mask,) = first_claims(cf, [graph], 0.5)
-    assert not mask.any()
 
 
 @pytest.mark.parametrize(
@@ -271,8 +259,6 @@ def test_a_level_beside_masks_is_refused(fitted, data):
     new = data[0][250:]
     with pytest.raises(ValueError, match=r"alpha.*0\.2.*masks"):
         fitted.error_probability(new, fitted.predict(new), alpha=0.2)
-    with pytest.raises(ValueError, match=r"share .*1.2"):
-        first_claims(fitted, new, 1.2)
 
 
 def test_of_a_table_masks_are_the_booleans_themselves():
@@ -293,9 +279,8 @@ def test_an_answer_without_claims_has_no_chance():
         np.zeros((0, graphs[0].features.shape[1])),
         feature_names=graphs[0].feature_names,
     )
-    chance = cf.error_probability(
-        [empty, graphs[250]], first_claims(cf, [empty, graphs[250]])
-    )
+    new = [empty, graphs[250]]
+    chance = cf.error_probability(new, safest_claims(cf, new, 0))
     assert np.isnan(chance[0])
     assert 0 < chance[1] < 1
 

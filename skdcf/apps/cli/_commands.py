@@ -27,7 +27,6 @@ from ...estimators import (
     check,
     choose,
     chosen_answers,
-    first_claims,
     passing_answers,
     refuse_without_hazards,
     seen,
@@ -498,12 +497,24 @@ def _at_least_one(filter, rows, graphs, masks, counts):
     """Return the rows and masks after keeping the safest claim of each otherwise empty answer."""
     masks = list(masks)
     rows = list(rows)
-    for i, first in enumerate(first_claims(filter, graphs)):
-        if not masks[i].any() and first.any():
-            masks[i] = first
+    for i, safest in enumerate(_safest_claims(filter, graphs)):
+        if not masks[i].any() and safest.any():
+            masks[i] = safest
             rows[i] = replace(rows[i], is_guaranteed=False)
             counts["outside"] += 1
     return rows, masks
+
+
+def _safest_claims(filter, graphs):
+    """Yield a mask of the claim with the smallest path risk in each answer.
+
+    The claim has no parents. The mask is empty if no claim of the answer may ever be kept.
+    """
+    depths = graphs.split(graphs.depth)
+    for risk, depth in zip(filter.path_risk(graphs), depths, strict=True):
+        mask = np.zeros(len(risk), dtype=bool)
+        mask[np.lexsort((depth, risk))[:1]] = True
+        yield mask & ~np.isposinf(risk)
 
 
 def decided(filter, rows, graphs, *, masks, counts):

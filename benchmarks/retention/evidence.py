@@ -23,7 +23,7 @@ from benchmarks.saving import SEED, fewer, halves, options, run, wanted, write
 from skdcf import GraphBatch, HardCF
 from skdcf.apps.labelling import review_curve
 from skdcf.datasets import fetch_conformal_factuality
-from skdcf.estimators import fit_levels
+from skdcf.evaluation import fit_levels
 from skdcf.features import reasoning_features
 
 LEVELS = [0.05, 0.1, 0.2]
@@ -97,7 +97,7 @@ def check_cell(X, labels, groups, parts, seed):
     filters = fit_levels(auto, X[train], y, LEVELS, groups[train])
     return [
         review_curve(filter, X[rest], truth, alpha, checks=(0, 1))
-        for alpha, filter in zip(LEVELS, filters, strict=True)
+        for alpha, filter in filters.items()
     ]
 
 

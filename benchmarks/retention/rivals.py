@@ -30,7 +30,7 @@ from sklearn.base import clone
 from benchmarks.methods import TIES
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import fetch_conformal_rag
-from skdcf.estimators import fit_levels
+from skdcf.evaluation import fit_levels
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.scorers import ClassifierScorer, FitTask
@@ -95,7 +95,7 @@ def ours(graphs, labels, split, seed):
     }
     for method, (X, filter) in filters.items():
         fresh = clone(filter).set_params(random_state=seed)
-        for fitted in fit_levels(fresh, X[known], y, ALPHAS):
+        for fitted in fit_levels(fresh, X[known], y, ALPHAS).values():
             masks = fitted.predict(X[new])
             yield {"alpha": fitted.alpha, "method": method, "masks": list(masks)}
 

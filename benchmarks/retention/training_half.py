@@ -20,7 +20,7 @@ from benchmarks.pages.figures import plt
 from benchmarks.saving import commit
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels
+from skdcf.evaluation import fit_levels
 from skdcf.evaluation._report import corrected_error
 from skdcf.ops.conformal import leave_one_out_alpha
 from skdcf.ops.hard import nonconformity_scores
@@ -72,7 +72,7 @@ def one_half(problems, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             filters = fit_levels(filter, *parts[0], ALPHAS, groups=groups[halves[0]])
-        for k, (alpha, fitted) in enumerate(zip(ALPHAS, filters, strict=True)):
+        for k, (alpha, fitted) in enumerate(filters.items()):
             numbers[:, j, k] = [kept(fitted, *part, alpha) for part in parts]
     return numbers, [len(rows) for rows in halves]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_alpha
+from .._checks import check_alphas
 from .._docs import documented
 from ..graphs import Labels, Problems
 from ..graphs.problems import Groups
@@ -32,49 +32,68 @@ def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
 
 @documented
 def fit_levels(
-    estimator: Any,
-    X: Problems,
-    y: Labels,
-    alphas: Iterable[float],
-    groups: Groups = None,
-) -> list[Any]:
-    """Fit one copy of a filter for each level.
+    filter: Any, X: Problems, y: Labels, alphas: Iterable[float], groups: Groups = None
+) -> dict[float, Any]:
+    """Fit a filter at several levels.
 
     Levels with the same number of held-out questions share the split and all training steps that
     do not depend on alpha.
 
     Parameters
     ----------
-    estimator : filter
-        The filter to copy. It is not changed.
+    filter : unfitted filter, or dict of float to unfitted filter
+        A filter such as `HardCF`, or a dict with one filter for each alpha. The filter is copied
+        and not changed.
     {X}
     y : {labels}
-        Claim labels, as in ``fit``.
+        Claim labels, as in the filter's `fit`.
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional
-        Question that each answer belongs to, as in ``fit``.
+        The question that each answer belongs to, as in the filter's `fit`.
 
     Returns
     -------
-    estimators : list of filters
-        The fitted filters, one for each alpha.
+    dict of float to fitted filter
+        The fitted filters, keyed by alpha. If training does not depend on alpha, the scorer is
+        trained once and shared by the filters.
+
+    Raises
+    ------
+    ValueError
+        If an alpha is not between 0 and 1 or is repeated, or if the filter cannot be fitted.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import fit_levels
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> fitted = fit_levels(HardCF(), graphs, y, [0.05, 0.1])
+    >>> fitted[0.05].alpha, fitted[0.05].threshold_ <= fitted[0.1].threshold_
+    (0.05, True)
     """
-    estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
-    if not estimators:
-        raise ValueError("alphas must contain at least one level, got none")
-    first = estimators[0]
+    levels = check_alphas([*alphas]).tolist()
+    if isinstance(filter, Mapping):
+        return {a: at_level(filter[a], a).fit(X, y, groups) for a in levels}
+    if not hasattr(type(filter), "calibrate"):
+        raise ValueError(
+            f"filter must be a filter such as HardCF(), got {type(filter).__name__}. For a "
+            "search, set alpha in the filter, and fit one CalibratedSearch for each level"
+        )
+    filters = [at_level(filter, alpha) for alpha in levels]
+    first = filters[0]
     selection, scorer = prepare(first, X, y, groups)
-    share(first, estimators)
+    share(first, filters)
     sharing: dict[int | None, list[Any]] = {}
-    for each in estimators:
+    for each in filters:
         sharing.setdefault(count_held_out(each, selection, scorer), []).append(each)
     for n_held, members in sharing.items():
         # Only the first filter is checked, because its lowest level requires the strictest
         # checks.
         members.sort(key=level_in_force)
         _fit_together(members, selection, scorer, n_held)
-    return estimators
+    return dict(zip(levels, filters, strict=True))
 
 
 def _fit_together(estimators, selection, scorer, n_held):

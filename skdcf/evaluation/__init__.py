@@ -1,8 +1,9 @@
 """Compare filters on the same splits, and search for settings without losing the guarantee."""
 
+from ..estimators import fit_levels
 from ._chances import ChanceReport, evaluate_error_probability
 from ._report import ComparisonReport, DifferenceReport
-from ._search import CalibratedSearch, fit_levels
+from ._search import CalibratedSearch
 from .compare import compare_filters
 
 __all__ = [

@@ -6,7 +6,7 @@ This module also fits filters, and searches over filters, at one or several leve
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -18,12 +18,16 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from .. import estimators
-from .._checks import check_alpha
-from .._docs import documented
 from .._parameters import settings
 from .._sklearn import take_rows
-from ..estimators import PROMISED, at_level, check, count_as_trained, reason_sent_with
+from ..estimators import (
+    PROMISED,
+    at_level,
+    check,
+    count_as_trained,
+    fit_levels,
+    reason_sent_with,
+)
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
@@ -315,64 +319,6 @@ def _taken(groups, rows):
     return groups if groups is None or groups is False else np.asarray(groups)[rows]
 
 
-@documented
-def fit_levels(
-    filter: Any,
-    X: Problems,
-    y: Labels,
-    alphas: Iterable[float],
-    groups: ArrayLike | Literal[False] | None = None,
-) -> dict[float, Any]:
-    """Fit a filter at several levels.
-
-    Parameters
-    ----------
-    filter : unfitted filter, or dict of float to unfitted filter
-        A filter such as `HardCF`, or a dict with one filter for each alpha.
-    X : {problems}
-        Problems, in the format of the filter's `fit`.
-    y : {labels}
-        Labels, in the format of the filter's `fit`.
-    alphas : sequence of float in (0, 1)
-        The levels.
-    groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in the filter's `fit`.
-
-    Returns
-    -------
-    dict of float to fitted filter
-        The fitted filters, keyed by alpha. If training does not depend on alpha, the scorer is
-        trained once and shared by the filters.
-
-    Raises
-    ------
-    ValueError
-        If an alpha is not between 0 and 1, or if the filter cannot be fitted.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.evaluation import fit_levels
-    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> fitted = fit_levels(HardCF(), graphs, y, [0.05, 0.1])
-    >>> fitted[0.05].alpha, fitted[0.05].threshold_ <= fitted[0.1].threshold_
-    (0.05, True)
-    """
-    alphas = [check_alpha(alpha) for alpha in alphas]
-    if search_in(filter) is not None:
-        raise ValueError(
-            "the filter in the search must have a single alpha, because each level "
-            "requires a separate search. Set alpha in this filter, and fit one "
-            "CalibratedSearch for each level"
-        )
-    if isinstance(filter, Mapping):
-        fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]
-    else:
-        fresh = estimators.fit_levels(filter, X, y, alphas, groups=groups)
-    return dict(zip(alphas, fresh, strict=True))
-
-
 def fit_each(filter, X, y, alphas, groups=None, **changes):
     """Yield each fitted filter, the positions of its alphas, and the selected settings.
 
@@ -381,9 +327,8 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     separately for each alpha.
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
-        fitted = estimators.fit_levels(
-            clone(filter).set_params(**changes), X, y, alphas, groups=groups
-        )
+        changed = clone(filter).set_params(**changes)
+        fitted = [*fit_levels(changed, X, y, alphas, groups).values()]
         # The levels share a single fit, unless each level chooses a different share of passing
         # answers.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]

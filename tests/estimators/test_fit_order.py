@@ -9,7 +9,8 @@ from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, seen
+from skdcf.estimators import seen
+from skdcf.evaluation import fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
@@ -19,9 +20,18 @@ MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
 
-def test_at_least_one_level_is_needed():
-    with pytest.raises(ValueError, match=r"alphas.*least.*level"):
-        fit_levels(HardCF("frequency-score"), GRAPHS, Y, [])
+@pytest.mark.parametrize(
+    ("filter", "alphas", "match"),
+    [
+        (HardCF("frequency-score"), [], r"alphas.*level"),
+        (HardCF("frequency-score"), [0.2, 0.2], r"alphas.*0\.2, 0\.2"),
+        (PCA(1), [0.2], r"filter.*PCA"),
+        (None, [0.2], r"filter.*None"),
+    ],
+)
+def test_levels_of_a_filter_are_needed(filter, alphas, match):
+    with pytest.raises(ValueError, match=match):
+        fit_levels(filter, GRAPHS, Y, alphas)
 
 
 @pytest.mark.parametrize("declared", [False, True])
@@ -49,7 +59,7 @@ def test_each_level_has_an_origin_of_its_own():
     ]
     cf = HardCF(ClassifierScorer(), random_state=0)
     alphas = [0.1, 0.3]
-    for level in fit_levels(cf, graphs, Y, alphas):
+    for level in fit_levels(cf, graphs, Y, alphas).values():
         _, calibrated = seen(level, graphs)
         held = np.union1d(np.flatnonzero(calibrated), level.unused_indices_)
         judged_by_model = held % 40 == 0
@@ -179,7 +189,8 @@ def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
     settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
     levels = [0.1, 0.3]
     filters = fit_levels(HardCF(0, **settings), X, y, levels)
-    for alpha, cf in zip(levels, filters, strict=True):
+    assert list(filters) == levels
+    for alpha, cf in filters.items():
         alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
         assert cf.threshold_ == alone.threshold_
         np.testing.assert_array_equal(

@@ -21,7 +21,6 @@ from skdcf import (
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
-    estimators,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_levels
@@ -322,16 +321,14 @@ def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
 def test_a_scorer_that_knows_alpha_is_fitted_for_each():
     for make in (HardCF, CoherentConformalFilter):
         given = {"calibration_size": 24, "random_state": 0}
-        several = estimators.fit_levels(
-            make(Levelled(), **given), GRAPHS, Y, [0.1, 0.3]
-        )
-        for alpha, filter in zip((0.1, 0.3), several, strict=True):
+        several = fit_levels(make(Levelled(), **given), GRAPHS, Y, [0.1, 0.3])
+        for alpha, filter in several.items():
             alone = make(Levelled(), alpha=alpha, **given).fit(GRAPHS, Y)
             np.testing.assert_array_equal(
                 filter.scorer_.weights_, alone.scorer_.weights_
             )
             assert filter.threshold_ == alone.threshold_
-        first, second = (filter.scorer_.weights_[0] for filter in several)
+        first, second = (cf.scorer_.weights_[0] for cf in several.values())
         assert second - first == pytest.approx(2.0)
 
 
@@ -339,7 +336,7 @@ def test_a_scorer_that_knows_alpha_is_fitted_for_each():
 def test_levels_share_a_scorer_where_alpha_makes_no_difference(name):
     scorer, _ = SCORERS[name]
     given = {"calibration_size": 24, "random_state": 0}
-    few, many = estimators.fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4])
+    few, many = fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4]).values()
     assert (few.scorer_ is many.scorer_) == (not few.scorer_.uses_alpha)
     assert (few.alpha, many.alpha) == (0.2, 0.4)
     alone = HardCF(scorer, alpha=0.4, **given).fit(GRAPHS, Y)
@@ -446,7 +443,7 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     scorer = clone(scorer)
     filter = HardCF(scorer, alpha=0.2, random_state=0).fit(GRAPHS, Y)
     given = {"calibration_size": 24, "random_state": 0}
-    few, many = estimators.fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4])
+    few, many = fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4]).values()
     before = [levels_of(each) for each in (filter, few, many)]
     other = HardCF(scorer).set_params(**changes)
     few.set_params(**changes)

@@ -11,8 +11,8 @@ import skdcf
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.estimators import calibrated_masks, passing_answers
+from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, ShareError
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
@@ -374,11 +374,11 @@ def test_too_few_training_answers_are_the_reason_in_a_saved_filter(tmp_path):
 def test_levels_that_are_fitted_together_choose_each_its_own_share(data):
     graphs, y = data
     together = fit_levels(auto(), graphs[:250], y[:250], [0.1, 0.3])
-    for cf, alpha in zip(together, (0.1, 0.3), strict=True):
+    for alpha, cf in together.items():
         alone = auto(alpha=alpha).fit(graphs[:250], y[:250])
         assert cf.share_ == alone.share_
         assert cf.threshold_ == alone.threshold_
-    assert together[0].share_ <= together[1].share_
+    assert together[0.1].share_ <= together[0.3].share_
 
 
 @pytest.mark.long

@@ -19,8 +19,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, flat_masks
-from skdcf.evaluation import CalibratedSearch
+from skdcf.estimators import flat_masks
+from skdcf.evaluation import CalibratedSearch, fit_levels
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -162,7 +162,7 @@ def test_ways_to_the_same_filter(data, name, tmp_path):
         np.testing.assert_array_equal(flat(own.predict(new)), mask)
     learnt = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
     together = fit_levels(learnt, known, y[:200], [0.1, 0.3])
-    for one in together:
+    for one in together.values():
         alone = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
         alone.set_params(alpha=one.alpha).fit(known, y[:200])
         assert alone.n_calibration_ == one.n_calibration_

@@ -14,8 +14,8 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import next_to_label
 from skdcf.datasets import write_jsonl
-from skdcf.estimators import calibration_scores, fit_levels, seen
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.estimators import calibration_scores, seen
+from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.monitoring import CoverageMonitor, SlidingCalibration
@@ -316,7 +316,7 @@ def test_levels_share_the_split_and_auto_learns_from_the_model():
     judged, judged_labels, _ = draw(rng, 120, MODEL)
     cf = CoherentConformalFilter(random_state=0)
     X, y = [*people, *judged], [*people_labels, *judged_labels]
-    filters = fit_levels(cf, X, y, [0.05, 0.1, 0.2])
+    filters = fit_levels(cf, X, y, [0.05, 0.1, 0.2]).values()
     assert [f.n_calibration_ for f in filters] == [50, 50, 50]
     assert all(seen(f, judged)[0].all() for f in filters)
 

@@ -313,25 +313,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """The entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
-    def shares_functions(self, guarantee: Guarantee) -> bool:
-        """Return whether ``by`` and ``weight`` are the same functions in another guarantee.
-
-        Parameters
-        ----------
-        guarantee : Guarantee
-            The other guarantee.
-
-        Returns
-        -------
-        shares_functions : bool
-            True if the functions are identical objects. Names are not compared, because different
-            functions can have the same name.
-        """
-        return self._functions() == guarantee._functions()
-
-    def _functions(self):
-        every = *self.entries, self.weight
-        return [f for f in every if isinstance(f, FunctionType)]
+    @property
+    def functions(self) -> list[Any]:
+        """The Python functions among the values of ``by`` and ``weight``."""
+        return [f for f in (*self.entries, self.weight) if isinstance(f, FunctionType)]
 
     def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
         """Calibrate the guarantee on calibration problems.

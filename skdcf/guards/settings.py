@@ -93,10 +93,9 @@ def refuse_changed(estimator):
             f"{estimator._calibrated_as}. Call calibrate or fit again"
         )
     # Functions with the same source code may differ, and the caller may have changed the original
-    # function.
-    if not estimator.calibration_.guarantee.shares_functions(
-        estimator._resolved_guarantee()
-    ):
+    # function. Therefore, the functions must be identical objects.
+    functions = estimator._resolved_guarantee().functions
+    if estimator.calibration_.guarantee.functions != functions:
         raise ValueError(
             "guarantee must have the same by and weight functions as in calibration. "
             "Call calibrate or fit again"

@@ -300,7 +300,7 @@ class ConfTrScorer(Scorer):
         # A subclass may interpret the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ is only available for a LinearModel")
-        return self.standardizer_.raw_weights(self.params_) / self.scale_
+        return self.params_ / self.standardizer_.scale / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         if type(self.model_) is not LinearModel:

@@ -146,21 +146,6 @@ class Standardizer:
         """Return the rows of ``features`` after standardisation and clipping."""
         return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
 
-    def raw_weights(self, weights: np.ndarray) -> np.ndarray:
-        """Convert weights of standardised features to weights of the raw features.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_features,)
-            Weights of the standardised features.
-
-        Returns
-        -------
-        raw_weights : ndarray of shape (n_features,)
-            Weights of the raw features.
-        """
-        return weights / self.scale
-
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the indices of columns that are not constant but vary only by rounding errors."""

@@ -305,7 +305,7 @@ class ShownDisplay(DisplayOfReports):
         The figure.
     ax_ : matplotlib Axes
         The axes. Error bars show standard errors over questions. The numbers next to the markers
-        are levels.
+        are levels, in the colour of the line. Points that are close share a label.
 
     Examples
     --------
@@ -321,6 +321,7 @@ class ShownDisplay(DisplayOfReports):
 
     def _draw(self, axes):
         (ax,) = axes
+        lines = []
         for i, (name, report) in enumerate(by_name(self.report).items()):
             style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
             order = np.argsort(report.alpha)
@@ -336,16 +337,36 @@ class ShownDisplay(DisplayOfReports):
                 label=printable(str(name)) or "filtered",
                 **style,
             )
-            for alpha, x, y in zip(report.alpha[order], shown, wrong, strict=True):
-                place = {"xytext": (6, -11), "textcoords": "offset points"}
-                ax.annotate(f"{alpha:g}", (x, y), fontsize=8, color="0.35", **place)
+            lines.append((report.alpha[order], np.column_stack([shown, wrong])))
         unfiltered = next(iter(by_name(self.report).values())).unfiltered
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
         ax.set_xlim(0, 1.05)  # The margin leaves room for a marker at 1.
         _from_zero(ax)
+        for i, (levels, points) in enumerate(lines):
+            _name_levels(ax, levels, points, i)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def _name_levels(ax, levels, points, i):
+    """Write the levels next to the points of line i. Points that are close share a label."""
+    look = {
+        "fontsize": 8,
+        "color": line_style(i)["color"],
+        "textcoords": "offset points",
+    }
+    if i % 2:  # The labels of two neighbouring lines are on different sides.
+        look |= {"xytext": (-6, 5), "ha": "right"}
+    else:
+        look |= {"xytext": (6, -11), "ha": "left"}
+    scale = ax.figure.dpi / 72  # pixels per typographic point
+    distance = np.abs(np.diff(ax.transData.transform(points), axis=0)) / scale
+    apart = (distance >= (24, 10)).any(axis=1)  # width and height of a label
+    for rows in np.split(np.arange(len(levels)), np.flatnonzero(apart) + 1):
+        ax.annotate(
+            ", ".join(f"{levels[row]:g}" for row in rows), points[rows[0]], **look
+        )
 
 
 @settings

@@ -1,7 +1,7 @@
 """What pictures show, and what they refuse to show."""
 
 import runpy
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from skdcf.plots import (
     ReasoningGraphDisplay,
     ReportDisplay,
     ScoreDistributionDisplay,
+    ShownDisplay,
     SoftHardDisplay,
 )
 from skdcf.relaxation import PathRelaxation
@@ -369,3 +370,20 @@ def test_the_case_studies_show_the_claims_that_they_speak_of(checkout):
         own = trained[new.offsets[number] : new.offsets[number + 1]]
         drawn = shapes_of(axes)[: len(own)]
         assert [isinstance(p, Circle) for p in drawn] == own.tolist()
+
+
+def test_labels_of_levels_in_a_plot_of_shown_answers_never_overlap():
+    y = [np.array([i % 3 > 0, 1]) for i in range(60)]
+    first = np.array([True, False])
+    masks = {
+        0.1: [first & (i < 20) for i in range(60)],
+        0.2: [first & (i < 40) for i in range(60)],
+        0.3: [first & (i < 40) for i in range(60)],
+    }
+    one = FilterReport.from_predictions(y, masks)
+    display = ShownDisplay.from_report({"one": one, "the same": one})
+    display.figure_.canvas.draw()
+    labels = display.ax_.texts
+    assert [label.get_text() for label in labels] == 2 * ["0.1", "0.2, 0.3"]
+    for label, other in combinations(labels, 2):
+        assert not label.get_window_extent().overlaps(other.get_window_extent())

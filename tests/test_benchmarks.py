@@ -20,6 +20,18 @@ def square(x, _):
     return {"value": x * x}
 
 
+def test_the_error_of_a_mean_over_splits_is_known_with_one_training():
+    from benchmarks.guarantees.chosen import error_of_mean
+
+    values = np.random.default_rng(0).normal(size=(6, 3, 2))
+    of_splits = values.std(axis=0, ddof=1) / np.sqrt(6)
+    np.testing.assert_allclose(error_of_mean(values, 1), of_splits)
+    by_training = values.reshape(2, 3, 3, 2).mean(axis=1)
+    of_trainings = abs(by_training[0] - by_training[1]) / 2
+    expected = np.maximum(of_splits, of_trainings)
+    np.testing.assert_allclose(error_of_mean(values, 2), expected)
+
+
 def test_cells_are_computed_once(tmp_path):
     from benchmarks.cells import compute
 

@@ -110,13 +110,15 @@ def error_of_mean(values, n_trainings):
 
     The splits of a training share its scorer, so their mean may vary more than that of as many
     independent splits. With few trainings it may also vary less by chance. The larger of both
-    estimates is returned.
+    estimates is returned. With one training, only the splits are compared.
     """
     by_training = values.reshape(n_trainings, -1, *values.shape[1:]).mean(axis=1)
-    return np.maximum(
-        by_training.std(axis=0, ddof=1) / np.sqrt(n_trainings),
-        values.std(axis=0, ddof=1) / np.sqrt(len(values)),
-    )
+    errors = [
+        sample.std(axis=0, ddof=1) / np.sqrt(len(sample))
+        for sample in (by_training, values)
+        if len(sample) > 1
+    ]
+    return np.max(errors, axis=0)
 
 
 def main(n_trainings, n_splits):
@@ -153,5 +155,7 @@ def main(n_trainings, n_splits):
 
 
 if __name__ == "__main__":
-    arguments = [int(argument) for argument in sys.argv[1:]]
-    main(*(arguments or (6, 100)))
+    numbers = [int(argument) for argument in sys.argv[1:]] or [6, 100]
+    if len(numbers) != 2 or numbers[0] < 1 or numbers[1] < 2:
+        sys.exit(f"pass at least 1 training and at least 2 splits, got {numbers}")
+    main(*numbers)

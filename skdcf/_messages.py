@@ -31,7 +31,8 @@ class Advice(str):
     def __new__(cls, name: str, text: str, **fields: Any) -> Advice:
         """Create a string from ``text``, and store the name and the fields."""
         self = super().__new__(cls, text)
-        self.name, self.fields = name, fields
+        self.name = name
+        self.fields = fields
         return self
 
     def __getnewargs_ex__(self) -> Any:

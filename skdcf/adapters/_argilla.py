@@ -99,7 +99,8 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
 
 def _label(row, responses, states):
     """Return the label of one record, derived from its submitted responses."""
-    responses, states = _as_list(responses), _as_list(states)
+    responses = _as_list(responses)
+    states = _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
             f"row {row} must have one state for each of its {len(responses)} responses, "

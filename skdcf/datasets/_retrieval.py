@@ -100,7 +100,8 @@ def _passages_of(subset, options):
 
 
 def _parse_answer(record, passages, verdicts):
-    question, claims = record["prompt"], record["claims"]
+    question = record["prompt"]
+    claims = record["claims"]
     texts = [
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())

@@ -382,7 +382,8 @@ def read_problem(
     graph = _graph(content.fields, content.metadata)
     if logprobs is not None:
         graph = add_surprisal(graph, logprobs)
-    labels, mask = content.labels, content.mask
+    labels = content.labels
+    mask = content.mask
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)

@@ -73,7 +73,8 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
     linear, wide = (
         LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
     )
-    own_columns, all_columns = slice(n_features), slice(None)
+    own_columns = slice(n_features)
+    all_columns = slice(None)
     return (
         (linear, own_columns),
         (wide, all_columns),

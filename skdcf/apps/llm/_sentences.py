@@ -196,7 +196,8 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
         marks = _MARKS.match(piece)
         if sentence and not sentence[-1].isspace() and marks:
             yield sentence + marks[0]
-            sentence, piece = "", piece[marks.end() :]
+            sentence = ""
+            piece = piece[marks.end() :]
             if not piece:
                 continue
         is_inside = (

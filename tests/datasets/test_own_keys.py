@@ -314,7 +314,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         (
             LOG[0],
             [],
-            "\"answer\", got only the strings ['asked', 'docs', 'said', 'shift']",
+            "\"answer\", but only the keys ['asked', 'docs', 'said', 'shift']",
         ),
         (LOG[0], ["--map", "said=answer"], "--map docs=context"),
         (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" or an answer'),

@@ -119,9 +119,9 @@ class AnswerReader:
         if key is None and self._needs_answer:
             self._check_type_of_answer(record)
             raise ValueError(
-                'each line must have a string "answer", got only the strings '
-                f"{sorted(paths_of(record))}. If the answer has a different key or path, pass "
-                "--map KEY=answer"
+                'each line must contain a string under the key "answer", but only the keys '
+                f"{sorted(paths_of(record))} contain strings. If the answer has a different "
+                "key or path, pass --map KEY=answer"
             )
         logprobs_found = [value_at(record, name) for name in self._logprobs_keys]
         logprobs = next(

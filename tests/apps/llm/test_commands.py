@@ -303,7 +303,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
         ("{", "line 2: "),
         (
             '{"problem": "q"}',
-            """line 2: each line must have a string "answer", got only the strings ['problem']""",
+            """under the key "answer", but only the keys ['problem'] contain strings""",
         ),
         ("[]", "line 2: each line must be an object, got list"),
     ],

@@ -54,7 +54,7 @@ def fit_levels(
 
     Returns
     -------
-    dict of float to fitted filter
+    filters : dict of float to fitted filter
         The fitted filters, keyed by alpha. If training does not depend on alpha, the scorer is
         trained once and shared by the filters.
 

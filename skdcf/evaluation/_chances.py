@@ -111,7 +111,7 @@ class ChanceReport(Table):
 
         Returns
         -------
-        ChanceReport
+        report : ChanceReport
             The report, with one entry per bin.
 
         Raises
@@ -223,7 +223,7 @@ def evaluate_error_probability(
 
     Returns
     -------
-    ChanceReport
+    report : ChanceReport
         The predicted and observed error rates in each bin. The report is printed as a table.
 
     Raises

@@ -225,7 +225,7 @@ class ComparisonReport(LevelTable):
 
         Returns
         -------
-        DifferenceReport
+        differences : DifferenceReport
             The differences, with one row for each level and each filter except the reference
             filter.
         """

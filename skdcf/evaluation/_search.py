@@ -118,7 +118,7 @@ class CalibratedSearch(BaseEstimator):
 
         Returns
         -------
-        self
+        self : object
             The fitted search.
 
         Raises

@@ -113,7 +113,7 @@ def compare_filters(
 
     Returns
     -------
-    ComparisonReport
+    report : ComparisonReport
         The coverage and the numbers of true and false claims kept, for each filter, split and
         level.
 

@@ -170,7 +170,7 @@ class Explanation(Table):
 
         Returns
         -------
-        Contributions
+        contributions : Contributions
             The contributions. The feature values are clipped, as in the linear models of this
             package.
 
@@ -234,7 +234,7 @@ class Explanation(Table):
 
         Returns
         -------
-        str
+        html : str
             The HTML fragment.
         """
         html = problem_html(self.graph, self.kept, self.labels, self.reasons)
@@ -299,7 +299,7 @@ def explain(
 
     Returns
     -------
-    Explanation, or list of Explanation
+    explanations : Explanation, or list of Explanation
         One explanation for a ReasoningGraph, otherwise one per problem. The attribute
         ``reasons`` contains a sentence for each dropped claim.
 
@@ -530,7 +530,7 @@ def shap_values(
 
     Returns
     -------
-    ImportanceReport
+    report : ImportanceReport
         The importance of a feature is its absolute Shapley value. The attribute ``values``
         contains the signed values.
 
@@ -631,7 +631,7 @@ def permutation_importance(
 
     Returns
     -------
-    ImportanceReport
+    report : ImportanceReport
         The importance of a feature is the decrease in the number of true claims kept per problem.
         An importance is negative if the permutation increased retention.
 

@@ -72,7 +72,7 @@ class SeparationReport(LevelTable):
 
         Returns
         -------
-        SeparationReport
+        report : SeparationReport
             A report with a single level.
         """
         labels = np.asarray(labels)
@@ -155,7 +155,7 @@ def score_separation(
 
     Returns
     -------
-    SeparationReport
+    report : SeparationReport
         The scores of the held-out problems in all splits.
 
     Notes
@@ -294,7 +294,7 @@ def single_feature_ablation(
 
     Returns
     -------
-    ComparisonReport
+    report : ComparisonReport
         Results of all filters. The single-feature filters are listed last.
 
     References
@@ -446,7 +446,7 @@ def surrogate_agreement(
 
     Returns
     -------
-    SurrogateReport
+    report : SurrogateReport
         Soft and hard scores, thresholds and kept claims.
 
     References

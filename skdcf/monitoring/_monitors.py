@@ -97,7 +97,7 @@ class BettingMonitor(Settings):
 
         Returns
         -------
-        dict
+        summary : dict
             The keys are ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm``
             and ``alarm_at``. The values are plain numbers, booleans or None.
         """
@@ -217,7 +217,7 @@ class ExchangeabilityTest(BettingMonitor):
 
         Returns
         -------
-        self
+        self : object
             The monitor, without bets.
         """
         self.validate()
@@ -246,7 +246,7 @@ class ExchangeabilityTest(BettingMonitor):
 
         Returns
         -------
-        self
+        self : object
             The updated monitor.
 
         Raises
@@ -462,7 +462,7 @@ class CoverageMonitor(BettingMonitor):
 
         Returns
         -------
-        self
+        self : object
             The updated monitor.
 
         Raises
@@ -558,7 +558,7 @@ class CoverageMonitor(BettingMonitor):
 
         Returns
         -------
-        self
+        self : object
             The updated monitor.
 
         Raises
@@ -583,7 +583,7 @@ class CoverageMonitor(BettingMonitor):
 
         Returns
         -------
-        str or None
+        reason : str or None
             The reason as a sentence, or None if the guarantee can be monitored.
         """
         self.validate()
@@ -653,7 +653,7 @@ class CoverageMonitor(BettingMonitor):
 
         Returns
         -------
-        list of str
+        descriptions : list of str
             One description per change.
         """
         out = [
@@ -685,7 +685,7 @@ class CoverageMonitor(BettingMonitor):
 
         Returns
         -------
-        dict
+        summary : dict
             The keys ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
             ``alarm_at`` are the same as for every monitor. The other keys are ``n_errors``,
             ``coverage`` and ``mean_loss`` (NaN before the first problem), ``shown`` (proportion
@@ -824,7 +824,7 @@ class SlidingCalibration(Settings):
 
         Returns
         -------
-        self
+        self : object
             The updated monitor.
 
         Warns

@@ -58,7 +58,7 @@ class Urn:
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        mean_losses : ndarray of shape (n_problems,)
             The mean losses, divided by ``most``.
         """
         n_drawn = self.n + n_before + 1 + np.arange(len(lost_before))
@@ -98,7 +98,7 @@ class MeanLoss:
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        mean_losses : ndarray of shape (n_problems,)
             The mean losses, divided by ``most``.
         """
         return np.full(len(lost_before), self.mean)
@@ -119,7 +119,7 @@ def is_urn(filter: Any) -> bool:
 
     Returns
     -------
-    bool
+    is_urn : bool
         True if the threshold of each group is a score with a known rank.
     """
     level = level_of(filter)
@@ -137,7 +137,7 @@ def why_not_watched(filter: Any) -> str | None:
 
     Returns
     -------
-    str or None
+    reason : str or None
         The reason as a sentence, or None if the guarantee can be monitored.
     """
     calibration = filter.calibration_
@@ -180,7 +180,7 @@ def nulls_of(
 
     Returns
     -------
-    dict of Urn, or of MeanLoss
+    nulls : dict of Urn, or of MeanLoss
         Null hypotheses, keyed by group name, or by None if there are no groups.
 
     Raises

@@ -36,7 +36,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
 
     Returns
     -------
-    ndarray of bool, shape (n_problems,)
+    is_released : ndarray of bool of shape (n_problems,)
         True for each answer that requires no review.
 
     Raises
@@ -137,7 +137,7 @@ def release_claims(
 
     Returns
     -------
-    ndarray of shape (n_problems,)
+    masks : ndarray of shape (n_problems,)
         An object array with one boolean mask per problem, as returned by `predict`.
 
     Raises

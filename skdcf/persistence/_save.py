@@ -45,8 +45,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
 
     Returns
     -------
-    pathlib.Path
-        File path.
+    path : pathlib.Path
+        The file that was written.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
 
     Returns
     -------
-    fitted filter
+    filter : fitted filter
         A filter whose predictions are bitwise identical to those of the saved filter.
 
     Raises

@@ -71,7 +71,7 @@ class CalibratedThreshold:
 
         Returns
         -------
-        ndarray of bool, shape (n_claims,)
+        mask : ndarray of bool of shape (n_claims,)
             Whether each claim is kept.
 
         Raises
@@ -107,8 +107,8 @@ def save_threshold(
 
     Returns
     -------
-    pathlib.Path
-        File path.
+    path : pathlib.Path
+        The file that was written.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
 
     Returns
     -------
-    CalibratedThreshold
+    threshold : CalibratedThreshold
         The saved threshold.
 
     Raises

@@ -75,7 +75,7 @@ class Display:
 
         Returns
         -------
-        Display
+        display : Display
             The display that was drawn.
         """
         return cls(report, **settings).plot(ax=ax)
@@ -89,7 +89,7 @@ class Display:
 
         Returns
         -------
-        Display
+        self : object
             The display itself.
         """
         plt = import_extra("matplotlib.pyplot", "plot")
@@ -156,7 +156,7 @@ class DisplayOfReports(Display):
 
         Returns
         -------
-        Display
+        display : Display
             The display that was drawn.
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
@@ -193,7 +193,7 @@ class DisplayOfReports(Display):
 
         Returns
         -------
-        Display
+        display : Display
             The display that was drawn.
         """
         report = FilterReport.from_predictions(y, kept, groups=groups)
@@ -429,7 +429,7 @@ class ChanceDisplay(Display):
 
         Returns
         -------
-        ChanceDisplay
+        display : ChanceDisplay
             The display that was drawn.
         """
         report = evaluate_error_probability(estimator, X, y, masks, **settings)
@@ -453,7 +453,7 @@ class ChanceDisplay(Display):
 
         Returns
         -------
-        ChanceDisplay
+        display : ChanceDisplay
             The display that was drawn.
         """
         report = ChanceReport.from_predictions(
@@ -626,7 +626,7 @@ class SoftHardDisplay(Display):
 
         Returns
         -------
-        SoftHardDisplay
+        display : SoftHardDisplay
             The display that was drawn.
         """
         report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
@@ -693,7 +693,7 @@ class ScoreDistributionDisplay(Display):
 
         Returns
         -------
-        ScoreDistributionDisplay
+        display : ScoreDistributionDisplay
             The display that was drawn.
         """
         return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
@@ -713,7 +713,7 @@ class ScoreDistributionDisplay(Display):
 
         Returns
         -------
-        ScoreDistributionDisplay
+        display : ScoreDistributionDisplay
             The display that was drawn.
         """
         filters = by_name(estimator)
@@ -826,7 +826,7 @@ class ImportanceDisplay(Display):
 
         Returns
         -------
-        ImportanceDisplay
+        display : ImportanceDisplay
             The display that was drawn.
         """
         report = permutation_importance(estimator, X, y, **options)

@@ -89,7 +89,7 @@ class ReasoningGraphDisplay:
 
         Returns
         -------
-        ReasoningGraphDisplay
+        display : ReasoningGraphDisplay
             The display that was drawn.
         """
         for name, values in (("kept", kept), ("labels", labels)):
@@ -132,7 +132,7 @@ class ReasoningGraphDisplay:
 
         Returns
         -------
-        ReasoningGraphDisplay
+        display : ReasoningGraphDisplay
             The display that was drawn.
         """
         from ..inspection import explain
@@ -152,7 +152,7 @@ class ReasoningGraphDisplay:
 
         Returns
         -------
-        self
+        self : object
             The display itself.
         """
         graph = self.graph

@@ -65,7 +65,7 @@ selection of the default, but PRMBench was used to select older versions of the 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
     "evidence",
-    "true claims kept per answer at 0.05, without and with this evidence",
+    "true claims kept per answer at 0.05 (without → with this evidence)",
     "model calls per answer",
     "computation or human work per answer",
     "command or key",

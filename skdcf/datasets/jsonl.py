@@ -469,7 +469,8 @@ class JsonlPartition:
             If a line is invalid. The error message contains the line number and the reason.
         """
         part = (self.start, self.stop, self.first_line)
-        blocks = read_blocks(self.path, records.LineReader(), "raise", [], part)
+        reader = records.LineReader()
+        blocks = read_blocks(self.path, reader, "raise", dropped=[], part=part)
         return bunch_of(list(blocks), f"{self.path}, from line {self.first_line}", [])
 
 

@@ -388,7 +388,7 @@ def read_problem(
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)
     mask = None if mask is None else np.array(mask, dtype=bool)
-    return Problem(graph, labels, mask, content.group, content.metadata)
+    return Problem(graph, labels, mask, group=content.group, metadata=content.metadata)
 
 
 class _Content:

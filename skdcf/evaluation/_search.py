@@ -328,7 +328,7 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         changed = clone(filter).set_params(**changes)
-        fitted = [*fit_levels(changed, X, y, alphas, groups).values()]
+        fitted = [*fit_levels(changed, X, y, alphas, groups=groups).values()]
         # The levels share a single fit, unless each level chooses a different share of passing
         # answers.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]

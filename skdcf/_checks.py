@@ -177,7 +177,7 @@ def is_number(value):
 
 
 def other_row(rows):
-    """Return the first list item that is not numeric, array-like or missing, if there is any.
+    """Return the first list item that is neither numeric, array-like nor missing, if any.
 
     For example, numpy would convert a networkx graph to an array of its nodes.
     """

@@ -160,7 +160,7 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Return (row, links) pairs for a pass downwards if ``turn`` is even, else upwards."""
+    """Return (row, links) pairs for a downward pass if ``turn`` is even, else an upward pass."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
@@ -362,7 +362,7 @@ class SvgPen:
         self._add(f'path d="{commands}"', *paint)
 
     def write(self, place, text, size, colour):
-        """Write a short text, centred at a position."""
+        """Draw a short text label centred at a position."""
         x, y = place
         self.elements.append(
             f'<text x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size}" '

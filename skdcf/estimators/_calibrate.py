@@ -104,7 +104,7 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """Return extreme path risks of each answer, with and without tolerance for rounding."""
+    """Return the extreme path risks of each answer, with and without a tolerance for rounding."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below the largest risk of every

@@ -346,11 +346,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return the confidence in each claim of a batch, computed without other problems."""
+        """Recompute the columns of a batch, and return the confidence in each claim."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Return the path risks, weights and groups of a batch, computed without other problems."""
+        """Recompute the columns of a batch, and return the path risks, weights and groups."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):

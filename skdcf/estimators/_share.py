@@ -39,7 +39,7 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing needs fitting (four fifths)."""
+    """Return the number of questions to hold out if nothing needs fitting, four fifths of all."""
     return n_questions - -(-n_questions // 5)
 
 

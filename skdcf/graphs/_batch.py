@@ -58,9 +58,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     claims, problems, ids : object ndarray or None
         Claim texts, question texts, and problem names.
     alternatives, context, metadata : object ndarray or None
-        Object arrays with one entry per problem, which may be None. The entries of the three
-        arrays are tuples of alternative answers, tuples of texts that must support the answer,
-        and dicts, respectively.
+        Object arrays with one entry per problem. Individual entries may be None. The entries of
+        the three arrays are tuples of alternative answers, tuples of texts that must support the
+        answer, and dicts, respectively.
     wordings : object ndarray or None
         Wordings of the claims in each problem, as a tuple of tuples of strings, or None. Each
         wording has its own row in ``features``.
@@ -205,8 +205,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Raises
         ------
         ValueError
-            For the same reasons as in `ReasoningGraph`. The error message contains the names of
-            the problem and the claim.
+            If the input is invalid, as described in `ReasoningGraph`. The error message contains
+            the names of the problem and the claim.
         """
         bounds = _inputs.check_offsets(offsets)
         names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
@@ -260,7 +260,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """Return the same problems with cached columns, which are kept in slices of the batch.
+        """Return the same problems with cached columns, which are also kept in any slice.
 
         Parameters
         ----------
@@ -564,7 +564,7 @@ def _advise(found):
 def _take(batch, rows):
     """Return the fields of a `GraphBatch` for the problems selected by ``rows``.
 
-    Edges consist of row indices, so they are shifted together with the claims of their problem.
+    Edges are stored as row indices, so the edges of the selected problems are renumbered.
     """
     offsets = offsets_of(batch.sizes[rows])
     claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])

@@ -202,7 +202,7 @@ class Structure(Names):
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Edges in the order of `layers`, in a format that is fast for wide and narrow layers.
+        """Edges in the order of `layers`, in a format that is fast for both wide and narrow layers.
 
         To combine the value of each claim with the values of its ancestors, call
         ``edges.pass_on(ufunc, values)`` for each element of the sweep in turn (see

@@ -3,7 +3,7 @@
 A list of all claim-ancestor pairs would contain up to n^2 / 2 entries for n claims. If claims
 have many parents, merging the lists of the parents would require up to n^3 steps for n claims.
 Rows of bits require only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of
-bits require n^2 / 8 steps for n claims and 1 KB per claim.
+bits require n^2 / 8 steps and 1 KB of memory per claim for a problem with n claims.
 
 Claims are numbered by *ranks*, so parents have lower ranks than their children.
 """

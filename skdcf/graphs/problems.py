@@ -480,7 +480,7 @@ def _names(several):
 
 
 def _name(by):
-    """Return the name of an entry, which does not depend on memory addresses."""
+    """Return the name of an entry as a string without memory addresses."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 

@@ -151,7 +151,7 @@ class Layer(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Edges that are processed one after another, with ends given as positions in ``claims``."""
+    """Edges that are processed one after another, with their ends as positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]

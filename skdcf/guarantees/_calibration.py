@@ -602,7 +602,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Return the mean over groups, weighted by group size."""
+        """Return the mean of the groups' values, weighted by group size."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 

@@ -161,7 +161,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return chosen
 
     def _share(self):
-        """Return ``show`` for use in counts, with 0.25 in place of "auto"."""
+        """Return ``show`` for computing required sample sizes, with 0.25 in place of "auto"."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
@@ -387,7 +387,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Return an upper bound on a new problem's loss, at the threshold that keeps each claim.
+        """Return an upper bound on a new problem's loss, for the threshold of each claim.
+
+        The threshold of a claim is the threshold at which this claim and all claims with smaller
+        path risks are kept.
 
         Parameters
         ----------

@@ -7,12 +7,12 @@ B           {i: low_i < v}, the calibration answers that pass
 c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
-A new answer passes if low < v. Given that the new answer passes, it is exchangeable with the
-answers in B. To prove this, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric
-function of the n + 1 answers. The set A contains the new answer if and only if this answer
-passes, and then A consists of B and the new answer. Calibration on B alone is therefore valid for
-each passing answer. Because the cut depends only on the calibration answers, new answers can be
-filtered one at a time.
+A new answer passes if its smallest path risk is below v. Given that the new answer passes, it is
+exchangeable with the answers in B. To prove this, let A = {j: #{l != j: low_l <= low_j} < k0}.
+The set A is a symmetric function of the n + 1 answers. The set A contains the new answer if and
+only if this answer passes, and then A consists of B and the new answer. Calibration on B alone is
+therefore valid for each passing answer. Because the cut depends only on the calibration answers,
+new answers can be filtered one at a time.
 
 The guarantee is selection-conditional coverage (Jin and Ren, arXiv:2403.03868) with the
 taxonomy of Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the

@@ -8,13 +8,13 @@ Five functions call the guards, and each of these functions is called in only on
 * `at_use` is called before a calibrated filter is applied to problems.
 * `at_choice` is called before a filter chooses one of several answers to a question.
 
-If a guard finds a violation, it raises an error or warns. `at_fit` and `at_calibrate` also store
-the provenance and the kinds of judges on the filter, so later problems can be compared with them.
-Three guards change data. The guard `presence` drops the edges of new problems if the edges of the
-calibration problems were unknown. The guard `rounding` lowers scores to allow for differences
-between machines. The guard `verdicts` drops claims that have no verdict or may misstate the
-answer. The guard `presence` is called when problems are read, and the guard `verdicts` is called
-when path risks are computed, because these two guards need other data.
+If a guard finds a violation, it raises an error or issues a warning. `at_fit` and `at_calibrate`
+also store the provenance and the kinds of judges on the filter, so later problems can be compared
+with them. Three guards change data. The guard `presence` drops the edges of new problems if the
+edges of the calibration problems were unknown. The guard `rounding` lowers scores to allow for
+differences between machines. The guard `verdicts` drops claims that have no verdict or may
+misstate the answer. The guard `presence` is called when problems are read, and the guard
+`verdicts` is called when path risks are computed, because these two guards need other data.
 """
 
 from __future__ import annotations

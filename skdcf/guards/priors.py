@@ -21,7 +21,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     """Return which problems have a question that was used to train a public prior.
 
     A prior stores hashes of the question texts in its training data. Answers to a paraphrased
-    question are recognized by their group.
+    question are recognised by their group.
 
     Parameters
     ----------

@@ -131,16 +131,16 @@ class Precision:
 def raised(risk, table):
     """Raise the prediction risks in rows that contain a float32 number that is not round.
 
-    The same problem may have been calibrated in float64, in which 0.6 is smaller by about 2e-8.
-    If the risks were not raised, copies of a false claim could have risks below their calibrated
-    score.
+    The same problem may have been scored in float64 during calibration, and 0.6 is smaller by
+    about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
+    could have risks below their calibrated score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def single_columns(table):
-    """Return which columns contain only float32 numbers, not all of which are round (like 0.25)."""
+    """Return which columns contain only float32 numbers, of which at least one is not round."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 

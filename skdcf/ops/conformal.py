@@ -70,7 +70,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
 
 def _round_up(x):
-    """Round x up to twelve significant digits, unless the excess is only a rounding error."""
+    """Round x upwards to twelve significant digits, unless the excess is only a rounding error."""
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
@@ -145,7 +145,7 @@ def passing_count(n: int, share: float) -> int:
 
 
 def least_share(n_passing: int, n: int) -> float:
-    """Return the smallest share, in hundredths, at which ``n_passing`` of ``n`` problems pass.
+    """Return the smallest multiple of 0.01 at which ``n_passing`` of ``n`` problems pass.
 
     Parameters
     ----------
@@ -459,7 +459,7 @@ def share_jumps(
 
 
 def _count_kept(order, of, offsets, vaguest):
-    """Count the claims of the same problem up to and including each claim, in the given order."""
+    """For each claim, count the claims of its problem up to and including it, in ``order``."""
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])

@@ -171,7 +171,7 @@ def _check_links(batch, n_links, name):
 
 
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive items with a total weight of about `_BLOCK`."""
+    """Yield ranges of consecutive items, each with a total weight of about `_BLOCK`."""
     total = np.cumsum(weights)
     marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")

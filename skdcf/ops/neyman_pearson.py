@@ -14,8 +14,8 @@ exp(-L_k). The expected number of true claims among the first k claims is the su
 these claims. The price of a claim is a slope of the convex minorant of the risk as a function of
 the expected number of true claims. For a given total risk over all problems, the number of kept
 true claims is maximal if all claims below a common price are kept (Neyman-Pearson lemma). The
-value m increases along the edges, and the price increases with m. Therefore, a claim is kept only
-if all its ancestors are kept.
+value m_v increases along the edges, and the price increases with m_v. Therefore, a claim is kept
+only if all its ancestors are kept.
 """
 
 import math

@@ -377,7 +377,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised training claims on which the hazards are fitted."""
+    """Standardised features and labels of the training claims, used to fit the hazards."""
 
     X: NDArray
     labels: NDArray

@@ -160,9 +160,9 @@ class Scorer(Settings, metaclass=ABCMeta):
         Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject the settings
         ``relaxation`` and ``training`` if the scorer does not use them.
     resolution : float
-        Largest difference between the confidences in the same claim in two batches, relative to
-        ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
-        by slightly more than the larger of the two values.
+        Largest difference between the confidences in a claim that is scored in two different
+        batches, relative to ``1 + abs(confidence)``. Filters also measure this difference, and
+        lower their threshold by slightly more than the larger of the two values.
     priors : tuple of PublicPrior
         Public priors that the scorer uses, as a tuple that is empty for most scorers. Even before
         `fit`, a filter rejects problems whose questions were used to train a prior.

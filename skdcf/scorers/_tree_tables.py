@@ -161,7 +161,7 @@ class HazardTable:
 
 
 def design(batch):
-    """Return a table of the features, their means over the problem, and the log problem size."""
+    """Return the features, their means over the problem, and the logarithm of the problem size."""
     sizes = np.maximum(batch.sizes, 1)
     padded = np.vstack([batch.features, np.zeros(batch.n_features)])
     total = np.add.reduceat(padded, batch.offsets[:-1])
@@ -320,7 +320,7 @@ def _with_offset(estimator, nodes, decide):
 
 
 def _largest_left(threshold):
-    """Return the largest double that single-precision comparisons send to the left child."""
+    """Return the largest double that goes to the left child if compared in single precision."""
     low = threshold.astype(np.float32)
     low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)

@@ -360,13 +360,13 @@ def _why_nothing_to_learn(labels, scores):
 
 
 def _coherent_target(batch, labels):
-    """Return the coherent labels, a mask of the claims with known coherent labels, and C."""
+    """Return the coherent labels, a mask of the known coherent labels, and the parameter C."""
     target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch), 0.3
 
 
 def _hazard_target(batch, labels):
-    """Return the true claims, a mask of the judged claims with only true ancestors, and C."""
+    """Return the true claims, the judged claims with only true ancestors, and the parameter C."""
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 

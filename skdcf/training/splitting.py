@@ -84,7 +84,7 @@ def number_groups(groups: Any) -> NDArray[np.intp]:
 
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
-    """Return the problems at ``rows`` in increasing order, together with their flat labels."""
+    """Return the problems at the sorted indices ``rows``, together with their flat labels."""
     return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
 

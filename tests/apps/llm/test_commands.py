@@ -280,6 +280,31 @@ def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkey
     assert graphs[1].metadata["flags"][0].startswith("extraction failed")
 
 
+@pytest.mark.parametrize(("options", "kept"), [((), False), (("--keep-flagged",), True)])
+def test_extract_ends_with_the_share_of_flagged_claims(
+    tmp_path, capsys, monkeypatch, options, kept
+):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    answers, out = tmp_path / "a.jsonl", tmp_path / "o.jsonl"
+    row = {"problem": "How many?", "answer": "There are 3. It is red. It is big."}
+    answers.write_text(json.dumps(row))
+    claims = ["There are 4.", "It is red.", "It is round.", "It is red."]
+
+    def script(request, n):
+        is_cut = "answer" in json.loads(request["messages"][1]["content"])
+        premises = [{"claim": v, "builds_on": []} for v in range(1, 5)]
+        return json.dumps({"claims": claims} if is_cut else {"premises": premises})
+
+    with ChatServer(script) as server:
+        command = ["extract", answers, "-o", out, "--model", "m"]
+        assert run(*command, "--base-url", server.url, *options) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "3 of 4 claims (75%)" in last and ("never" in last) != kept
+    metadata = read_jsonl(out).graphs[0].metadata
+    assert metadata.get("flagged_claims") == (None if kept else [0, 2, 3])
+    assert metadata["extraction"].get("keep_flagged", False) is kept
+
+
 def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
     answers = write_answers(tmp_path / "a.jsonl", 3, 3)
     config = tmp_path / "c.toml"

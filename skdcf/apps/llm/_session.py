@@ -354,10 +354,9 @@ async def _say_what_is_waited_for(engine, bar):
             continue
         said = time.monotonic()
         text = (
-            f"{len(engine.locks)} calls are waiting for "
-            f"{engine.transport.name}, and no call has ended for {said - replied:.0f} s. "
-            "The server is slow or temporarily refuses calls. The logger skdcf.apps.llm "
-            "records each call"
+            f"no call to {engine.transport.name} has ended for {said - replied:.0f} s, with "
+            f"{len(engine.locks)} in progress. The server is slow or temporarily refuses "
+            "calls. The logger skdcf.apps.llm records each call"
         )
         _LOG.warning(text)
         if not bar.disable:

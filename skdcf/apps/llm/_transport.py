@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -114,7 +115,7 @@ class Endpoint:
         key = os.environ.get(variable or "", "").strip()
         if variable is not None and (key or not is_loopback(self._url.hostname)):
             headers.setdefault("authorization", f"Bearer {self._read_key(variable)}")
-        self._secrets = _pattern_of(headers)
+        self._mask = _masker_of(headers)
         self._headers = {**headers, "content-type": "application/json"}
         if self._client is None:
             openai = import_extra("openai", "apps")
@@ -138,9 +139,6 @@ class Endpoint:
                 "the variable, or pass key_variable=None if no key is required"
             )
         return value
-
-    def _mask(self, text):
-        return self._secrets.sub("***", text)
 
     def _mask_record(self, record):
         """Mask the keys in a log record of the HTTP library, which may contain headers."""
@@ -270,8 +268,8 @@ def _their_loggers():
     return [logging.getLogger(n) for n in names if n.startswith(("openai", "http"))]
 
 
-def _pattern_of(headers):
-    """Return a pattern that matches the keys in headers, even if JSON escapes some characters."""
+def _masker_of(headers):
+    """Return a function that masks the keys in headers, even if JSON escapes some characters."""
     secrets = [value.removeprefix("Bearer ") for value in headers.values()]
     secrets = sorted(secrets, key=len, reverse=True)
     patterns = [
@@ -281,7 +279,7 @@ def _pattern_of(headers):
         for secret in secrets
         if len(secret) >= _SHORTEST_SECRET
     ]
-    return re.compile("|".join(patterns) or "(?!)")
+    return partial(re.compile("|".join(patterns) or "(?!)").sub, "***")
 
 
 def _named(status, message, in_use):

@@ -280,7 +280,9 @@ def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkey
     assert graphs[1].metadata["flags"][0].startswith("extraction failed")
 
 
-@pytest.mark.parametrize(("options", "kept"), [((), False), (("--keep-flagged",), True)])
+@pytest.mark.parametrize(
+    ("options", "kept"), [((), False), (("--keep-flagged",), True)]
+)
 def test_extract_ends_with_the_share_of_flagged_claims(
     tmp_path, capsys, monkeypatch, options, kept
 ):

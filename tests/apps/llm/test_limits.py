@@ -91,7 +91,7 @@ def test_a_server_that_does_not_reply_is_named(delay, n, monkeypatch, caplog):
         said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
         assert bool(said) == (delay > 0.6)
         for text in said:
-            assert "3 calls" in text and server.url.split("/")[2] in text
+            assert "3 in progress" in text and server.url.split("/")[2] in text
 
 
 # --- rate limits

@@ -1,4 +1,4 @@
-"""Docstrings are complete: every shared description has been inserted."""
+"""Docstrings are complete: shared descriptions are inserted, and returned values have names."""
 
 import ast
 import importlib
@@ -17,6 +17,8 @@ from skdcf._parameters import Settings, settings
 from skdcf.datasets import fetch_felm
 
 REFERENCE = re.compile(rf"\{{({'|'.join(DESCRIPTIONS)})\}}")
+
+RETURNS = re.compile(r"^(?:Returns|Yields)\n-+\n((?:.+\n?)+)", re.MULTILINE)
 
 
 def modules():
@@ -56,6 +58,20 @@ def test_every_name_in_braces_at_these_places_is_known(checkout):
                 used.update(reference.findall(ast.get_docstring(node) or ""))
     used.update(reference.findall("\n".join(DESCRIPTIONS.values())))
     assert used == set(DESCRIPTIONS)
+
+
+def test_every_returned_value_has_a_name(checkout):
+    """As in scikit-learn: ``mask : ndarray``, not the type alone."""
+    without_name = [
+        f"{path.name}: {node.name}: {line}"
+        for path in (checkout / "skdcf").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for section in RETURNS.findall(ast.get_docstring(node) or "")
+        for line in section.splitlines()
+        if not re.match(r" |\w+(, \w+)* : \S", line)
+    ]
+    assert not without_name
 
 
 @pytest.mark.parametrize(

@@ -164,11 +164,9 @@ def _paragraphs(*sentences):
 def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
-    theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
+    theory = "" if np.isnan(low) else f" Theory predicts {low:.1%} to {high:.1%}."
     unused = (
-        f" ({n} more would change nothing)"
-        if (n := len(filter.unused_indices_))
-        else ""
+        f" ({n} more were not needed)" if (n := len(filter.unused_indices_)) else ""
     )
     answers = f"the {report.n_problems} answers of this report"
     if (share := report.passing[j]) < 1:
@@ -177,7 +175,7 @@ def _summary(filter, report, own, labels):
     return _paragraphs(
         f"{guarantee[0].upper()}{guarantee[1:]}.",
         _verdict_of_coverage(report, j),
-        f"At alpha = {own:g}, with {report.n_calibration} calibration "
+        f"At alpha = {own:g} and with {report.n_calibration} calibration "
         f"answers{unused}, the guarantee was met in {report.coverage[j]:.1%} of "
         f"{answers}. These are answers to {report.n_questions} questions.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims "
@@ -221,12 +219,12 @@ def _verdict_of_levels(report):
 def _of_shown(report, j):
     """Return a sentence about the errors among the answers with at least one kept claim."""
     if not report.shown[j]:
-        return "No claim of any answer was kept."
+        return "No claims were kept in any answer."
     return (
-        f"The filter kept at least one claim of {report.shown[j]:.0%} ± "
+        f"The filter kept at least one claim in {report.shown[j]:.0%} ± "
         f"{report.shown_error[j]:.0%} of the answers. Of these answers, "
         f"{report.false_among_shown[j]:.0%} ± {report.false_among_shown_error[j]:.0%} "
-        "keep a false claim (± one standard error)."
+        "contain a kept false claim (± one standard error)."
     )
 
 
@@ -273,8 +271,8 @@ def _chances(filter, batch, labels, groups):
     yield card(
         "<p>The guarantee applies to all answers together. For a single text, the "
         "filter estimates the probability that it contains a false claim. This is an "
-        "estimate, not a guarantee. The estimates are compared with these labels "
-        "below.</p>",
+        "estimate, not a guarantee. Below, the estimates are compared with the labels."
+        "</p>",
         title,
     )
     if report.n_texts.sum():

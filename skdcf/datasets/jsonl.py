@@ -339,7 +339,7 @@ def read_blocks(
             Message("\n", f"{name_of(path)}, ", fault) for fault in faults[:_SHOWN]
         ]
         if len(faults) > _SHOWN:
-            shown.append(Message("\n", f"and {len(faults) - _SHOWN} other faults"))
+            shown.append(Message("\n", f"and {len(faults) - _SHOWN} other errors"))
         parts = [part for line in shown for part in line.parts]
         raise ValueError(Message(*parts[1:])) from first_error
 

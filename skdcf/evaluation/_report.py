@@ -155,11 +155,13 @@ class ComparisonReport(LevelTable):
 
     Notes
     -----
-    ``rows()`` returns means over the splits. ``meets_target`` states whether the mean
-    coverage is at least 1 - alpha. ``in_band`` states whether it is at least the lower edge of
-    `coverage_band`. ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected
-    standard error, and ``retention_error`` that of the mean. ``chosen`` has the settings that
-    searches chose: means of numbers, and the most frequent of other values.
+    The rows returned by ``rows()`` contain means over the splits. ``meets_target`` states whether
+    the mean coverage is at least 1 - alpha, and ``in_band`` states whether the mean coverage is at
+    least the lower bound of `coverage_band`. ``delta_pct`` is the change in retention relative to
+    the first filter, in percent, and ``delta_error`` is the corrected standard error of this
+    change. ``retention_error`` is the corrected standard error of the mean retention. ``chosen``
+    contains the settings selected by a search. For a numerical setting, the value is the mean over
+    the splits. For any other setting, the value is the most frequent one.
     """
 
     names: tuple[str, ...]
@@ -321,10 +323,10 @@ class ComparisonReport(LevelTable):
         sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
         heading = (
             f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
-            f"against {self.names[0]!r}"
+            f"relative to {self.names[0]!r}"
         )
         if (self.passing < 1).any():
-            heading += "; coverage is that of the problems that pass"
+            heading += "; coverage is computed for the problems that pass"
         if np.isnan(self.coverage[self.passing == 1]).any():
             heading += f"; {NO_COVERAGE}"
         return heading

@@ -207,7 +207,7 @@ class Explanation(Table):
         "path risk": "{path_risk:.4g}",
         "decided by": lambda row: str(row["decided_by"] + 1),
         "threshold": "{threshold:.4g}",
-        "kept from alpha": lambda row: (
+        "kept if alpha >=": lambda row: (
             "never" if isinf(row["smallest_alpha"]) else f"{row['smallest_alpha']:.4g}"
         ),
     }
@@ -250,7 +250,9 @@ class Explanation(Table):
             tables += html_table(f"Confidence of claim {v + 1}", *numbers)
         if left_out := _left_out(len(causes) - TABLES):
             tables += f"<p>{left_out}</p>"
-        return html + folded("Weight times value in the claims that decided", tables)
+        return html + folded(
+            "Weight times value for each claim that caused a drop", tables
+        )
 
     def _repr_html_(self) -> str:
         return card(self.body_html(), self._heading())

@@ -128,9 +128,9 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
 
         Notes
         -----
-        The paper does not report the quantile strength, so the default is used. It does not
-        report the sharpness for MATH and the margin for both tables either. These values are
-        those of the validation settings.
+        The paper does not report the quantile strength, so the default is used. The paper also
+        does not report the sharpness for MATH or the margin for either table, so the values of
+        the validation settings are used.
         """
         felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
         tables: dict[Any, Any] = {

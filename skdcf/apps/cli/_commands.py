@@ -111,8 +111,8 @@ def _scorer_without_training(options, graphs, features):
     name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
         f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
-        f"calibration. No scorer can be trained on the others, so {name} replaces the "
-        "stack. Label more answers to use the stack"
+        f"calibration. The remaining answers are too few to train the stack, so {name} is "
+        "used as the scorer. Label more answers to use the stack"
     )
     return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
 
@@ -240,7 +240,7 @@ def _chosen(filter, problems):
     """Return the answers that the filter chooses, marked as chosen, with their labels if known."""
     rows = choose(filter, problems.graphs)
     files.inform(
-        f"{len(rows)} of {len(problems.graphs)} answers chosen, one per question"
+        f"{len(rows)} of {len(problems.graphs)} answers were chosen, one per question"
     )
     labels = problems.labels
     if labels is not None:
@@ -267,7 +267,7 @@ def _save(filter, data, options):
         files.inform(*_levels_to_choose(filter, data))
         files.inform(*_checks_to_spend(filter, data))
         n_unused = len(filter.unused_indices_)
-        unused = f" ({n_unused} more would change nothing)" if n_unused else ""
+        unused = f" ({n_unused} more were not needed)" if n_unused else ""
         files.inform(
             f"{n} calibration answers{unused} allow any alpha of at least "
             f"{smallest:.3g}"
@@ -554,9 +554,9 @@ def _shown(filter, rows, alpha, options, counts):
     files.inform(
         f"{n_shown} of {len(rows)} answers are shown",
         "guarantee: the expected share of shown texts with a false claim is at most "
-        f"{percent} per batch. Over many batches with at least one shown text, the "
-        f"share is about {percent} divided by the share of these batches. To bound "
-        "the error rate of the passing answers in batches of any size, fit with "
+        f"{percent} per batch. Among the batches with at least one shown text, the "
+        f"expected share is at most {percent} divided by the proportion of such batches. "
+        "To bound the error rate of the passing answers in batches of any size, fit with "
         "--show (in Python, show= of the guarantee)",
     )
     guarantee = filter.calibration_.guarantee
@@ -564,7 +564,7 @@ def _shown(filter, rows, alpha, options, counts):
         groups = Counter(map(str, read_groups(guarantee.by, graphs)))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(
-            f"each group is a separate batch. The numbers of answers are {sizes}"
+            f"each group is a separate batch. Number of answers per group: {sizes}"
         )
     if options.at_least_one:
         rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
@@ -756,7 +756,7 @@ def _describe(name, summary):
         faults = jsonl.describe_faults([(b["line"], b["reason"]) for b in broken])
         yield from (f"  {fault}" for fault in faults[:_SHOWN])
         if len(faults) > _SHOWN:
-            yield f"  and {len(faults) - _SHOWN} other faults"
+            yield f"  and {len(faults) - _SHOWN} other errors"
 
 
 def _rows(summary):
@@ -858,8 +858,9 @@ def _planned(rows, needed, options):
         "at random."
     )
     if options.delta is not None:
-        yield f"The coverage then holds with probability {1 - options.delta:g} over their draw."
-    yield "answers   coverage if all calibrate (90 %)     true, false claims kept if they train"
+        sure = f"{100 - 100 * options.delta:g} %"
+        yield f"The coverage then holds for {sure} of all calibration sets."
+    yield "answers   coverage (90 %), without training    true, false claims kept, with training"
     for row in rows:
         band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
         form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"

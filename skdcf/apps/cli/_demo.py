@@ -54,8 +54,8 @@ def demo(options):
     print(
         f"Three filters are trained and calibrated on {len(fit)} labelled answers "
         f"({options.data}) and evaluated on {len(test)} other answers.\n"
-        f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a "
-        "false claim.\n"
+        f"alpha = {alpha:g}: a false claim may be kept in at most {100 * alpha:g} % of the "
+        "answers.\n"
     )
     reports = {
         name: metrics.evaluate_filter(f, test_graphs, y_test, [alpha])
@@ -86,7 +86,7 @@ def demo(options):
 def _table(reports):
     """Yield the lines of a table with one row per filter."""
     first = next(iter(reports.values()))
-    columns = "true claims kept", "answers shown", "wrong answers", "wrong among shown"
+    columns = "true claims kept", "answers shown", "wrong answers", "false among shown"
     yield f"{'filter':24}" + "".join(f"{column:>19}" for column in columns)
     yield (
         f"{'none':24}{'all':>19}{'100 %':>19}" + 2 * f"{100 * first.unfiltered:17.1f} %"

@@ -74,14 +74,14 @@ def _describe(counts, asked):
     )
     if counts["logprobs"]:
         yield (
-            "The log-probabilities of the tokens became the four columns surprisal_mean, "
-            "surprisal_sum, surprisal_max and surprisal_digits"
+            "the columns surprisal_mean, surprisal_sum, surprisal_max and surprisal_digits "
+            "were computed from the log-probabilities of the tokens"
         )
     if n := counts["without_claim"]:
         yield (
-            f"{n} other sentences make no claim, for example headings. They are not "
-            "judged, and they are kept only next to a kept claim (--no-claim sets "
-            "another list of such sentences)"
+            f"{n} other sentences make no claim, for example headings. Such a sentence is "
+            "not judged, and is kept only next to a kept claim (--no-claim replaces the "
+            "patterns that recognise these sentences)"
         )
     del asked[None]
     for text, n in asked.most_common(1):
@@ -89,7 +89,7 @@ def _describe(counts, asked):
             yield (
                 f"{n} answers have the question {printable(text)!r}. If this text is "
                 "an instruction, split the log again and pass --group-by context "
-                "(answers over the same passages belong together), --group-by none, "
+                "(answers with the same passages form a group), --group-by none, "
                 "or --group-by KEY (a key of your lines)"
             )
     for key, what in (("problem", "question"), ("context", "context")):
@@ -133,4 +133,4 @@ def _split_runs(options):
 
     problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(f"{n_runs} runs split into {n_steps} steps")
+    files.inform(f"{n_runs} runs were split into {n_steps} steps")

@@ -156,7 +156,7 @@ class ModelAgreement:
             f"({c:.0%} to {d:.0%})\n"
             f"problems with an undetected false claim: {self.overlooked:.1%} of "
             f"{self.n_problems} ({e:.1%} to {f:.1%}). A filter calibrated on these labels may "
-            f"keep a false claim in up to {f:.1%} more of the problems than alpha says"
+            f"keep a false claim in up to {f:.1%} more of the problems than alpha allows"
         )
 
 

@@ -229,9 +229,8 @@ class ReviewOrder:
             error = "the probability that the guarantee fails"
         return (
             f"{checks}. The person calls a false claim true with probability at most "
-            f"{error_rate:g}. This adds about {loss:.3g} to {error}, which is "
-            f"{error_rate:g} times the number of checked claims per answer that are "
-            "false or unsure"
+            f"{error_rate:g}. Such mistakes add about {loss:.3g} to {error}, estimated from "
+            "the number of checked claims per answer that are false or unsure"
         )
 
     @property

@@ -115,11 +115,12 @@ class ChatClient(Settings):
 
     Notes
     -----
-    If an endpoint refuses an option, the request is sent in another form. The accepted form is
-    remembered for each model, with a warning. ``response_format`` with a schema is sent without
-    bounds on lengths, then replaced by any JSON object and then by plain text, which is parsed
-    leniently. ``max_tokens`` is sent as ``max_completion_tokens``. ``temperature``, ``seed`` and
-    ``logprobs`` are omitted. A system message is moved to the beginning of the user's message.
+    If an endpoint refuses an option, the request is sent in another form. A warning is issued, and
+    the accepted form is remembered for each model. If a schema in ``response_format`` is refused,
+    the client first removes the length bounds from the schema, then requests any JSON object, and
+    finally requests plain text, which is parsed leniently. ``max_tokens`` is sent as
+    ``max_completion_tokens``. ``temperature``, ``seed`` and ``logprobs`` are omitted. A system
+    message is moved to the beginning of the user's message.
 
     Connections remain open between runs, until `close` is called or the client is deleted. A
     client loaded by `skdcf.load` has no address, key or cache until these are set with
@@ -410,7 +411,7 @@ def check_budget(client, estimate, confirm, n_done=0):
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
         message = Message(
-            (f"{n_done} answers are done" if n_done else "no calls were made")
+            (f"{n_done} answers were completed" if n_done else "no calls were made")
             + f": {estimate}. This is more than the limit of {limit:g} {unit} and was "
             "not confirmed. ",
             Advice(
@@ -427,7 +428,7 @@ def _ask(estimate):
     """Ask for confirmation at the terminal, and return False if there is no terminal."""
     if not (sys.stdin and sys.stdin.isatty()):
         return False
-    return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
+    return input(f"{estimate}. Continue? [y/N] ").strip().lower() in ("y", "yes")
 
 
 @dataclass(eq=False, repr=False)

@@ -158,7 +158,7 @@ class Answers:
             raise RefusedError(503, "too many answers are in progress. Try again later")
         if self.budget is not None and self.spent_today() >= self.budget:
             raise RefusedError(
-                429, "the budget of this day (UTC) is spent. Try again tomorrow"
+                429, "the budget for this day (UTC) is used up. Try again tomorrow"
             )
 
     def spent(self) -> Usage:

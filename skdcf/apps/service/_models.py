@@ -304,7 +304,7 @@ class Filtered(Decided):
     log_line: Annotated[
         dict[str, Any] | None,
         Field(
-            description="The request with the filtered text in the place of the whole answer; "
+            description="The request, in which the filtered text replaces the whole answer; "
             "null if claims were sent."
         ),
     ] = None

@@ -17,7 +17,7 @@ def test_demo_prints_a_table_and_writes_a_report(source, tmp_path, capsys):
     text = capsys.readouterr().out
     for name in ("IndependentFactuality", "HardCF", "CoherentConformalFilter"):
         assert name in text
-    assert "alpha = 0.05" in text and "wrong among shown" in text
+    assert "alpha = 0.05" in text and "among shown" in text
     assert "dropped  (FALSE)" in text
     assert len(text.splitlines()) <= 25
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["report.html"]

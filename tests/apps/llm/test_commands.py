@@ -221,7 +221,7 @@ def test_a_first_run_learns_from_five_answers_before_it_asks(
     )
     (tmp_path / "o.jsonl.cache").unlink()
     assert run(*command, "--confirm-above", 0.05) == 2
-    assert "5 answers are done" in capsys.readouterr().err
+    assert "5 answers" in capsys.readouterr().err
     assert {
         json.loads(r["messages"][1]["content"])["question"]
         for _, _, r in server.requests[n:]

@@ -308,10 +308,10 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
 
     Notes
     -----
-    The factor is interpolated between five data sets with two alternatives per answer. The
-    proportion of right answers and the factor for each data set are: Mr-Ben's mathematics .16 (1.0,
-    no gain), a science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology .60
-    (1.8). The factor varies between data sets and is likely to vary between models.
+    The factor is interpolated between five data sets with two alternatives per answer. On these
+    data sets, the proportions of correct answers are .16 (Mr-Ben's mathematics), .31, .45 (Mr-Ben's
+    chemistry), .48 and .60 (Mr-Ben's biology). The factors are 1.0, 1.0, 1.4, 1.5 and 1.8. The
+    factor varies between data sets and is likely to vary between models.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a guardrail of a tool that ends the run at its first doubtful step."""
+"""OpenAI Agents SDK: a tool guardrail that stops a run before the first doubtful step."""
 
 import asyncio
 import json
@@ -38,13 +38,13 @@ cf = fitted_filter()
 
 
 class Script(Model):
-    """The next call of the task; a language model would stand here."""
+    """Model that returns the scripted calls of a task, in place of a language model."""
 
     def __init__(self, task):
         self.task = task
 
     async def get_response(self, system_instructions, input, *args, **options):
-        """The next call, or a word at the end."""
+        """Return the next call, or a final message after the last step."""
         done = sum(item.get("type") == "function_call_output" for item in input)
         if done == N_STEPS:
             text = ResponseOutputText(text="Done.", type="output_text", annotations=[])
@@ -66,19 +66,19 @@ class Script(Model):
         return ModelResponse(output=[item], usage=Usage(), response_id=None)
 
     def stream_response(self, *args, **options):
-        """Not used here."""
+        """Raise an error, because this example does not stream."""
         raise NotImplementedError
 
 
 class Decide(RunHooks):
-    """Decide about each response of the model as soon as it is there."""
+    """Hooks that filter each response of the model before its tools are called."""
 
     async def on_llm_start(self, context, agent, system_prompt, input_items):
-        """Remember what stands before the response."""
+        """Store the messages that precede the response."""
         context.context["before"] = list(input_items)
 
     async def on_llm_end(self, context, agent, response):
-        """The whole response is a step."""
+        """Store whether the filter keeps the step, which is the whole response."""
         step = [item.model_dump(exclude_unset=True) for item in response.output]
         messages = [*context.context["before"], *step]
         task = context.context["task"]
@@ -87,7 +87,7 @@ class Decide(RunHooks):
 
 @tool_input_guardrail
 def first_doubtful_step(data):
-    """End the run before a step that the filter does not keep."""
+    """Stop the run if the filter does not keep the step."""
     if data.context.context["keep"]:
         return ToolGuardrailFunctionOutput.allow()
     return ToolGuardrailFunctionOutput.raise_exception("a doubtful step")
@@ -104,7 +104,7 @@ def book(guests: list[str]) -> str:
 
 
 async def run(task):
-    """How many steps of a task were carried out."""
+    """Return the number of executed steps, and whether the run was stopped."""
     booked["n"] = 0
     agent = Agent(name="booking", model=Script(task), tools=[book])
     context = {"task": task}
@@ -128,7 +128,7 @@ for task in range(1000, 1000 + n_runs):
     n_stopped += stopped
     n_wrong += any(not is_right(task, step) for step in range(n_steps))
     assert stopped or n_steps == N_STEPS
-print(f"{n_stopped} of {n_runs} runs were stopped, {n_wrong} carried out a wrong step,")
-print(f"where at most {ALPHA * n_runs:.0f} are to be expected")
+print(f"{n_stopped} of {n_runs} runs were stopped, and {n_wrong} executed a wrong step")
+print(f"(the guarantee allows {ALPHA * n_runs:.0f} on average)")
 assert 0 < n_stopped < n_runs and n_wrong <= 2 * ALPHA * n_runs
 offline.finish("openai-agents")

@@ -1,4 +1,4 @@
-"""An agent that books rooms, its recorded runs, and the filter that stops it.
+"""A simulated agent that books rooms, its recorded runs, and a filter that can stop it.
 
 The agent is a script in place of a language model. The more guests a call names at once, the more
 often it is wrong. Both examples use it, each in its framework.
@@ -19,24 +19,24 @@ N_STEPS = 4
 
 
 def question(task):
-    """What the user asks for."""
+    """Return the request of the user."""
     return f"Book rooms for party {task}."
 
 
 def proposed(task, step):
-    """The guests whom the agent names in a call."""
+    """Return the guests whom the agent names in a call."""
     rng = np.random.default_rng((task, step))
     return [f"guest {k}" for k in range(rng.integers(1, 20))]
 
 
 def is_right(task, step):
-    """What a person says of the call."""
+    """Return the verdict of a person on a call."""
     chance = (len(proposed(task, step)) / 25) ** 2
     return bool(np.random.default_rng((task, step, 1)).random() > chance)
 
 
 def recorded(task):
-    """A run as a log has it, with labels by the position of the message."""
+    """Return a logged run, with labels keyed by the position of the message."""
     messages = [{"role": "user", "content": question(task)}]
     labels = {}
     for step in range(N_STEPS):
@@ -51,20 +51,20 @@ def recorded(task):
 
 
 def fitted_filter():
-    """A filter that stops the agent, fitted on runs of 300 tasks."""
+    """Return a filter that was fitted on the runs of 300 tasks."""
     data = from_runs([recorded(task) for task in range(300)])
     cf = CoherentConformalFilter(online=True, alpha=ALPHA, random_state=0)
     return cf.fit(data.graphs, data.labels)
 
 
 def may_be_carried_out(cf, task, messages):
-    """Whether the last step of a run is kept: decided without what comes after it."""
+    """Return whether the filter keeps the last step of a run."""
     run = from_runs([{"task": task, "messages": messages}])
     return bool(cf.predict(run.graphs)[0][-1])
 
 
 def save_review(folder, cf, runs, verdicts):
-    """Write what a person said of steps: for training, and never for calibration.
+    """Save the verdicts of a person, which can be used for training but not for calibration.
 
     The runs end with the step that was asked about, and ``verdicts`` are by number of the run
     and of the step. They stand where the page of ``skdcf label --review`` would put them.
@@ -86,6 +86,6 @@ def save_review(folder, cf, runs, verdicts):
     try:
         cf.calibrate(data.graphs, data.labels)
     except ValueError as error:
-        print(f"to calibrate on these verdicts is refused: {str(error)[:70]}...")
+        print(f"calibrating on these verdicts raises an error: {str(error)[:70]}...")
     else:
         raise SystemExit("verdicts of a review have calibrated a filter")

@@ -1,4 +1,4 @@
-"""DeepEval: verdicts of its faithfulness train a filter, and those of people calibrate it."""
+"""DeepEval: train a filter on faithfulness verdicts, and calibrate it on human labels."""
 
 import offline
 from deepeval.metrics import FaithfulnessMetric
@@ -11,13 +11,13 @@ from skdcf.metrics import coverage_score
 
 
 class Recorded(DeepEvalBaseLLM):
-    """What a judge said of an answer; a language model would stand here."""
+    """Model that returns recorded verdicts on an answer, in place of a language model."""
 
     def __init__(self, claims, labels):
         self.replies = {
             "Truths": {"truths": []},
             "Claims": {"claims": list(claims)},
-            # What passages neither support nor contradict is "borderline".
+            # Claims that the passages neither support nor contradict are "borderline".
             "Verdicts": {
                 "verdicts": [
                     {"verdict": "yes" if label else ("no", "borderline")[v % 2]}
@@ -28,18 +28,18 @@ class Recorded(DeepEvalBaseLLM):
         super().__init__("recorded")
 
     def load_model(self):
-        """Nothing to load."""
+        """Do nothing, because there is no model to load."""
 
     def get_model_name(self):
-        """Its name in the report of DeepEval."""
+        """Return the name of the model in DeepEval's report."""
         return "recorded"
 
     def generate(self, prompt, schema):
-        """The reply of that form."""
+        """Return the recorded reply in the form of the schema."""
         return schema(**self.replies[schema.__name__])
 
     async def a_generate(self, prompt, schema):
-        """The same."""
+        """Return the same reply as `generate`."""
         return self.generate(prompt, schema)
 
 
@@ -54,7 +54,7 @@ for graph, labels in zip(JUDGED.graphs[:60], JUDGED.labels[:60], strict=True):
     metric = FaithfulnessMetric(model=judge, include_reason=False, async_mode=False)
     metric.measure(case, _show_indicator=False)
 
-    # A claim and its verdict stand at the same place of two lists.
+    # A claim and its verdict have the same position in the two lists.
     results.append({"claims": metric.claims, "verdicts": metric.verdicts})
 
 data = from_verdicts(
@@ -71,6 +71,6 @@ assert [row.tolist() for row in data.labels] == [
 ]
 cf = new_filter().fit(data.graphs, data.labels).calibrate(by_people, JUDGED.labels[60:])
 covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))
-print(f"{len(results)} answers read, {covered:.2f} keep nothing false")
+print(f"{len(results)} answers were read; coverage on new answers: {covered:.2f}")
 assert covered > 0.7
 offline.finish("deepeval")

@@ -1,4 +1,4 @@
-"""The help desk of the tutorial: its judged answers, its filter, and a turn as a problem."""
+"""The help desk of the tutorial: its judged answers, its filter and its problems."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ TEST = read_jsonl(FOLDER / "test.jsonl")
 
 
 def new_filter():
-    """A filter as the tutorial has it, not fitted yet."""
+    """Return the unfitted filter of the tutorial."""
     return CoherentConformalFilter(
         features=reasoning_features(), alpha=0.1, random_state=0
     )
 
 
 def answer_of(graph):
-    """The text that the model wrote."""
+    """Return the text of an answer."""
     return " ".join(graph.claims)
 
 
 def to_problem(question, passages, answer):
-    """An answer over passages; each of its sentences is a claim by itself."""
+    """Return an answer as a problem, in which each sentence is an independent claim."""
     return ReasoningGraph(
         None,
         (),

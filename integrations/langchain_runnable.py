@@ -1,4 +1,4 @@
-"""LangChain: a runnable at the end of a chain, which shows what is left of its answers."""
+"""LangChain: a runnable that filters the answers at the end of a chain."""
 
 import offline
 from desk import JUDGED, TEST, answer_of, new_filter, to_problem
@@ -11,7 +11,7 @@ cf = new_filter().fit(JUDGED.graphs, JUDGED.labels)
 
 
 def show(turn):
-    """What is left of an answer, and a word where nothing is."""
+    """Return the filtered text, or a default sentence if no claim is kept."""
     problem = to_problem(turn["question"], turn["passages"], turn["answer"])
     return cf.filter([problem], output="text")[0] or "I do not know."
 
@@ -21,7 +21,7 @@ model = FakeListChatModel(responses=[answer_of(graph) for graph in TEST.graphs])
 answer = prompt | model | StrOutputParser()
 chain = RunnablePassthrough.assign(answer=answer) | RunnableLambda(show)
 
-# A fake model answers in the order of its list, so one turn after the other.
+# The fake model returns its responses in order, so the questions are asked one by one.
 turns = [{"question": g.problem, "passages": list(g.context)} for g in TEST.graphs]
 shown = [chain.invoke(turn) for turn in turns]
 

@@ -1,7 +1,7 @@
-"""LangGraph: a node that pauses before a doubtful call of a tool, and asks a person.
+"""LangGraph: a node that interrupts a run before a doubtful tool call and asks a person.
 
-The person approves a step unchanged, or corrects it. After an approval every later step asks as
-well, and the promise of the filter holds for the run. After a correction a new segment begins.
+The person approves or corrects the step. After an approval, the person must approve every later
+step as well, and the guarantee holds for the run. After a correction, a new segment begins.
 """
 
 import operator
@@ -37,7 +37,7 @@ cf = fitted_filter()
 
 
 class Run(TypedDict):
-    """The state of a run; ``start`` is the message with which its last segment begins."""
+    """State of a run, where ``start`` is the position of the first message of the last segment."""
 
     task: int
     messages: Annotated[list, add_messages]
@@ -47,19 +47,19 @@ class Run(TypedDict):
 
 
 def step_of(state):
-    """How many steps were carried out before the one that is proposed."""
+    """Return the number of executed steps."""
     return sum(isinstance(message, ToolMessage) for message in state["messages"])
 
 
 def agent(state):
-    """The next call; a language model would stand here."""
+    """Return the next scripted call, in place of a language model."""
     guests = proposed(state["task"], step_of(state))
     call = {"name": "book", "args": {"guests": guests}, "id": str(step_of(state))}
     return {"messages": [AIMessage(content="", tool_calls=[call])]}
 
 
 def as_dicts(messages):
-    """Messages as `from_runs` reads them."""
+    """Convert messages to the format of `from_runs`."""
     return [message["data"] for message in messages_to_dict(messages)]
 
 
@@ -75,7 +75,7 @@ def check(state):
     if guests == call["args"]["guests"]:
         return {"asked": asked}
 
-    # The corrected call is carried out, and what follows is a new problem.
+    # The corrected call is executed, and the following steps form a new problem.
     corrected = AIMessage(
         id=rest[-1].id, content="", tool_calls=[call | {"args": {"guests": guests}}]
     )
@@ -88,13 +88,13 @@ def check(state):
 
 
 def tools(state):
-    """Carry the step out."""
+    """Execute the step."""
     call = state["messages"][-1].tool_calls[0]
     return {"messages": [ToolMessage(content="booked", tool_call_id=call["id"])]}
 
 
 def goes_on(state):
-    """Whether there is anything left to book."""
+    """Return the next node, or END after the last step."""
     return END if step_of(state) == N_STEPS else "agent"
 
 
@@ -115,7 +115,7 @@ for task in range(1000, 1000 + n_runs):
     state = {"task": task, "messages": [HumanMessage(question(task))], "start": 0}
     result = app.invoke(state | {"segments": 1, "asked": []}, thread)
     while "__interrupt__" in result:
-        # What the person sees is kept as it was proposed.
+        # Record the run as it was shown to the person.
         messages = app.get_state(thread).values["messages"]
         step = result["__interrupt__"][0].value["step"]
         verdict = "true" if is_right(task, step) else "false"
@@ -129,13 +129,13 @@ for task in range(1000, 1000 + n_runs):
     n_wrong += any(
         not is_right(task, step) for step in range(N_STEPS) if step not in asked
     )
-    if result["segments"] == 1 and asked:  # each step after an approved one asks, too
+    if result["segments"] == 1 and asked:  # every step after an approval needs approval
         assert asked == [*range(asked[0], N_STEPS)]
 
 print(f"{n_runs} runs of {N_STEPS} steps: a person was asked {len(asked_about)} times")
 print(
-    f"{n_wrong} carried out a wrong step that nobody was asked about; with {n_segments} "
-    f"segments at most {ALPHA * n_segments:.1f} are to be expected"
+    f"{n_wrong} runs executed a wrong step without approval (for {n_segments} segments, "
+    f"the guarantee allows {ALPHA * n_segments:.1f} on average)"
 )
 with tempfile.TemporaryDirectory() as folder:
     save_review(Path(folder), cf, asked_about, verdicts)

@@ -1,4 +1,4 @@
-"""The model that MLflow stores as code, and runs wherever it is loaded."""
+"""The model that MLflow stores as code and runs after loading."""
 
 import mlflow
 from desk import to_problem
@@ -7,14 +7,14 @@ import skdcf
 
 
 class ClaimFilter(mlflow.pyfunc.PythonModel):
-    """What is left of answers; a row has its question, passages and answer."""
+    """Model that filters answers, given a table with questions, passages and answers."""
 
     def load_context(self, context):
-        """Read the filter, of which nothing is run that is not known to skdcf."""
+        """Load the filter. Code from untrusted modules in the file is never run."""
         self.filter = skdcf.load(context.artifacts["filter"])
 
     def predict(self, context, model_input, params=None):
-        """The text that is left of each answer; empty where nothing is."""
+        """Return the filtered text of each answer, which is empty if no claim is kept."""
         rows = model_input[["question", "passages", "answer"]].itertuples(index=False)
         return self.filter.filter([to_problem(*row) for row in rows], output="text")
 

@@ -1,4 +1,4 @@
-"""MLflow: a filter is logged with its report, and loaded as a pyfunc model."""
+"""MLflow: log a filter and its report, and load the filter as a pyfunc model."""
 
 import offline  # isort: skip
 
@@ -47,6 +47,6 @@ with tempfile.TemporaryDirectory() as folder:
     assert texts == cf.filter(TEST.graphs, output="text")
     assert "<html" in Path(report).read_text("utf-8")
 print(
-    f"{len(texts)} answers filtered by the loaded model, {covered:.2f} keep nothing false"
+    f"{len(texts)} answers were filtered by the loaded model; coverage: {covered:.2f}"
 )
 offline.finish("mlflow")

@@ -1,4 +1,4 @@
-"""No telemetry and no network: imported before anything that might want either."""
+"""Disable telemetry and network access. Import this module before all other packages."""
 
 import os
 import socket
@@ -18,14 +18,14 @@ attempts = []
 
 
 def print_versions(*packages):
-    """Print with what an example was run."""
+    """Print the package versions of an example."""
     print(", ".join(f"{name} {version(name)}" for name in ("skdcf", *packages)))
 
 
 def refuse(self, address):
-    """Stand for `socket.connect`: nothing is connected, and who tried is remembered."""
+    """Replace `socket.connect`: record the address and raise an error."""
     attempts.append(address)
-    raise OSError(f"no network here, but {address} was to be reached")
+    raise OSError(f"network access is disabled, got a connection to {address}")
 
 
 socket.socket.connect = refuse
@@ -33,7 +33,7 @@ socket.socket.connect_ex = refuse
 
 
 def finish(*packages):
-    """Say with which versions an example ran, and fail where the network was tried."""
+    """Print the package versions, and fail if the example tried to use the network."""
     names = ", ".join(f"{name} {version(name)}" for name in packages)
-    print(f"with {names}; nothing was to be reached over the network")
+    print(f"with {names}, without network access")
     assert attempts == [], attempts

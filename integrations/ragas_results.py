@@ -1,4 +1,4 @@
-"""RAGAS: verdicts of its faithfulness train a filter, and those of people calibrate it."""
+"""RAGAS: train a filter on faithfulness verdicts, and calibrate it on human labels."""
 
 import json
 
@@ -21,10 +21,10 @@ verdicts = {
 
 
 class Recorded(BaseRagasLLM):
-    """What a judge said; a language model would stand here."""
+    """Model that returns recorded verdicts, in place of a language model."""
 
     def generate_text(self, prompt, *args, **options):
-        """The statements of an answer, or their verdicts."""
+        """Return the statements of an answer, or the verdicts on statements."""
         data = json.loads(
             prompt.to_string().rpartition("input: ")[2].removesuffix("Output: ")
         )
@@ -40,11 +40,11 @@ class Recorded(BaseRagasLLM):
         return LLMResult(generations=[[Generation(text=json.dumps(reply))]])
 
     async def agenerate_text(self, prompt, *args, **options):
-        """The same."""
+        """Return the same reply as `generate_text`."""
         return self.generate_text(prompt)
 
     def is_finished(self, response):
-        """A recorded reply is whole."""
+        """Return True, because recorded replies are complete."""
         return True
 
 
@@ -78,6 +78,6 @@ assert [row.tolist() for row in data.labels] == [
 ]
 cf = new_filter().fit(data.graphs, data.labels).calibrate(by_people, JUDGED.labels[60:])
 covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))
-print(f"faithfulness {result['faithfulness'][:5]}..., {covered:.2f} keep nothing false")
+print(f"faithfulness {result['faithfulness'][:5]}..., coverage {covered:.2f}")
 assert covered > 0.7
 offline.finish("ragas")

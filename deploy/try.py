@@ -1,11 +1,11 @@
-"""Try the container and the unit of this folder without a container runtime or systemd.
+"""Test the Dockerfile and the systemd unit without a container runtime or systemd.
 
-The wheel is built and installed into an environment of its own, as the Dockerfile does it. The
-entry point of the Dockerfile and the command of the unit are read from these files, and run
-with their paths and ports replaced: as another user if root runs this, and the interpreter is
-not in root's home. Then the health
-check has to succeed, a request without the token to be refused, one with it to be answered,
-the reload to keep the service, and the stop to end it with status 0.
+The wheel is built and installed into a new environment, as in the Dockerfile. The entry point
+of the Dockerfile and the command of the unit are read from these files and run with other
+paths and ports. If root runs this program and the interpreter is not in root's home, the
+commands run as the user nobody. The program checks that the health check succeeds, that a
+request is refused with a wrong token and answered with the right token, that the service
+survives a reload, and that it stops with status 0.
 """
 
 import http.client
@@ -51,7 +51,7 @@ def main():
 
 
 def container(folder):
-    """The command of the Dockerfile, and its health check."""
+    """Return the command of the Dockerfile and its health check."""
     text = (HERE / "Dockerfile").read_text().replace("\\\n", " ")
     lines = dict(re.findall(r"^(ENTRYPOINT|CMD|USER) (.*)$", text, re.MULTILINE))
     check = re.search(r"^HEALTHCHECK .*CMD (\[.*\])$", text, re.MULTILINE)[1]
@@ -61,7 +61,7 @@ def container(folder):
 
 
 def unit(folder):
-    """The command of the unit, with the health check of the container."""
+    """Return the command of the unit and the health check of the container."""
     text = (HERE / "skdcf@.service").read_text()
     keys = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
     assert keys["EnvironmentFile"] and keys["User"] == "skdcf"
@@ -69,7 +69,7 @@ def unit(folder):
 
 
 def try_service(name, command, check, folder):
-    """Start a service, ask it, reload it, and stop it."""
+    """Start a service, send requests, reload the service and stop it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -112,13 +112,13 @@ def try_service(name, command, check, folder):
 
 
 def may_be_run_by_others(path):
-    """Whether the interpreter stands where another user may go, and not in a home."""
+    """Return whether other users can access the interpreter."""
     folders = [Path(path).resolve(), *Path(path).resolve().parents]
     return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def wait_until_healthy(process, check):
-    """Wait until the health check succeeds, which it does not before the start."""
+    """Wait until the health check succeeds."""
     end = time.monotonic() + 120
     while subprocess.run(check, stderr=subprocess.DEVNULL).returncode:
         assert process.poll() is None, "the service has ended"
@@ -127,7 +127,7 @@ def wait_until_healthy(process, check):
 
 
 def ask(port, body, token):
-    """The status of a request."""
+    """Return the status of the reply to a request."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     try:

@@ -1,7 +1,7 @@
-"""The service: a client that openapi-python-client generates, and the requests of schemathesis.
+"""Test the service with a generated client and with schemathesis.
 
-The client asks every route that needs no language model. Schemathesis makes requests of all
-kinds from the description of the service, and compares each reply with it.
+openapi-python-client generates the client, which calls every route. Schemathesis generates
+requests from the description of the service and compares each reply with the description.
 """
 
 import importlib
@@ -30,8 +30,9 @@ package_name_override: skdcf_client
 content_type_overrides:
   application/x-ndjson: application/octet-stream
 """
-# The positions of claims, say, have to fit the claims: a schema cannot say it, and 400 does.
-# A stream is text, in which a value of any other type is text as well, and may be a line.
+# Some conditions cannot be expressed in a schema, for example that the positions of parents are
+# positions of claims. Violations lead to the status 400. The body of a stream is text, so values
+# of other types can be valid lines.
 SCHEMATHESIS = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 404, 409, 501]
@@ -74,7 +75,7 @@ def wait_for(url, service):
 
 
 def generate_client(url, folder):
-    """A client package, and how many routes it has."""
+    """Generate a client package, and return the routes of the service."""
     (folder / "config.yaml").write_text(CONFIG)
     command = [
         BIN / "openapi-python-client",
@@ -91,7 +92,7 @@ def generate_client(url, folder):
 
 
 def call_every_route(url, paths):
-    """Filter, stream, label and run with the client; compare with the filter itself."""
+    """Call every route with the client, and compare the results with those of the filter."""
     client = importlib.import_module("skdcf_client").Client(base_url=url)
     models = importlib.import_module("skdcf_client.models")
     asked = []
@@ -156,7 +157,7 @@ def io_file(text):
     return types.File(payload=BytesIO(text.encode()))
 
 
-# Schemathesis writes JSON by itself, and lines as they are.
+# Schemathesis serialises JSON by default. This hook sends lines unchanged.
 HOOKS = """
 import schemathesis
 

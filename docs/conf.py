@@ -1,4 +1,4 @@
-"""Sphinx configuration; `make docs` builds with it, warnings being errors."""
+"""Sphinx configuration for `make docs`, which treats warnings as errors."""
 
 import sys
 import tomllib
@@ -31,7 +31,7 @@ extensions = [
     "showcase",
     "whole_numbers",
 ]
-# What is copied are commands and code, without prompts and what was printed.
+# The copy button copies commands and code without prompts and output.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_math_renderer = "mathml"
@@ -40,22 +40,22 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.md5"]
 default_role = "py:obj"
 
-# API reference: api.rst names the modules, the templates list what their __all__ holds.
+# API reference: api.rst names the modules, and the templates list the names in __all__.
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
 autodoc_typehints = "none"
-toc_object_entries_show_parents = "hide"  # the margin has no room for "Class.method"
+toc_object_entries_show_parents = "hide"  # "Class.method" is too long for the margin
 numpydoc_show_class_members = False
 
 _tools = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]
 numpydoc_validation_checks = set(_tools["numpydoc_validation"]["checks"])
 numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 
-# Top-level modules of skdcf whose names are not for users, or are exported by `skdcf`
-# itself. Every other one has to stand in api.rst: public_names.py sees to it.
+# Top-level modules of skdcf that are internal, or whose names `skdcf` itself exports.
+# public_names.py checks that api.rst lists every other module.
 internal_modules = ["apps", "cli", "estimators", "guards", "ops", "web"]
 
-# The page that has the methods of a base class whole; the others have their first paragraphs.
+# The page with the full docstrings of a base class. Other pages have the first paragraphs.
 described_at = {
     "skdcf.estimators._filter.ConformalFilter": "skdcf.CoherentConformalFilter"
 }
@@ -68,11 +68,11 @@ sphinx_gallery_conf = {
     "subsection_order": "gallery_order.SECTIONS",
     "within_subsection_order": "gallery_order.FirstThingsFirst",
     "remove_config_comments": True,
-    "ignore_repr_types": r"matplotlib|skdcf\.plots|'list'",  # the picture is there already
+    "ignore_repr_types": r"matplotlib|skdcf\.plots|'list'",  # the picture is already shown
     "show_memory": False,
-    "parallel": 2,  # examples at once, as `make docs` reads two pages at once
+    "parallel": 2,  # number of parallel examples, as many as parallel pages in `make docs`
     "download_all_examples": False,
-    "write_computation_times": False,  # its table would load scripts from other sites
+    "write_computation_times": False,  # the table would load scripts from other sites
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -85,7 +85,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
-# These pages have no neighbours to list.
+# These pages have no section with other pages to list.
 html_sidebars = {
     page: [] for page in ("changelog", "glossary", "installation", "references")
 }

@@ -1,4 +1,4 @@
-"""The gallery: what a new user wants first, then by name; and pictures in boxes."""
+"""Order the examples of the gallery, and put pictures into scrollable boxes."""
 
 from docutils import nodes
 from sphinx_gallery.directives import imgsgnode
@@ -17,7 +17,7 @@ FIRST = (
 
 
 class FirstThingsFirst(FileNameSortKey):
-    """Sort examples."""
+    """Sort key that places the examples for new users first and sorts the others by name."""
 
     def __call__(self, filename):
         name = str(filename).removeprefix("plot_").removesuffix(".py")
@@ -25,13 +25,13 @@ class FirstThingsFirst(FileNameSortKey):
 
 
 def setup(app):
-    """Register what follows the reading of a page."""
+    """Connect `box_pictures` to Sphinx."""
     app.connect("doctree-read", box_pictures)
     return {"parallel_read_safe": True}
 
 
 def box_pictures(app, doctree):
-    """Put each picture into a box, which scrolls where the page is narrow."""
+    """Put each picture into a box that scrolls on narrow pages."""
     for picture in list(doctree.findall(imgsgnode)):
         box = nodes.compound(classes=["picture"])
         picture.replace_self(box)

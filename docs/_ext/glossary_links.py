@@ -1,14 +1,14 @@
-"""On each page the first use of a word of the glossary leads to the glossary."""
+"""Link the first use of each glossary term on a page to the glossary."""
 
 import re
 
 from docutils import nodes
 
-#: Guide and development pages, and those at the top, but for the glossary itself.
+#: Guide pages, development pages and top-level pages, except for the glossary itself.
 PAGES = re.compile(r"(guide|referees|development)/.+|index|installation")
-#: Words that mostly mean what everybody means by them.
+#: Glossary terms that are usually used in their everyday meaning.
 PLAIN = {"child", "columns", "context", "group", "origin", "parent", "question"}
-#: What holds code, or leads somewhere else already.
+#: Nodes that contain code, or that are already links.
 CLOSED = (
     nodes.literal,
     nodes.math,
@@ -20,13 +20,13 @@ CLOSED = (
 
 
 def setup(app):
-    """Connect it to the end of the reading."""
+    """Connect `link` to Sphinx."""
     app.connect("doctree-resolved", link)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def link(app, doctree, docname):
-    """Replace the first use of each word, within running text, by a link."""
+    """Replace the first use of each term in running text with a link."""
     if not PAGES.fullmatch(docname):
         return
     ids = {
@@ -35,7 +35,7 @@ def link(app, doctree, docname):
         if kind == "term" and name not in PLAIN
     }
     longest = sorted(map(re.escape, ids), key=len, reverse=True)
-    # A confidence interval is no confidence.
+    # "confidence interval" is not a use of the term "confidence".
     words = re.compile(
         rf"(?<![\w-])({'|'.join(longest)})s?(?![\w-]| interval)", re.IGNORECASE
     )
@@ -52,7 +52,7 @@ def link(app, doctree, docname):
 
 
 def is_closed(node):
-    """Whether a node stands inside of code, a heading, a table, a card or a link."""
+    """Return whether a node is inside code, a heading, a table, a card or a link."""
     while (node := node.parent) is not None:
         if isinstance(node, CLOSED):
             return True
@@ -60,7 +60,7 @@ def is_closed(node):
 
 
 def linked(text, words, left, there):
-    """The parts of a text, with links where a word is used for the first time."""
+    """Return the parts of a text, with a link at the first use of each term."""
     end = 0
     for match in words.finditer(text):
         name = next((n for n in left if n.lower() == match[1].lower()), None)

@@ -1,4 +1,4 @@
-"""Numbers of the landing page, read from results.
+"""Read the numbers of the landing page from the benchmark results.
 
 |shown| and |true| compare the default with the regression at alpha 0.1, as means over the |sets|
 published sets of ``benchmarks/guarantees/passing_answers.py``.
@@ -15,7 +15,7 @@ PASSING = HERE.parents[1] / "benchmarks/results/passing_scorers.json"
 
 
 def setup(app):
-    """Make the numbers known to all pages."""
+    """Define the numbers as substitutions for all pages."""
     rows = json.loads(PASSING.read_text("utf-8"))
     rows = [row for row in rows if row["alpha"] == 0.1]
     numbers = {
@@ -31,7 +31,7 @@ def setup(app):
 
 
 def compared(rows, number, form):
-    """Return the mean over the sets with the default, and that with the regression."""
+    """Return the means over the data sets for the default filter and for the regression."""
     means = (
         sum(row[scorer][number] for row in rows) / len(rows)
         for scorer in ("stack", "regression")
@@ -40,12 +40,12 @@ def compared(rows, number, form):
 
 
 def safe(rows):
-    """Least and largest share of safe answers where 90 % were promised."""
+    """Return the smallest and largest coverage for a guaranteed coverage of 90 %."""
     found = [100 * row["safe"] for row in rows if row["way"] == "0.1"]
     return f"{min(found):.1f} to {max(found):.1f} %"
 
 
 def million(text):
-    """Seconds from flat arrays to masks."""
+    """Return the number of seconds from flat arrays to masks."""
     assert text.startswith("1,000,000 problems"), text
     return re.search(r"flat arrays to masks: ([\d.]+ s)", text)[1]

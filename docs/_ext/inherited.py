@@ -1,22 +1,23 @@
-"""Inherited methods are short on the page of a class, and whole on one page.
+"""Shorten the docstrings of inherited methods on all pages except one.
 
-All filters have the methods of one base class, which is not public. Their docstrings would
-stand on six pages, where they hide what is the class's own. ``described_at`` in conf.py names
-the page that has them whole, by base class; the others have their first paragraph and a link.
+All filters inherit methods from a private base class. On the pages of six classes, the full
+docstrings would hide the methods of the class itself. For each base class, ``described_at`` in
+conf.py names the page with the full docstrings. The other pages contain the first paragraph
+and a link.
 """
 
 from importlib import import_module
 
 
 def setup(app):
-    """Shorten docstrings after numpydoc has read them, and found nothing missing."""
+    """Shorten docstrings after numpydoc has checked them."""
     app.add_config_value("described_at", {}, "env")
     app.connect("autodoc-process-docstring", shorten, priority=600)
     return {"parallel_read_safe": True}
 
 
 def shorten(app, what, name, obj, options, lines):
-    """Leave the first paragraph of what a class has from a base that is described elsewhere."""
+    """Keep only the first paragraph of a method whose base class is described elsewhere."""
     path, _, member = name.rpartition(".")
     module, _, class_name = path.rpartition(".")
     if what not in ("method", "property") or not module:

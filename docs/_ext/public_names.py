@@ -1,10 +1,10 @@
-"""A build fails where a public name has no docstring or no place in the reference.
+"""Report public names without a docstring or without an entry in the reference.
 
-Public are the names in ``__all__`` of `skdcf` and of its modules that api.rst lists,
-and the public methods and properties of the classes among them. A module of `skdcf`
-that is neither listed there nor in ``internal_modules`` of conf.py is reported too, so
-that none is forgotten. A method may inherit its docstring, as its page does. Members
-inherited from other packages are documented there.
+Public names are the names in ``__all__`` of `skdcf` and of its modules that api.rst
+lists, and the public methods and properties of their classes. A module of `skdcf` that
+is neither listed in api.rst nor in ``internal_modules`` of conf.py is also reported. A
+method may inherit its docstring. Members inherited from other packages are excluded,
+because these packages document them.
 """
 
 import inspect
@@ -29,7 +29,7 @@ def setup(app):
 
 
 class NamesOfModules(SphinxDirective):
-    """Classes and functions of every public module, a line each."""
+    """Directive that lists the classes and functions of every public module."""
 
     def run(self):
         return [
@@ -39,7 +39,7 @@ class NamesOfModules(SphinxDirective):
         ]
 
     def section(self, module):
-        """The name of a module, and a table of what it exports."""
+        """Return the name of a module and a table of its public names."""
         here = (f"~{module.__name__}.{name}" for name in listed(module))
         text = "\n   ".join([".. autosummary::", "", *here])
         return [
@@ -49,13 +49,13 @@ class NamesOfModules(SphinxDirective):
 
 
 def listed(module):
-    """Names of the classes and functions of a module."""
+    """Return the names of the classes and functions of a module."""
     objects = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     return sorted(n for n, o in objects.items() if callable(o))
 
 
 def skip_foreign(app, what, name, obj, skip, options):
-    """Leave out what a class inherits from another package."""
+    """Skip members that a class inherits from another package."""
     return True if skip or not is_own(obj) else None
 
 
@@ -75,12 +75,12 @@ def check(app, env):
 
 
 def report(name, problem):
-    """Warn, which ``-W`` makes an error."""
+    """Issue a Sphinx warning, which ``-W`` turns into an error."""
     logger.warning("public name %s %s", name, problem, type="public_names")
 
 
 def public_modules(internal):
-    """The package, its top-level modules and the applications that are not internal."""
+    """Return the package, and its top-level modules and applications that are not internal."""
     yield import_module(PACKAGE)
     for parent in (PACKAGE, f"{PACKAGE}.apps"):
         for _, name, _ in pkgutil.iter_modules(import_module(parent).__path__):
@@ -89,7 +89,7 @@ def public_modules(internal):
 
 
 def public_names(module):
-    """Qualified names and objects: ``__all__``, and the members of its classes."""
+    """Yield the qualified names and objects in ``__all__``, and the members of the classes."""
     if not hasattr(module, "__all__"):
         report(module.__name__, "has no __all__")
     for name in getattr(module, "__all__", ()):
@@ -106,18 +106,18 @@ def public_names(module):
 
 
 def is_function(member):
-    """Whether a member is a method or a property of some kind."""
+    """Return whether a member is a method or a property."""
     kinds = (property, classmethod, staticmethod)
     return inspect.isroutine(member) or isinstance(member, kinds) or is_cached(member)
 
 
 def is_cached(member):
-    """Whether a member is a ``functools.cached_property``."""
+    """Return whether a member is a ``functools.cached_property``."""
     return hasattr(member, "attrname") and hasattr(member, "func")
 
 
 def is_own(member):
-    """Whether a member was written in this package, or cannot say where."""
+    """Return whether a member belongs to this package, or to an unknown module."""
     for inner in ("fget", "func", "__func__", "__objclass__"):
         member = getattr(member, inner, None) or member
     origin = getattr(member, "__module__", None)

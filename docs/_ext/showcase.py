@@ -1,4 +1,4 @@
-"""The directive ``showcase``: an answer before and after a filter, made by the filter."""
+"""Directive ``showcase``, which shows an answer before and after filtering."""
 
 from functools import cache
 from pathlib import Path
@@ -10,14 +10,14 @@ TUTORIAL = Path(__file__).resolve().parent.parent / "guide/tutorial"
 
 
 def setup(app):
-    """Register the directive, and write the example of a report beside the pages."""
+    """Register the directive, and write the example report next to the pages."""
     app.add_directive("showcase", Showcase)
     app.connect("build-finished", write_example)
     return {"parallel_read_safe": True}
 
 
 def write_example(app, error):
-    """The report of the filter that the landing page shows at work."""
+    """Write the report of the filter on the landing page."""
     from skdcf.apps.reporting import write_report
 
     if error is None and app.builder.format == "html":
@@ -26,7 +26,7 @@ def write_example(app, error):
 
 
 class Showcase(Directive):
-    """An answer as it came, and what is left of it; with ``short``, nothing but its words."""
+    """Show an answer and its filtered text, or only the texts with the option ``short``."""
 
     option_spec = {"short": directives.flag}
 
@@ -44,13 +44,13 @@ class Showcase(Directive):
 
 
 def beside(*parts):
-    """HTML of parts side by side, or one below the other where it is narrow."""
+    """Return HTML with parts side by side, or stacked on narrow pages."""
     columns = (f'<div style="flex:1 1 21em">{part}</div>' for part in parts)
     return f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(columns)}</div>'
 
 
 def in_words(explained):
-    """HTML of the answer with what is false in it, and with what went struck out."""
+    """Return HTML with the passages, the answer with marked errors, and the filtered answer."""
     from skdcf._html import escape
 
     claims = [escape(claim) for claim in explained.graph.claims]
@@ -74,7 +74,7 @@ def in_words(explained):
 
 @cache
 def filter_of_tutorial():
-    """A filter of answers over passages, and answers that it has not seen."""
+    """Return a filter of answers with passages, and test answers with their labels."""
     from skdcf import CoherentConformalFilter
     from skdcf.datasets import read_jsonl
     from skdcf.features import reasoning_features
@@ -88,7 +88,7 @@ def filter_of_tutorial():
 
 
 def explain_tutorial():
-    """What that filter did to these answers."""
+    """Return the explanations of the tutorial filter for its test answers."""
     from skdcf.inspection import explain
 
     return explain(*filter_of_tutorial())
@@ -96,7 +96,7 @@ def explain_tutorial():
 
 @cache
 def explain_answers():
-    """What a filter did to new answers."""
+    """Return the explanations of a filter for new answers."""
     from skdcf import CoherentConformalFilter
     from skdcf.datasets import make_word_problems
     from skdcf.features import reasoning_features
@@ -111,7 +111,7 @@ def explain_answers():
 
 
 def choose(explained):
-    """The answer that shows most: true claims kept, false ones dropped."""
+    """Return the answer that best shows kept true claims and dropped false claims."""
 
     def shows(one):
         kept, true = one.kept, one.labels == 1

@@ -1,4 +1,4 @@
-"""A scorer with less confidence in a claim if its children look wrong."""
+"""A scorer that lowers the confidence in a claim if its children are probably false."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from skdcf.scorers import ClassifierScorer, Scorer
 
 
 class DoubtfulChildren(Scorer):
-    """Log odds of a classifier, averaged with those of the children of a claim."""
+    """Scorer that combines a claim's log odds with the mean log odds of its children."""
 
     requires_fit = True
 

@@ -10,7 +10,7 @@ from skdcf.relaxation import PathRelaxation, Relaxation
 
 
 class NormalRelaxation(Relaxation):
-    """The threshold is the mean of the scores plus a multiple of their deviation."""
+    """Relaxation with the mean plus a multiple of the standard deviation as the threshold."""
 
     def __init__(self, temperature=0.3):
         self.temperature = temperature
@@ -20,7 +20,7 @@ class NormalRelaxation(Relaxation):
 
     def soft_threshold(self, scores, alpha):
         finite = scores[np.flatnonzero(np.isfinite(getval(scores)))]
-        if not len(finite):  # no problem has an error
+        if not len(finite):  # no problem has a false claim
             return np.inf
         share = alpha * (len(scores) + 1) / (len(finite) + 1)
         return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
@@ -29,7 +29,7 @@ class NormalRelaxation(Relaxation):
         return soft.soft_maximum(risk, *plan.batch.closure)
 
     def scores(self, path_risk, plan):
-        # The minimum over the false claims of each problem.
+        # Take the minimum over the false claims of each problem.
         return soft.soft_minimum(path_risk, plan.false_offsets, plan.false_claims)
 
     def kept(self, path_risk, threshold, plan):

@@ -62,14 +62,14 @@ for name, data in kinds.items():
         (coverage_score(truth, kept), retention_score(truth, kept)) for kept in masks
     ]
     print(
-        f"{name}: above 1/3, {1 - fixed[name][0]:.0%} of the answers keep a false claim"
+        f"{name}: a false claim is above 1/3 in {1 - fixed[name][0]:.0%} of the answers"
     )
 
 # %%
 # The calibrated threshold
 # ------------------------
-# You choose the share of answers that may keep a false claim. The number of kept claims then
-# depends on the score.
+# You choose the largest accepted share of answers with a kept false claim. The number of kept
+# claims then depends on the score.
 
 import matplotlib.pyplot as plt
 

@@ -24,7 +24,7 @@ rng = np.random.default_rng(0)
 
 
 def record(task):
-    """A run of one to six bookings, with labels by the position of the message."""
+    """Return a run of one to six bookings, with labels keyed by message position."""
     messages = [{"role": "user", "content": f"Book rooms for party {task}."}]
     labels = {}
     for number in range(rng.integers(1, 7)):
@@ -59,7 +59,7 @@ print(cf.describe())
 
 
 def agent(run):
-    """The steps of a run, as the agent proposes them."""
+    """Yield the steps that the agent proposes in a run."""
     for v, (text, row) in enumerate(zip(run.claims, run.features, strict=True)):
         yield {"text": text, "features": row, "parents": [v - 1] if v else []}
 
@@ -71,8 +71,8 @@ for run, labels in zip(data.graphs[300:], data.labels[300:], strict=True):
     carried_out.append(sum(decisions))
     stopped += not all(decisions)
     wrong += any(labels[v] == 0 for v, keep in enumerate(decisions) if keep)
-print(f"{stopped} of 300 runs were stopped, {wrong} carried out a wrong step")
-assert wrong < 300 * (0.1 + 0.08)  # two and a half deviations of one calibration
+print(f"{stopped} of 300 runs were stopped, and {wrong} executed a wrong step")
+assert wrong < 300 * (0.1 + 0.08)  # 2.5 standard deviations over calibration sets
 
 # %%
 # Approval or correction by a person

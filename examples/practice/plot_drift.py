@@ -62,7 +62,7 @@ from skdcf.monitoring import SlidingCalibration
 
 
 def errors_of(labels, kept):
-    """Whether a false claim was kept, problem by problem."""
+    """Return whether a false claim was kept in each problem."""
     return [(mask & (row != 1)).any() for row, mask in zip(labels, kept, strict=True)]
 
 

@@ -26,8 +26,10 @@ cf = CoherentConformalFilter("neyman-pearson", random_state=0)
 cf.fit(graphs[:800], labels[:800])
 answers, truth = graphs[800:1200], wrong[800:1200]
 free = release(cf, answers, alpha=0.1)
-print(f"{truth.mean():.0%} of all answers have something false in them")
-print(f"{free.sum()} of {len(free)} are released; of these {truth[free].mean():.0%}")
+print(f"{truth.mean():.0%} of all answers contain a false claim")
+print(
+    f"{free.sum()} of {len(free)} are released, {truth[free].mean():.0%} of them with one"
+)
 
 # %%
 # On average over draws
@@ -61,7 +63,7 @@ assert (rate.mean(axis=0) <= levels + 2.5 * error).all()
 # Plot
 # ----
 # The left panel shows the share of wrong answers among the released answers. The right panel
-# compares the largest path risks of right and wrong answers. Wrong answers rarely have a small
+# compares the largest path risks of correct and wrong answers. Wrong answers rarely have a small
 # largest path risk.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")

@@ -39,7 +39,7 @@ from skdcf.scorers import ClassifierScorer, Scorer
 
 
 class DoubtfulChildren(Scorer):
-    """Log odds of a classifier, mixed with the mean of those of the claim's children."""
+    """Scorer that combines a claim's log odds with the mean log odds of its children."""
 
     requires_fit = True
 

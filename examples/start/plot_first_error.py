@@ -64,7 +64,7 @@ for alpha, kept in zip(alphas, masks, strict=True):
     print(
         f"alpha = {alpha:4.2f}: coverage {coverage_score(truth, kept):.3f}, "
         f"{retention_score(truth, kept):.2f} true steps are kept, "
-        f"{np.mean([mask.any() for mask in kept]):.0%} of the answers keep something"
+        f"{np.mean([mask.any() for mask in kept]):.0%} of the answers are shown"
     )
 
 # %%

@@ -60,12 +60,12 @@ new.head(2 * n_claims)
 
 wrong = new["kept"] & (new["label"] == 0)
 coverage = 1 - wrong.groupby(new["problem"]).any().mean()
-print(f"{coverage:.0%} of the new answers keep no false claim")
+print(f"{coverage:.0%} of the filtered answers contain no false claim")
 print(f"{new['kept'].mean():.0%} of the claims are kept")
 
 # %%
-# A true claim can be dropped because it depends on a dropped claim. The scores of this share of
-# the dropped true claims are above the threshold:
+# A true claim can be dropped because it depends on a dropped claim. This share of the dropped
+# true claims has scores above the threshold:
 
 dropped = new[~new["kept"] & (new["label"] == 1)]
 print(f"{(dropped['score'] > -cf.threshold_).mean():.0%}")

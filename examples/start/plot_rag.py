@@ -82,9 +82,9 @@ failed = np.mean(
     [(mask & (y == 0)).any() for mask, y in zip(kept, labels[300:], strict=True)]
 )
 print(
-    f"{n_true:.2f} supported sentences kept per answer; {failed:.0%} of the answers keep"
+    f"{n_true:.2f} supported sentences are kept per answer. An unsupported sentence is kept"
 )
-print("one that is not supported, where 10% are allowed")
+print(f"in {failed:.0%} of the answers (the guarantee allows 10% on average)")
 
 # %%
 # Supporting sentences

@@ -62,7 +62,7 @@ for name, data in kinds.items():
         (coverage_score(truth, kept), retention_score(truth, kept)) for kept in masks
     ]
     print(
-        f"{name}: a false claim is above 1/3 in {1 - fixed[name][0]:.0%} of the answers"
+        f"{name}: a false claim scores above 1/3 in {1 - fixed[name][0]:.0%} of the answers"
     )
 
 # %%

@@ -134,7 +134,7 @@ def test_mistakes_of_the_reviewer_cost_no_more_than_is_printed(reviewed):
         new_errors.append(int((holds_false(review.masks(), y) & ~before).sum()))
         bounds.append(0.1 * n_false_asked)
         share = float(
-            review.describe(error_rate=0.1).split("adds about ")[1].split(" ")[0]
+            review.describe(error_rate=0.1).split("add about ")[1].split(" ")[0]
         )
         assert share * len(graphs) == pytest.approx(0.1 * n_false_asked, rel=0.35)
     error = np.std(new_errors, ddof=1) / np.sqrt(30)
@@ -152,7 +152,7 @@ def test_unsure_counts_with_the_false_where_mistakes_are_estimated(reviewed):
             check = review.next()
             truth = y[check.problem][check.claim] == 1
             review.told(check.problem, check.claim, "true" if truth else word_of_false)
-        stated.append(review.describe(error_rate=0.1).split("adds about ")[1])
+        stated.append(review.describe(error_rate=0.1).split("add about ")[1])
     assert float(stated[0].split(" ")[0]) > 0
     assert stated[0] == stated[1]
 

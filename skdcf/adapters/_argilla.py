@@ -128,7 +128,7 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """Convert a cell, which may contain a list as a string, to a list."""
+    """Convert a cell to a list, including a cell that contains a list as a string."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)

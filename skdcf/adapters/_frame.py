@@ -181,15 +181,16 @@ def from_frame(
         The table, with one row per claim.
     features : list of str, optional
         Columns to use as features. By default, all numeric and boolean columns are used, except
-        columns with a reserved name and the columns that are selected by the parameters below.
-        The reserved names, which are not case-sensitive, are annotation, claim, claim_id,
-        claim_idx, correct, deps, gold, gold_label, ground_truth, group, id, index, is_correct,
-        is_true, label, labels, level_0, manual_annotation, optimal-score, original_response,
-        parents, problem, problem_id, removed, truth, "unnamed: 0", verdict and verdicts. A
-        warning is issued for ignored columns whose names suggest human judgements (such as human,
-        annotator, gold, reviewer, rater or suggestion), or ids and times of labelling tools (a
-        leading underscore or the ending _id). A warning is also issued for text columns that
-        mostly contain numbers.
+        columns with a reserved name and columns that are selected by the parameters below. The
+        reserved names, which are not case-sensitive, are annotation, claim, claim_id, claim_idx,
+        correct, deps, gold, gold_label, ground_truth, group, id, index, is_correct, is_true,
+        label, labels, level_0, manual_annotation, optimal-score, original_response, parents,
+        problem, problem_id, removed, truth, "unnamed: 0", verdict and verdicts. A warning is
+        issued for an ignored column whose name suggests a human judgement (for example, it
+        contains human, annotator, gold, reviewer, rater or suggestion). A warning is also issued
+        if the name looks like an ID or timestamp added by a labelling tool (for example, it
+        starts with an underscore or ends in _id). Text columns that mostly contain numbers also
+        cause a warning.
     edges : callable, optional
         Function ``edges(claims, question)`` that returns the edges of an answer, such as a
         function of `skdcf.edges`. If a function is passed, the column ``parents`` is ignored.
@@ -212,10 +213,10 @@ def from_frame(
         contains the positions of the parent claims, such as "0 2" or [0, 2]. In ``parents``, an
         empty cell means that the claim has no parents, and "?" means that its parents are
         unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
-        "true" or "refuted". If claims have several wordings, each wording has its own row, and
-        ``wording`` is its position among the wordings of the claim. Wording 0 is the most
-        specific wording of a claim. In columns other than ``parents`` and ``label``, an empty
-        cell (None, NaN, NA, null) means that the value is unknown.
+        "true" or "refuted" that has one of these meanings. If claims have several wordings, each
+        wording has its own row, and ``wording`` is its position among the wordings of the claim.
+        Wording 0 is the most specific wording of a claim. In columns other than ``parents`` and
+        ``label``, an empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------
@@ -467,7 +468,7 @@ def _is_written_number(cell):
 
 
 def _of_problems(batch):
-    """Return the columns of values that belong to whole problems, such as the questions."""
+    """Return the columns whose values apply to a whole problem, such as the question."""
     metadata = [plain(row) for row in batch.metadata_rows]
     groups = [row.pop("group", None) for row in metadata]
     # All values of a column have the same type.

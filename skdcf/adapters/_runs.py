@@ -52,13 +52,13 @@ def from_runs(
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
         stopped at its first doubtful step. Use "data" for completed runs. With "data", a step
-        with calls depends on each earlier step whose tool results contain one of the call
-        arguments. A step without calls depends on all earlier steps.
+        that contains tool calls depends on each earlier step whose tool results contain one of
+        the call arguments. A step without tool calls depends on all earlier steps.
     alternatives : bool
         Whether to compare each run with the other runs of its task. The other runs of the task
         must be complete, and the number of runs per task must be the same for calibration and
         prediction. The last steps of the other runs become the ``alternatives``. An additional
-        feature measures the agreement between a step without calls and the last steps of the
+        feature measures the agreement between a step without tool calls and the last steps of the
         other runs.
 
     Returns
@@ -68,17 +68,17 @@ def from_runs(
         ``log_length`` (log of 1 + number of characters) and ``n_calls`` of a step depend only on
         this step and the steps before it. With ``alternatives=True``, the feature
         ``answer_agreement`` is the proportion of words in the shorter of two answers that also
-        occur in the longer answer, averaged over the other runs. For a step with calls,
-        ``answer_agreement`` is 1. The metadata contain the message positions of the steps.
+        occur in the longer answer, averaged over the other runs. For a step that contains tool
+        calls, ``answer_agreement`` is 1. The metadata contain the message positions of the steps.
 
     Raises
     ------
     ValueError
         If a run has no task or no step, if a message has an unknown role or cannot be read
         completely, if a tool result precedes its call, if the spans are from several agents or do
-        not contain all calls, or if a label does not belong to a step. ValueError is also raised
-        if ``edges="data"`` and a run has more than 2,000 steps, or if ``alternatives=True`` and a
-        task has only one run.
+        not contain all tool calls, or if a label does not belong to a step. ValueError is also
+        raised if ``edges="data"`` and a run has more than 2,000 steps, or if
+        ``alternatives=True`` and a task has only one run.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def _places(texts):
 
 
 def read_score(value, name, place):
-    """Convert a score to a float, or NaN if the score is missing.
+    """Convert a score to a float, or to NaN if the score is missing.
 
     ``place`` describes the claim in error messages.
     """
@@ -132,8 +132,8 @@ def from_lm_polygraph(
         only if it was created with ``save_stats=["claims"]``.
     estimates : dict
         The estimates, ``manager.estimations``. The keys are estimator names or pairs (level,
-        name). Each value is a flat list over all claims, or a list that contains one list per
-        generation. Entries whose level is not "claim" are ignored.
+        name). Each value is either a flat list with one entry per claim, or a list that contains
+        one list per generation. Entries whose level is not "claim" are ignored.
     labels : dict or list, optional
         The results of a fact check, as a flat list or as one list per generation. The dict
         ``manager.gen_metrics`` is also accepted if it contains exactly one claim-level fact
@@ -254,7 +254,7 @@ def _labels(labels, texts):
 
 
 def _scores(values, texts, name):
-    """Return one float per claim, given a flat list of values or one list per problem."""
+    """Return one float per claim, given the values as a flat list or as one list per problem."""
     values = list(check_list(name, values))
     places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
@@ -291,11 +291,11 @@ def from_uqlm(
     Parameters
     ----------
     result : UQResult, data frame, dict or list of lists of dict
-        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``. The output of the
-        result's method ``to_df()`` (also converted to a dict or to records), the result's
-        attribute ``data``, and ``data["claims_data"]`` are also accepted. Each claim must have
+        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``. The result's attribute
+        ``data`` and ``data["claims_data"]`` are also accepted. The output of the result's method
+        ``to_df()`` is accepted as a data frame, as a dict or as records. Each claim must have
         scores, and a text under the key ``claim`` or ``sentence``. Graph scorers also return
-        claims of the resampled responses, in which ``original_response`` is False. Claims of
+        claims of the resampled responses, for which ``original_response`` is False. Claims of
         resampled responses are ignored, because they are not part of the answer. If
         ``original_response`` is None, NaN or absent, the claim is considered part of the answer.
     scorers : list of str, optional

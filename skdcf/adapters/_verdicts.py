@@ -63,8 +63,8 @@ def from_verdicts(
     """Convert the claims and verdicts of a fact checker to problems with labels.
 
     Each **verdict becomes a label**, so the labels are only as reliable as the fact checker.
-    Verdicts cannot be used as features, because they are unknown for new answers. The reasons for
-    the verdicts are stored in ``metadata``.
+    Verdicts cannot be used as features, because they are unknown for new answers. The reasons
+    given for the verdicts are stored in ``metadata``.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ def from_verdicts(
     -------
     dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
-        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or
-        None), ``metadata`` (list of dict with ``reasons``, one or None per claim), and
-        ``dropped`` (list of (position, reason)).
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or None),
+        ``metadata`` (list of dict whose key ``reasons`` contains one reason or None per claim),
+        and ``dropped`` (list of (position, reason)).
 
     Raises
     ------

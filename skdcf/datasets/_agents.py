@@ -36,17 +36,18 @@ def fetch_agent_process_bench(
     alternatives: bool = False,
     **options: Unpack[Options],
 ) -> Any:
-    """Load AgentProcessBench, a data set of agent runs in which people judged every step.
+    """Load AgentProcessBench, a data set of agent runs with human labels for every step.
 
     Parameters
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
-        Part of the data set. Each subset contains five runs for each of 50 tasks. Only "hotpotqa"
-        includes the step texts. The other subsets contain only step positions and verdicts.
+        Part of the data set to load. Each subset contains five runs for each of 50 tasks. Only
+        "hotpotqa" includes the step texts. The other subsets contain only step positions and
+        verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
-        Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
-        wrong. The models judged completed runs (see ``DESCR``).
+        Models whose published verdicts are added as features. A verdict is 1 (good), 0 (neutral
+        or missing) or -1 (wrong). The models judged completed runs (see ``DESCR``).
     labels : str
         Source of the labels, either "people" or the name of a judge.
     graph : {"chain", "data", "none"}

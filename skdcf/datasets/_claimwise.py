@@ -51,9 +51,9 @@ def fetch_coherent_math(
         Version of the data file, named after the language model that wrote the answers. ``DESCR``
         describes the versions.
     graph : {"dep_graph", "gold_graph"}
-        Graph source. "dep_graph" selects graphs created by a language model. "gold_graph" selects
-        graphs created by hand. Manual graphs exist only for the first ten problems, so use
-        ``on_invalid="drop"``.
+        Graph source. With "dep_graph", the graphs were created by a language model. With
+        "gold_graph", the graphs were created by hand. Manual graphs exist only for the first ten
+        problems, so use ``on_invalid="drop"``.
     label : {"manual_annotation", "annotation"}
         Label meaning. "manual_annotation" states whether a claim is correct as a step in the
         answer. "annotation" states whether a claim is true on its own (version "gpt" only).
@@ -106,7 +106,7 @@ def fetch_conformal_factuality(
     Parameters
     ----------
     subset : {"factscore", "nq", "math"}
-        Question source: biographies, Natural Questions or MATH problems.
+        Source of the questions: biographies, Natural Questions or MATH problems.
     graph : {"none", "chain"} or callable
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
@@ -171,7 +171,7 @@ def _parse_scored(record, scores, label, graph=None):
 def fetch_felm(
     domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load FELM, a data set of answers to questions from five domains, with labelled segments.
+    """Load FELM, a data set of answers from five domains, divided into labelled segments.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def fetch_felm(
         Question domains. The default excludes "writing_rec", which is not used in studies of
         reasoning.
     graph : {"chain", "none"} or callable
-        Rule that creates the edges. The published data do not contain graphs. "chain" assumes
-        that each segment depends on the previous segment. "none" assumes that segments are
-        independent. A callable ``graph(claims, problem)`` must return pairs (parent, child), like
-        the functions of `skdcf.edges`.
+        Rule that creates the edges. The published data do not contain graphs. With "chain", each
+        segment is assumed to depend on the previous segment. With "none", the segments are
+        assumed to be independent. A callable ``graph(claims, problem)`` must return pairs
+        (parent, child), like the functions of `skdcf.edges`.
     {data_home}
     {download_if_missing}
     {n_retries}
@@ -235,20 +235,20 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker, a data set of answers by seven models, as triplets judged by people.
+    """Load RefChecker, a data set of human-labelled triplets from the answers of seven models.
 
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
-        Parts of the data set. The parts differ in the context that the models received with the
-        question.
+        Parts of the data set to load. The parts differ in the context that the models received
+        with the question.
     alternatives : bool
-        Whether to include the answers of the other six models.
+        Whether to include the other six models' answers to the same question as alternatives.
     neutral : {"false", "unknown"}
-        Label of neutral claims, which the reference neither supports nor contradicts. "false"
-        assigns 0, because an annotator judged the claim and did not find it supported. "unknown"
-        assigns -1, which is the label of unjudged claims. The metadata contain the original
-        verdicts.
+        Label of neutral claims, which the reference neither supports nor contradicts. With
+        "false", the label is 0, because an annotator judged the claim and did not find it
+        supported. With "unknown", the label is -1, which is also the label of unjudged claims.
+        The metadata contain the original verdicts.
     {data_home}
     {download_if_missing}
     {n_retries}

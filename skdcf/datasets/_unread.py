@@ -1,7 +1,8 @@
 """Reject agent messages that contain unknown keys.
 
-Each key of an agent message, its parts and its calls must either be read or be known to contain
-only metadata. All other keys raise an error, because an unknown key may contain part of the step.
+Each key of an agent message, of its parts and of its tool calls must either be read or be known
+to contain only metadata. All other keys raise an error, because an unknown key may contain part
+of the step.
 """
 
 import re
@@ -118,7 +119,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
 
 def _describes(key, value):
-    """Return whether a key is known to be metadata and its value contains no call."""
+    """Return whether a key is known to be metadata and its value contains no tool call."""
     name = snake(key).strip("_")
     if isinstance(value, Mapping | list | tuple) and _has_call(value):
         return False
@@ -127,7 +128,7 @@ def _describes(key, value):
 
 
 def _has_call(value):
-    """Return whether a value contains calls at any depth."""
+    """Return whether a value contains tool calls at any depth."""
     if isinstance(value, Mapping):
         if any(not is_blank(value.get(key)) for key in CALLS):
             return True

@@ -30,7 +30,7 @@ from .records import build_dataset, spread
 
 
 class Source(NamedTuple):
-    """Address and checksum of a published file."""
+    """The address and the checksum of a published file."""
 
     url: str
     checksum: str
@@ -46,7 +46,7 @@ def _read_sources():
 
 
 def _address(url, name):
-    """Return the URL of a file, given the URL of its folder or a pattern with the file stem."""
+    """Return the URL of a file, given its folder's URL or a URL pattern that contains the stem."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"

@@ -55,7 +55,7 @@ def write_jsonl(
         File path. If the name ends with ``.gz``, the file is compressed.
     graphs : iterable of ReasoningGraph
         The problems. A generator is also accepted, because the problems are written one at a
-        time. Texts and ids that are NumPy scalars are written as plain values.
+        time. Texts and ids that are NumPy scalars are written as plain Python values.
     labels : iterable of arrays, one per problem, optional
         Claim labels: 1 true, 0 false, -1 not judged. Use None for a problem without labels. If
         ``graphs`` is a GraphBatch, ``labels`` may also be a flat array.
@@ -63,8 +63,8 @@ def write_jsonl(
         Masks of kept claims, as returned by ``predict``. Use None for a problem without a
         mask.
     groups : iterable of str or int, one per problem, optional
-        Groups of problems that must not be split between training and calibration. Use None for
-        a problem without a group.
+        Groups of problems that must not be split between training and calibration. Use None for a
+        problem that belongs to no group.
     metadata : iterable of dict, one per problem, optional
         Additional information about each problem, as JSON-compatible values. Use None for a
         problem without metadata.
@@ -133,7 +133,7 @@ def format_jsonl(
 
 
 def _per_problem(values, graphs):
-    """Split a flat array over all claims into one array per problem."""
+    """Split a flat array with one entry per claim into one array per problem."""
     flat = isinstance(values, np.ndarray) and values.dtype != object
     if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
         return values
@@ -260,9 +260,9 @@ def iter_jsonl(
     Returns
     -------
     problems : iterator of (graph, labels, mask, group, metadata)
-        Each item is a named tuple that contains a ReasoningGraph, an int array of labels (1 true,
-        0 false, -1 unknown), a boolean array, a str or int, and a dict. Missing values are None.
-        Different problems may have different features.
+        Each item is a named tuple that contains a ReasoningGraph, the labels (int array: 1 true,
+        0 false, -1 unknown), the mask (boolean array), the group (str or int) and the metadata
+        (dict). Missing values are None. Different problems may have different features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
@@ -345,7 +345,7 @@ def read_blocks(
 
 
 def _rows_of(block, read, note):
-    """Yield the results of ``read`` in a block, or an error, with the first line number."""
+    """Yield line numbers with results or errors, for a whole block at once if possible."""
     objects = [record for _, record in block if isinstance(record, dict)]
     if note is not None:
         for record in objects:

@@ -28,7 +28,7 @@ _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def iter_objects(path, **options):
-    """Yield the number and the object of each line in a file, as read by `iter_blocks`."""
+    """Yield the line number and the parsed object of each line in a file, using `iter_blocks`."""
     return chain.from_iterable(iter_blocks(path, block_bytes=0, **options))
 
 
@@ -66,8 +66,8 @@ def iter_blocks(
     Yields
     ------
     block : list of (int, dict or ValueError)
-        The number and the object of each line in the block. If a line is invalid, its entry
-        contains an error instead of an object. Empty lines are skipped.
+        The line number and the parsed object of each line in the block. If a line is invalid, its
+        entry contains an error instead of an object. Empty lines are skipped.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def iter_blocks(
 
 
 def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
-    """Yield the number, the object and the size of each line."""
+    """Yield the line number, the parsed object and the size of each line."""
     name = name_of(path)
     empty = True
     repaired: list[int] = []

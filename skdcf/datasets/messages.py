@@ -1,9 +1,9 @@
-"""Convert the messages of an agent run from the formats of various tools to `Message`.
+"""Convert the messages of an agent run from the formats of various tools to `Message` objects.
 
 Tools wrap messages differently, store text and calls in different places, and use different key
-names. The type of a message part determines whether the part is a text, a call, the answer to a
-call, or a thought, which is ignored. Any other part and any unknown key raise an error that lists
-the keys, because a step must not be judged by only part of its content.
+names. The type of a message part determines whether the part is a text, a tool call, a tool
+result, or a thought. Thoughts are ignored. Any other part and any unknown key raise an error that
+lists the keys, because a step must not be judged by only part of its content.
 
 The supported formats are the OpenAI Chat Completions and Responses APIs, the OpenAI Agents SDK,
 Anthropic, Gemini, Bedrock, LangChain (also as written by ``messages_to_dict`` and ``dumpd``),
@@ -149,7 +149,7 @@ class Call(NamedTuple):
     name : str
         Tool name.
     arguments : str, dict or list
-        Call arguments, either as a string or already parsed.
+        Arguments of the call, either as a string or already parsed.
     """
 
     id: str | int
@@ -169,7 +169,7 @@ class Message(NamedTuple):
     calls : list of Call
         Tool calls of the message.
     answers : str, int or None
-        For a message with the role "tool", the id of the call that it answers.
+        For a message with the role "tool", the id of the call that returned the result.
     """
 
     role: str
@@ -353,7 +353,7 @@ def _role_of(position, message):
 
 @dataclass
 class _Found:
-    """The texts, calls, and answers to calls found in one message."""
+    """The texts, tool calls and tool results found in one message."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -361,7 +361,7 @@ class _Found:
     thinks: bool = False
 
     def messages(self, position, role):
-        """Yield the message, followed by each answer to a call as a separate message."""
+        """Yield the message, followed by each of its tool results as a separate message."""
         text = "\n".join(filter(None, self.texts))
         if role == "assistant":
             is_there = bool(text.strip() or self.calls)
@@ -458,7 +458,7 @@ class _Found:
         ]
 
     def _refuse_empty(self, message):
-        """Raise UnreadError if no text, call or answer was found in the message."""
+        """Raise UnreadError if no text, tool call or tool result was found in the message."""
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
@@ -477,7 +477,7 @@ def _calls_under(key, message):
 
 
 def _holds_answers(message):
-    """Return whether a tool message contains parts that answer calls."""
+    """Return whether a tool message contains parts that are tool results."""
     parts = message.get("parts") or message.get("content")
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and _ANSWER.search(_kind_of(part)) for part in parts
@@ -581,7 +581,7 @@ def _text_of(part, body, kind, role):
 
 
 def _call_of(call, kind=""):
-    """Convert a call of any tool to a `Call`."""
+    """Convert a tool call in any supported format to a `Call`."""
     if not isinstance(call, Mapping):
         raise UnreadError(f"each call in a message must be an object, got {call!r:.40}")
     wrapping = snake(call.get("type"))
@@ -612,7 +612,7 @@ def _call_of(call, kind=""):
 
 
 def _joined(given):
-    """Return the nonempty arguments as a dict, or the value itself if there is only one."""
+    """Return the nonempty arguments as a dict, or the only argument without its key."""
     full = {
         key: value for key, value in given.items() if value not in ("", "{}", {}, [])
     }
@@ -620,7 +620,7 @@ def _joined(given):
 
 
 def _id_of(body):
-    """Return the id of a call or of an answered call, or the tool name if there is no id."""
+    """Return the id of the call that an object contains or answers, or the tool name by default."""
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
@@ -630,7 +630,7 @@ def _id_of(body):
 
 
 def _answered(body, kind=""):
-    """Return the id of the call that a tool answers, together with the answer."""
+    """Return the id of a tool call, together with the result of the call."""
     id = _CODE if kind == "code_execution_result" else _id_of(body)
     if id is None:
         raise UnreadError(
@@ -640,7 +640,7 @@ def _answered(body, kind=""):
 
 
 def _answer_of(body):
-    """Return the answer of a tool as text."""
+    """Return a tool result as text."""
     present = [key for key in _ANSWERS if key in body]
     contents = [body[key] for key in present if body[key] not in (None, "")]
     errors = [body[key] for key in _ERRORS if not is_blank(body.get(key))]
@@ -653,7 +653,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """Return a tool's answer as text, with objects as JSON and media replaced by their types."""
+    """Return a tool result as text, with objects as JSON and media replaced by their types."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):

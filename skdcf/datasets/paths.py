@@ -73,7 +73,7 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
 
 
 def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the paths of all values in an object, except values that are objects themselves.
+    """Yield the path of each value in an object, except values that are objects themselves.
 
     Parameters
     ----------

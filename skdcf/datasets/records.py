@@ -150,7 +150,7 @@ class Columns(NamedTuple):
         return cls(GraphBatch.from_graphs(graphs), *columns)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the content of each line."""
+        """Yield the problem of each line."""
         return map(Problem._make, zip(*self, strict=True))
 
 
@@ -484,7 +484,7 @@ def _read_packed(contents):
 
 
 def _are_regular(columns, sizes):
-    """Return whether each claim has one value in each column, and all lines the same features."""
+    """Return whether all columns have one value per claim, and all lines have the same features."""
     for key in ("claims", "features", "labels", "mask"):
         for values, size in zip(columns[key], sizes, strict=True):
             if values is not None and len(values) != size:

@@ -167,7 +167,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _agreement(text, alternatives):
-    """Return the agreement of a step without calls with the last steps of other runs.
+    """Return the agreement of a step without tool calls with the last steps of other runs.
 
     The agreement with a text is the proportion of words in the shorter text that are also in the
     longer text. The agreements with the other runs are averaged.
@@ -181,7 +181,7 @@ def _agreement(text, alternatives):
 
 
 def _words_of_answer(text):
-    """Return the words of the marked final answer, or of the whole text without thoughts."""
+    """Return the words of the marked final answer, or of the whole text except its thoughts."""
     text = _THOUGHT.sub("", text)
     marked = _ANSWER.findall(text)
     return set(_WORD.findall((marked[-1] if marked else text).casefold()))
@@ -256,7 +256,7 @@ class _Steps:
         self.observed.append("")
 
     def data_flow(self):
-        """Return pairs of steps in which the second step uses the observation of the first step."""
+        """Return the edges for ``edges="data"``, as pairs of step positions."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
                 f'edges="data" supports at most {_MOST_STEPS:,} steps per run, got '

@@ -86,8 +86,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        If no span contains messages, if no agent calls all other agents, or if no message
-        contains the call of a tool that ran.
+        If no span contains messages, if no agent calls all other agents, or if a tool ran but no
+        message contains its call.
     """
     spans = [_read(span) for span in _flat(spans)]
     if not any(span.messages for span in spans):

@@ -45,7 +45,8 @@ class ChanceReport(Table):
         Brier score, which is the mean squared difference between the predicted probability and
         the outcome (0 or 1).
     brier_constant : float
-        Brier score of the best constant prediction, which is the proportion of wrong texts.
+        Brier score of the best constant prediction. This prediction is the proportion of wrong
+        texts.
     brier_error : float
         Standard error of the difference between the two Brier scores, computed over questions.
     calibration_error : float

@@ -27,8 +27,8 @@ def corrected_error(values, sizes):
     values : ndarray of shape (..., n_splits, n_alphas)
         Value of the statistic for each split and level.
     sizes : ndarray of shape (n_splits, n_parts)
-        Number of problems in each part. The first part is the training set and the last part is
-        the test set.
+        Number of problems in each part of a split. The first part is the training set and the
+        last part is the test set.
     """
     n = values.shape[-2]
     if n < 2:
@@ -124,8 +124,8 @@ class ComparisonReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Among the test problems that pass, the proportion without a kept false claim. The coverage
-        is NaN if no problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
+        Proportion of passing test problems in which no false claim is kept. The coverage is NaN
+        if no problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
         ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.
@@ -139,7 +139,7 @@ class ComparisonReport(LevelTable):
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of calibration problems.
     seconds : ndarray of shape (n_filters, n_splits)
-        Total fit time for all alphas.
+        Total time to fit the filter at all alphas, in seconds.
     protocol : {"folds", "leave-one-out"}
         Split protocol.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -209,7 +209,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_share(self) -> NDArray[Any]:
-        """Return the proportion of true claims kept, of shape (n_filters, n_splits, n_alphas)."""
+        """Return the proportions of true claims kept, by filter, split and alpha."""
         return self.retention / self.true_claims[:, None]
 
     @property

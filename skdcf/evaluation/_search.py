@@ -264,8 +264,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     questions : ndarray of int, shape (n_problems,)
         The question that each answer belongs to.
     rows, n_problems : ndarray of int, and int
-        Positions of the given problems among the problems of ``search.cv``, and the number of
-        problems of ``search.cv``.
+        Positions of the given problems among all problems that ``search.cv`` splits, and the
+        number of all these problems.
     """
     check_search(search)
     estimator = search.estimator

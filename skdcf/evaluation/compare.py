@@ -75,7 +75,7 @@ def compare_filters(
     filters : dict of str to unfitted filter
         Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
         `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` over the
-        settings of a filter. A search only uses the training part of each split.
+        settings of a filter. A search uses only the training part of each split.
     X : {problems}
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem

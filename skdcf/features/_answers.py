@@ -90,13 +90,13 @@ def _find_last_mark(text):
 
 
 def _find_end(text):
-    """Return the position of the brace that closes a brace opened before the text."""
+    """Return the position of the closing brace that matches a brace opened before the text."""
     depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
     return depths.index(-1) if -1 in depths else len(text)
 
 
 def normalise_answer(answer: str) -> float | str:
-    """Convert a final answer to a number or a plain text, for comparisons with other answers.
+    """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     normalised_answer : float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
-        For any other text, the result is the text without markup and spaces.
+        For any other text, the result is the text without markup or spaces.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -179,7 +179,7 @@ class AgreementFeatures(OptionalColumns):
     If a text contains no marker, the final answer is the last number. Final answers are compared
     as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
     "50%" equals 50). Final answers that cannot be parsed as numbers are compared as texts without
-    markup and spaces.
+    markup or spaces.
 
     Parameters
     ----------
@@ -286,9 +286,9 @@ class AgreementWorth(NamedTuple):
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     """Use existing labels to estimate the benefit of `AgreementFeatures`.
 
-    Agreement with alternative answers is informative if most answers are right, and uninformative
-    if most are wrong. The benefit of alternative answers can therefore be estimated before any
-    are sampled.
+    Agreement with alternative answers is informative if most answers are correct, and
+    uninformative if most are wrong. The benefit of alternative answers can therefore be estimated
+    before any are sampled.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Raises
     ------
     ValueError
-        If no answer has labels that determine whether the answer is right.
+        If no answer has labels that determine whether the answer is correct.
 
     Notes
     -----
@@ -380,7 +380,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Return two measures of agreement between values and sets, and whether values exist."""
+    """Return the mean agreement, the proportion of full agreement, and whether values exist."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -402,7 +402,7 @@ def _overlap(words, others):
 
 
 def _find_lowest(batch, table):
-    """Return the smallest agreement of new numbers in each claim and its ancestors."""
+    """Return the smallest agreement of new numbers over each claim and its ancestors."""
     share, _, has = table[:, 4:7].T
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
@@ -471,7 +471,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Return the words of each option, keyed by letter, or an empty dict without two options."""
+    """Return the words of each option, keyed by letter, if there are at least two options."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}

@@ -70,7 +70,7 @@ def clean(text: str) -> str:
     Parameters
     ----------
     text : str
-        Claim, answer or question text.
+        Text of a claim, an answer or a question.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     Parameters
     ----------
     text : str
-        Claim, answer or question text.
+        Text of a claim, an answer or a question.
 
     Returns
     -------

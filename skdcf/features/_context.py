@@ -52,7 +52,7 @@ class ContextFeatures(OptionalColumns):
 
     Numbers are extracted as in `TextFeatures`. *Names* are words with an upper-case letter,
     except the first word of a claim. Names are compared without regard to case. A *run* is a
-    sequence of at least two words of v.
+    sequence of at least two words of a claim.
 
     If a problem has no passages (``context=()``), nothing is found.
 
@@ -83,7 +83,7 @@ class ContextFeatures(OptionalColumns):
 
     The features work in any language, but some are less informative in some languages. In German,
     all nouns are capitalised, so ``context_names`` is a proportion of nouns. Chinese and Japanese
-    are written without spaces and upper case, so each character is treated as a word and
+    are written without spaces or upper case, so each character is treated as a word and
     ``context_names`` is 1. In inflected languages, each form of a word is treated as a separate
     word.
 
@@ -179,7 +179,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """Return the length of the longest run, given words with all trigrams in the passage."""
+        """Return the length of the longest run, given words whose trigrams are all found."""
         start = 0
         size = 3
         while start + size < len(words):
@@ -242,7 +242,7 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Return the proportion of items that are in at least one of the sets, or 1 without items."""
+    """Return the proportion of items in at least one of the sets, or 1 if there are no items."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 
@@ -268,8 +268,8 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     Returns
     -------
     supports : list of Support or None
-        For each claim, the index of the passage, the position of the sentence in the passage,
-        and the proportion of the claim's different words that occur in the sentence. The proportion
+        For each claim, the index of the passage, the position of the sentence in the passage, and
+        the proportion of the claim's distinct words that occur in the sentence. The proportion
         equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no
         sentence contains a word of the claim. Ties are resolved in favour of the shortest
         sentence.

@@ -140,7 +140,7 @@ def check_equalities(
 
 
 def _read_equalities(clauses):
-    """Yield, for each sign, both expressions, whether it means "about", and both texts."""
+    """For each equality sign, yield both expressions, whether it means "about", and both texts."""
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
@@ -170,7 +170,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Return both expressions of a side, without the name of the next quantity."""
+    """Return the expressions at both ends of a side, without the name of the next quantity."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)

@@ -159,7 +159,7 @@ def judge_equality(
 
 
 def is_bare(items: list[Any]) -> bool:
-    """Return whether an expression is a single number, or empty."""
+    """Return whether an expression is empty or a single number."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 
 
@@ -171,7 +171,7 @@ def _agree(a, b):
 
 
 def _agree_as_list(left, right):
-    """Return whether both sides agree if a minus is a list mark, as in "4 = 2 * 2 - 6 = 2 * 3"."""
+    """Return whether sides agree if a minus is a list marker, as in "4 = 2 * 2 - 6 = 2 * 3"."""
     if "m" not in left and "m" not in right:
         return False
     n = len(left) - left[::-1].index("m") if "m" in left else 0

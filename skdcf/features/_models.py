@@ -45,7 +45,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     timeout : float
         Time limit for the request, in seconds.
     whose : str
-        Name of the problem and of the model, for error messages.
+        Text that names the problem and the model, for error messages.
 
     Returns
     -------
@@ -367,7 +367,7 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the column name, because the reward of a claim may depend on later claims."""
+        """Return the name of the only column, because a reward may depend on later claims."""
         return frozenset((self.name,))
 
     def _key(self, graph):

@@ -128,9 +128,9 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     Parameters
     ----------
     name : {"math", "felm-7", "felm-20"}
-        "math" selects the frequency score, eight semantic columns, twelve topics and ten graph
-        metrics. "felm-7" selects the features that the paper uses for alpha up to 0.08, and
-        "felm-20" selects those that it uses for larger alpha.
+        With "math", the features are the frequency score, eight semantic columns, twelve topics
+        and ten graph metrics. With "felm-7", the features are those that the paper uses for alpha
+        up to 0.08. With "felm-20", the features are those that it uses for larger alpha.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Base classes of graph transformers, which can be steps of a scikit-learn pipeline.
 
-A graph transformer changes the feature columns of the problems, but not their texts, edges and
+A graph transformer changes the feature columns of the problems, but not their texts, edges or
 names. The new columns of a problem usually depend on that problem only, so `fit` only checks that
 the columns can be computed.
 """

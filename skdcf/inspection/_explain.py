@@ -56,10 +56,10 @@ class Explanation(Table):
         The scorer's confidence in each individual claim. The risk of a claim is its negated
         confidence.
     path_risk : ndarray of shape (n_claims,)
-        The largest risk among each claim and its ancestors.
+        For each claim, the largest risk among the claim and its ancestors.
     decided_by : ndarray of int, shape (n_claims,)
-        Index of the claim with the largest risk, which is either the claim itself or one of its
-        ancestors.
+        For each claim, the index of the claim with this largest risk, which is either the claim
+        itself or one of its ancestors.
     threshold : ndarray of shape (n_claims,)
         Threshold of each claim. A claim is kept if its path risk is below its threshold. All
         claims have the same threshold unless the guarantee defines several thresholds.
@@ -295,9 +295,9 @@ def explain(
         One answer, or several answers.
     y : labels of X, optional
         Labels, in the format of the filter's `fit`, or the labels of a single graph. The labels
-        are only displayed and do not change decisions.
+        are only displayed and do not affect the decisions.
     alpha : float in (0, 1), optional
-        The level. If None, the filter's alpha is used.
+        Level at which the decisions are made. If None, the filter's alpha is used.
 
     Returns
     -------
@@ -371,7 +371,7 @@ def _deciding_row(path_risk, batch):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
-    """Contribution of each feature to the score of a claim, which is the weight times the value.
+    """Contribution (weight times value) of each feature to the score of a claim.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ class Contributions(Table):
 
     @property
     def total(self) -> float:
-        """Return the score, which is the sum of the contributions and the offset."""
+        """Return the score, which is the sum of the feature contributions and the offset."""
         return float(self.contribution.sum() + self.offset)
 
     def _values(self):
@@ -516,8 +516,8 @@ def shap_values(
 
     The Shapley values are exact and require no sampling. For a linear score, the Shapley value is
     the weight times the difference between the feature value and its mean over the background
-    problems. For XGBoost models, the Shapley values are the contributions to the log odds that
-    XGBoost computes. For other scorers, use `permutation_importance`.
+    problems. For XGBoost models, XGBoost computes the Shapley values as contributions to the log
+    odds. For other scorers, use `permutation_importance`.
 
     Parameters
     ----------
@@ -625,7 +625,7 @@ def permutation_importance(
         Problems that were not used to train the scorer.
     {y}
     alpha : float in (0, 1), optional
-        The level. If None, the filter's alpha is used.
+        Level at which retention is measured. If None, the filter's alpha is used.
     n_repeats : int, default=5
         Number of permutations per feature.
     random_state : int, RandomState or None, default=None

@@ -382,7 +382,7 @@ class SurrogateReport(Table):
 
     @property
     def agreement(self) -> NDArray[Any]:
-        """Return the proportion of claims on which both procedures agree, of shape (n_alphas,)."""
+        """Return the proportion of claims on which both procedures agree, for each alpha."""
         return (self.soft_kept == self.hard_kept).mean(axis=1)
 
     _columns = {

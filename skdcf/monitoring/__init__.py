@@ -2,8 +2,8 @@
 
 `CoverageMonitor` tests the guarantee on judged answers, and `ExchangeabilityTest` tests the
 exchangeability of path risks without labels. `SlidingCalibration` recalibrates a filter on the
-latest judged problems. `release` selects whole answers that require no review by conformal
-selection (Jin and Candès 2023). `release_claims` bounds the error rate among the shown texts of a
+latest judged problems. `release` uses conformal selection (Jin and Candès 2023) to select whole
+answers that require no review. `release_claims` bounds the error rate among the shown texts of a
 batch.
 """
 

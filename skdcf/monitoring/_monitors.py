@@ -9,8 +9,8 @@ W     wealth, which starts at 1: the amount not yet bet plus the proceeds of the
 
 The wealth W is a test supermartingale, so under the null, the probability that W ever reaches 1 /
 delta is at most delta (Ville 1939). A change can occur at any time, so only part of the wealth is
-bet on each problem, and the rest is reserved. The reserve shrinks slowly enough to detect a
-change even after months.
+bet on each problem, and the rest is reserved. The reserve shrinks so slowly that a change can be
+detected even after months.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ class CoverageMonitor(BettingMonitor):
         Sum of the losses. If the guarantee bounds an error rate, the sum of the losses is the
         number of errors.
     n_calibrations_ : int
-        Number of calibrations of the filter that were monitored.
+        Number of monitored calibrations of the filter.
     n_repeated_ : int
         Number of answers that were ignored because their question was already used for an earlier
         answer or for calibration.
@@ -726,8 +726,8 @@ def _share(count, n):
 def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     """Return a key for each answer, and whether the answer was used for calibration.
 
-    An answer without a question is identified by its content, unless the calibration answers
-    contain copies.
+    An answer without a question is identified by its content, unless some calibration answers
+    have the same content.
     """
     calibrated = fitted._calibrated
     asked = hashes.question >= 0

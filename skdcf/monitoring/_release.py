@@ -20,7 +20,7 @@ from ._monitors import largest_of
 def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """Select whole answers that require no review.
 
-    Among the selected answers, the expected proportion with a false claim is at most ``alpha``.
+    The expected proportion of selected answers that contain a false claim is at most ``alpha``.
     The Benjamini-Hochberg procedure is applied to all answers in ``X``, so the false discovery
     rate is controlled.
 
@@ -32,7 +32,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     X : {problems}
         All candidate answers, which must be passed in a single call.
     alpha : float in (0, 1)
-        Upper bound on the expected proportion of selected answers with a false claim.
+        Upper bound on the expected proportion of selected answers that contain a false claim.
 
     Returns
     -------
@@ -109,13 +109,13 @@ def release_claims(
     """Select claims in a batch, with a bound on the error rate among the shown texts.
 
     An answer is shown to readers if at least one of its claims is kept. Within a batch, the
-    expected proportion of shown answers with a false claim is at most ``alpha``. The proportion
-    of shown answers with a false claim is 0 for a batch without shown answers. Over many batches,
-    the proportion of all shown answers with a false claim is about ``alpha`` divided by the
-    proportion of batches with a shown answer. If the batches are small, the proportion of all
-    shown answers with a false claim can be far above ``alpha``. A filter whose guarantee has
-    ``show=`` bounds the error rate among passing answers for batches of any size. For `predict`
-    with ``show=1``, an answer without kept claims counts as a success.
+    expected proportion of shown answers that contain a false claim is at most ``alpha``. For a
+    batch without shown answers, this proportion is defined as 0. Over many batches, the
+    proportion of shown answers that contain a false claim is about ``alpha`` divided by the
+    proportion of batches in which an answer is shown. If the batches are small, the proportion
+    over many batches can therefore be far above ``alpha``. A filter whose guarantee has ``show=``
+    bounds the error rate among passing answers for batches of any size. For `predict` with
+    ``show=1``, an answer without kept claims counts as a success.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def release_claims(
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
         group is a separate batch.
     alpha : float in (0, 1)
-        Upper bound on the expected proportion of shown answers with a false claim.
+        Upper bound on the expected proportion of shown answers that contain a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to, as in the filter's ``calibrate``.
     one_per_question : bool

@@ -141,7 +141,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         Dotted names of other classes and functions that the file may refer to, such as your own
         scorer. Trusted classes are imported, and their methods are executed. Language model
         clients must also be trusted by name. Language model clients are always loaded without
-        addresses, key names and caches, so these parameters must be set again.
+        addresses, environment variable names and caches, so these parameters must be set again.
 
     Returns
     -------
@@ -463,7 +463,7 @@ def _names_of_walkers(schema):
 
 
 def close_openings(schema):
-    """Remove addresses, paths and key names from the schema, and return them as strings."""
+    """Remove addresses, paths and variable names from the schema, and return them as strings."""
     openings = list(_openings(schema))
     for _, node, _ in openings:
         node |= _NULL | {"__id__": -id(node)}

@@ -19,7 +19,7 @@ FORMAT = "skdcf threshold 1"
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """A calibrated threshold that filters claims with known path risks.
+    """A calibrated threshold for filtering claims with known path risks.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class CalibratedThreshold:
         Claims with a smaller path risk are kept. With a threshold of -inf, no claim is kept, and
         with +inf, all claims are kept.
     alpha : float
-        Upper bound, in (0, 1), on the proportion of problems with a kept false claim.
+        Upper bound, in (0, 1), on the proportion of problems in which a false claim is kept.
     n_calibration : int
         Number of calibration problems.
     ties : {"exclude", "include", "jitter"}, default="exclude"

@@ -111,7 +111,7 @@ class Display:
 
 
 def by_name(one):
-    """Return a dict unchanged, or a dict that contains any other object under an empty name."""
+    """Return a dict unchanged, and put any other object into a dict under an empty name."""
     return one if isinstance(one, dict) else {"": one}
 
 
@@ -215,7 +215,7 @@ class ReportDisplay(DisplayOfReports):
         kept false claim. "retention" and "false kept" are the numbers of true and false claims
         kept per problem. "passing" is the proportion of answers that pass, which is 1 without
         ``show``. "shown" is the proportion of answers with at least one kept claim. "false among
-        shown" is the proportion of shown answers with a false claim.
+        shown" is the proportion of shown answers that contain a false claim.
 
     Attributes
     ----------

@@ -195,7 +195,7 @@ def _row_heights(lines):
 
 
 def _size(layout, lines, title):
-    """Return the width, the height and the space at the top, in points."""
+    """Return the width and the height of the drawing, and the space at its top, in points."""
     text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
@@ -269,12 +269,12 @@ class AxesPen:
         self._add(self.patches.PathPatch(kind(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
-        """Write a short text that is centred at a position."""
+        """Write a short text label centred at a position."""
         style = {"ha": "center", "va": "center", "weight": "bold"}
         self.say(place, text, 0.8 * size, colour, **style)
 
     def say(self, place, text, size, colour, **style):
-        """Write a text that starts at a position."""
+        """Write text that starts at a position."""
         self.above += 1
         style |= {"fontsize": size * self.scale, "zorder": self.above}
         self.ax.text(*place, text, color=colour, parse_math=False, **style)

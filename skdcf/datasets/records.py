@@ -397,15 +397,12 @@ class _Content:
     def __init__(self, record, *, rename, warned, own):
         record = _renamed(record, rename or {})
         _read_texts_of_passages(record, own)
-        own_keys = []
-        if not record.keys() <= schemas_of_keys().keys():
-            _read_usual_names(record, own)
-            own_keys = [key for key in record if key not in schemas_of_keys()]
+        _read_usual_names(record, own)
+        own_keys = [key for key in record if key not in schemas_of_keys()]
         record = {k: v for k, v in record.items() if v is not None or k in own_keys}
         _check_keys(record, own_keys, own, set() if warned is None else warned)
-        labels = record.get("labels")
-        if isinstance(labels, list) and not set(map(type, labels)) <= {int}:
-            record["labels"] = [-1 if _is_blank(y) else y for y in labels]
+        if isinstance(record.get("labels"), list):
+            record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
         self.own = {key: record.pop(key) for key in own_keys}
         self.fields = record
 

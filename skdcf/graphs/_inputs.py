@@ -138,8 +138,6 @@ def check_names(feature_names, features, table, where=""):
 
 def in_order(values, name, where=""):
     """Return values as a list, or raise ValueError if their order is undefined."""
-    if isinstance(values, (list, tuple)):  # Abstract types take longer to check.
-        return list(values)
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"

@@ -216,8 +216,9 @@ def coverage_sentence(results):
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
         f"Of the {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
-        f"independent folds. About {0.025 * total:.0f} would be expected by chance. The "
-        "methods use the same folds, so their deviations are correlated."
+        f"independent folds. By chance, about {0.025 * total:.0f} mean coverages would be "
+        "expected below this quantile. The methods use the same folds, so their deviations are "
+        "correlated."
     )
 
 
@@ -235,8 +236,8 @@ def luck_sentence(results):
         said.append(
             f"For {kind.upper()}-like problems, {held} of the calibration problems and {test} "
             "of the test problems have an answer with an error. Over "
-            f"{results['many']:,} folds, the coverage of reachability at {alpha:g} is "
-            f"{many:.1f} %, and the expected coverage is {least:.1f} %."
+            f"{results['many']:,} folds, the coverage of reachability at "
+            f"alpha = {alpha:g} is {many:.1f} %, and the expected coverage is {least:.1f} %."
         )
     return " ".join(said)
 
@@ -340,7 +341,7 @@ def search_sentence(results):
     ]
     return (
         f"The best settings keep {more_or_fewer(np.median(gain))} true claims than the "
-        f"printed settings and {more_or_fewer(np.median(less))} than a logistic regression "
+        f"paper's settings and {more_or_fewer(np.median(less))} than a logistic regression "
         f"(medians over {levels} levels). The best settings exceed the logistic regression by "
         f"more than two standard errors at {better} of the {levels} levels."
     )
@@ -405,7 +406,7 @@ def training_sentence(results):
         steps = [n for found in levels for n in found["as printed"]["steps"]]
         late = sum(n >= 100 for n in steps)
         said.append(
-            f"On {kind.upper()}-like problems, {late} of the {len(steps)} runs with the printed "
+            f"On {kind.upper()}-like problems, {late} of the {len(steps)} runs with the paper's "
             "settings reached epoch 100."
         )
     return " ".join(said)

@@ -203,9 +203,9 @@ def described(experiment):
     return (
         f"The set has {about['n_problems']:,} answers to {about['n_questions']:,} questions, with "
         f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). Of these answers, "
-        f"{about['n_clean']:,} have no error. The questions were split into halves "
-        f"{experiment['n_splits']} times, with about {train:,.0f} answers for training and "
-        f"{test:,.0f} for evaluation."
+        f"{about['n_clean']:,} have no error. The questions were randomly split in half "
+        f"{experiment['n_splits']} times. Each split has about {train:,.0f} answers for training "
+        f"and {test:,.0f} for evaluation."
     )
 
 

@@ -33,10 +33,10 @@ contains no false claim. The first figure compares this guarantee with the obser
 largest shortfall is {worst:.1f} percentage points, which corresponds to {errors:.1f} standard
 errors for the number of independent questions in the data set.
 
-The filters differ in the number of true claims kept. The first table compares the default with a
-logistic regression with the same calibration, with the same regression at a fixed threshold of
-1/2 for the predicted probability, and with unfiltered answers. "Safe" is the proportion of
-answers without a false claim."""
+The filters differ in the number of true claims kept. The first table compares the default filter
+with three alternatives: a logistic regression that is calibrated in the same way, the same
+regression with a fixed threshold of 1/2 for the predicted probability, and unfiltered answers.
+"Safe" is the proportion of answers without a false claim."""
 
 POOLED = (0.02, 0.05, 0.1, 0.2)
 PEOPLE = ("people", "three people")
@@ -59,8 +59,8 @@ The default was selected from about ninety variants. The variants differed in th
 the mixture components, the labels of claims that depend on an error, frailty, and the use of a
 prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the
 three subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math. The gains on these
-sets are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for the
-selection of the default, but PRMBench was used to select older versions of the scorer."""
+sets are therefore optimistically biased. QAGS XSum, PRMBench and Conformal-RAG were not used for
+the selection of the default, but PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -184,8 +184,8 @@ FIGURES = {
         "half for testing. Bars are two standard errors for this number of independent "
         "questions. Right: the same answers, with the claims for which a logistic regression "
         "predicts a probability above 1/2, and with all claims. A fixed threshold has no "
-        "guarantee. On two kinds of generated answers, .96 and .61 of the answers are safe with "
-        "the same threshold, and .95 of both kinds are safe with the calibrated filter "
+        "guarantee. On two kinds of generated questions, 96 % and 61 % of the answers are safe "
+        "with the same threshold, and 95 % of the answers to both kinds with the calibrated filter "
         "(``benchmarks/guarantees/guarantee.py``).",
     ),
     "retention": (
@@ -243,13 +243,14 @@ states otherwise, and break ties in the same way."""
 
 RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
-their similarity to the passages retrieved for the question. The data are the authors' 1,603
-answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by a **language
-model**. The authors' published score is calibrated like any other score. The regression and
-``auto`` use columns computed from the question, claims and passages. The computed columns depend
-neither on the published score nor on a model. The regression achieves most of the gain, so most
-of the gain comes from the columns rather than from training. Unlike the authors' experiments, the
-table does not use calibration by group (``by=`` in skdcf, :doc:`../guide/guarantee`)."""
+their similarity to the passages retrieved for the question. The data are 1,603 answers to medical
+questions (`~skdcf.datasets.fetch_conformal_rag`), published by the authors and judged by a
+**language model**. The authors' published score is calibrated like any other score. The
+regression and ``auto`` use columns computed from the question, claims and passages. The computed
+columns depend neither on the published score nor on a model. The regression achieves most of the
+gain, so most of the gain comes from the columns rather than from training. Unlike the authors'
+experiments, the table does not use calibration by group (``by=`` in skdcf,
+:doc:`../guide/guarantee`)."""
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
@@ -279,9 +280,9 @@ others" adds the columns that measure agreement with the answers of the other si
 The claims are segments of ChatGPT answers to questions about mathematics, reasoning, science and
 world knowledge. Human annotators labelled each claim. Each segment is assumed to depend on the
 previous segment. FELM is the second data set in arXiv:2604.20098. The row "as published" uses the
-settings printed in that paper with the columns on this page. The printed settings end at alpha =
-0.1, so the row also uses the settings for 0.1 at alpha = 0.2. The paper states the margin of 20
-only for its validation. With a margin of 0.1, the same settings keep more claims
+settings printed in that paper with the columns on this page. The paper prints no settings above
+alpha = 0.1, so the row also uses the settings for 0.1 at alpha = 0.2. The paper states the margin
+of 20 only for its validation. With a margin of 0.1, the same settings keep more claims
 (:doc:`paper`).""",
     "mr-ben-biology": """\
 The set contains answers to biology questions in the format of Mr-Ben math. Most answers are
@@ -438,9 +439,9 @@ alpha. We compared both methods with 25, 50 and 100 labels, with and without the
 each of four sets. Cross-conformal calibration also takes ten times as long.
 
 The numbers are means over 20 random samples. The difference is paired. "Mean of sets" is the mean
-over the sets for each sample. The prior was fitted without the set's family and has no columns
-for QAGS. Two more terms, which are not included here, weaken the cross-conformal guarantee by up
-to .16 for 100 labels."""
+over the sets for each sample. For each set, the prior was fitted without the family of the set.
+The prior has no columns for QAGS. Two more terms, which are not included here, weaken the
+cross-conformal guarantee by up to 0.16 for 100 labels."""
 
 MEASURED = {
     "online": "This program compares streamed decisions with ``predict`` on random graphs, and\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Advice(str):
-    """Advice on an error, worded for Python, with a name and fields for alternative wordings.
+    """Advice on how to fix an error, worded for Python, with data for other wordings.
 
     Parameters
     ----------

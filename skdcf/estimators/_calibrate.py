@@ -70,7 +70,7 @@ def score(estimator, view):
     Returns
     -------
     part : CalibrationPart
-        Jumps of the losses, and the other calibration data of the problems.
+        Jumps in the losses, together with the other calibration data of the problems.
     """
     guarantee = estimator._resolved_guarantee()
     view.confidence = estimator._confidence(view)

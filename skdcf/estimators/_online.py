@@ -310,7 +310,7 @@ def _graph_of(rows, edges, about):
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """Return the largest risk of each answer, computed as in calibration, and the answer hashes.
+    """Return the largest risk of each answer, in the form used for calibration, and the hashes.
 
     In prediction, risks are raised slightly if the columns were computed in float32. In
     calibration, risks are never raised. Use this function to compare the risks of new answers

@@ -45,9 +45,9 @@ class CoherentConformalFilter(ConformalFilter):
         is used. This parameter is used only for scorers that are trained through soft
         calibration.
     training : SoftTraining or None, default=None
-        Settings of the training. If None, ``SoftTraining()`` is used. The scorer chooses the
-        values of settings that are None. This parameter is used only for scorers that use
-        ``relaxation``.
+        Settings of the training. If None, ``SoftTraining()`` is used. Settings that are None are
+        replaced with the default values of the scorer. This parameter is used only for scorers
+        that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so the claims are independent. A function, such as

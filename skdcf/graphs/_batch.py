@@ -58,9 +58,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     claims, problems, ids : object ndarray or None
         Claim texts, question texts, and problem names.
     alternatives, context, metadata : object ndarray or None
-        Object arrays with one entry per problem. Individual entries may be None. The entries of
-        the three arrays are tuples of alternative answers, tuples of texts that must support the
-        answer, and dicts, respectively.
+        Object arrays with one entry per problem. Individual entries may be None. An entry of
+        ``alternatives`` is a tuple of alternative answers. An entry of ``context`` is a tuple of
+        texts that must support the answer. An entry of ``metadata`` is a dict.
     wordings : object ndarray or None
         Wordings of the claims in each problem, as a tuple of tuples of strings, or None. Each
         wording has its own row in ``features``.
@@ -194,8 +194,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             Column names. By default, the column names of a pandas, polars or pyarrow table are
             used.
         ids, metadata : sequence, length n_graphs, optional
-            Problem names, which are used in messages and files, and dicts with additional data,
-            respectively.
+            The argument ``ids`` contains problem names, which are used in messages and files. The
+            argument ``metadata`` contains dicts with additional data.
 
         Returns
         -------

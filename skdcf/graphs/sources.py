@@ -83,7 +83,7 @@ def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
-    """Return the claims of a problem that filters never keep, regardless of their scores.
+    """Return a problem's claims that filters never keep, regardless of their scores.
 
     Parameters
     ----------

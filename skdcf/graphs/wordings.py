@@ -329,7 +329,7 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
     """Return the training weights of the wordings, which sum to 1 for each claim.
 
-    The weights make training prefer a true specific wording to a vaguer wording, and all claims
+    With these weights, training favours true specific wordings over vaguer wordings. All claims
     have the same total weight.
 
     Parameters

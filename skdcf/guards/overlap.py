@@ -48,9 +48,9 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
     once by a person, or reviewed a second time. For all other copies, a warning is issued if the
     problems have texts. Removing the copies from the training problems would not restore the
     guarantee. If the copies were different answers, removing them would make the calibration
-    answers rarer in the training data than future answers. A scorer that trusts common answers
-    would then keep too many claims. The argument ``not_candidates`` marks problems that may be
-    copies judged a second time.
+    answers rarer in the training data than future answers. If a scorer assigned high confidence
+    to common answers, too many claims would then be kept. The argument ``not_candidates`` marks
+    problems that may be copies judged a second time.
     """
     batch = view.raw
     content = view.hashes.content

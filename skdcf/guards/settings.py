@@ -1,4 +1,4 @@
-"""Guard against settings without a guarantee and settings that were changed after calibration.
+"""Guard against settings that have no guarantee or were changed after calibration.
 
 A threshold is valid only for the settings with which it was calibrated. With the rule of the
 published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on data with ties.

@@ -39,8 +39,8 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
     If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, the result
-    is the smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up to twelve
-    significant digits. At the resulting alpha, the coverage is at least 1 - alpha with
+    is the smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded upwards to
+    twelve significant digits. At the resulting alpha, the coverage is at least 1 - alpha with
     probability at least 1 - delta over calibration sets.
 
     Parameters

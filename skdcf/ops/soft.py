@@ -1,4 +1,4 @@
-"""Soft versions of `skdcf.ops.hard` without a grid, and soft order statistics.
+"""Soft, grid-free versions of the functions in `skdcf.ops.hard`, and soft order statistics.
 
 =====  ========================================================================
 r_v    risk of claim v

@@ -156,8 +156,8 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
     log_p : ndarray of shape (n_cells,)
         Result of `log_keep`.
     blocks : list of ndarray of shape (n_problems of this size, size, size)
-        Weights, in the order of the cells. Row v contains weights for v and its ancestors that
-        sum to 1.
+        Weights, in the order of the cells. Row v contains the weights of v and its ancestors,
+        which sum to 1.
     """
     return _block_product(log_p, blocks)
 

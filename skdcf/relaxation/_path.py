@@ -8,9 +8,9 @@ t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-The gradient of a maximum or minimum is assigned to the claim that attains it, and tied claims
-share the gradient equally. For large problems, path risks are computed in a single pass along the
-edges, and the gradient is assigned to the last of several tied claims.
+The gradient of a maximum or minimum is assigned to the claim that attains it, or divided equally
+among tied claims. For large problems, path risks are computed in a single pass along the edges,
+and the gradient is assigned to the last of several tied claims.
 """
 
 from __future__ import annotations
@@ -314,9 +314,10 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         Temperature of the smooth distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
         Temperature of the soft maximum and the soft minimum. If the temperature is 0, the hard
-        maximum and minimum are used, and tied values share the subgradient equally. Unless the
-        temperature is 0, all ancestors must be listed even for large problems. At temperature 0,
-        the gradient in large problems is assigned to the last of several tied ancestors.
+        maximum and minimum are used, and the subgradient is divided equally among tied values.
+        Unless the temperature is 0, all ancestors must be listed even for large problems. At
+        temperature 0, the gradient in large problems is assigned to the last of several tied
+        ancestors.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 A differentiable model implements two methods. ``init(n_features, rng)`` returns the initial
 parameters, either as arrays or as nested lists, tuples and dicts of arrays. ``model(params, X)``
 computes confidences from the rows of standardised features in ``X``. A model must be stateless,
-and may only use operators and functions from ``autograd.numpy``, so that autograd can
+and must use only operators and functions from ``autograd.numpy``, so autograd can
 differentiate the model. A model does not need an intercept, because adding a constant to all
 confidences has no effect. `ConfTrScorer` turns a model into a scorer.
 """

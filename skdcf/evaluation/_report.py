@@ -125,7 +125,7 @@ class ComparisonReport(LevelTable):
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
         Proportion of passing test problems in which no false claim is kept. The coverage is NaN
-        if no problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
+        if no test problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
         ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.

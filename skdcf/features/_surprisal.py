@@ -137,7 +137,7 @@ class Surprisal(AnswerColumns):
 
 
 def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
-    """Join passages, question and claims into one text, and return the span of each claim.
+    """Join the passages, question and claims into one text, and return the span of each claim.
 
     Parameters
     ----------

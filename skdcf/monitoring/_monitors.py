@@ -515,7 +515,7 @@ class CoverageMonitor(BettingMonitor):
         return part.of_people_alone()
 
     def _outcomes(self, fitted, part, X, y, *, names):
-        """Return whether each problem in a part passes, its loss, and whether a claim is kept."""
+        """Return whether each problem passes, its loss, and whether any of its claims is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
         passes = (part.lowest < cut) | np.isposinf(cut)

@@ -111,7 +111,7 @@ class Display:
 
 
 def by_name(one):
-    """Return a dict unchanged, and put any other object into a dict under an empty name."""
+    """Return a dict unchanged, or put any other object into a dict under an empty key."""
     return one if isinstance(one, dict) else {"": one}
 
 

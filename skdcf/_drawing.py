@@ -250,7 +250,7 @@ class Shown(NamedTuple):
 
     @property
     def words(self):
-        """State of the claim in words, such as "kept, false"."""
+        """Decision about the claim and its label in words, such as "kept, false"."""
         look_word = self.look.word if self.look is not LOOKS[None] else ""
         return ", ".join(word for word in (look_word, self.mark) if word)
 

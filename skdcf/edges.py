@@ -187,8 +187,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     ===================  =================  =============
 
     The rule was selected from about twenty candidates on the same graphs, so the results in the
-    first column of the table are slightly optimistic. The running time is linear in the length of
-    the text.
+    first column of the table are slightly too optimistic. The running time is linear in the
+    length of the text.
 
     Examples
     --------

@@ -40,7 +40,7 @@ _TIED = 1e-6
 def choose(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> NDArray[np.int64]:
-    """Return the index of the answer with the lowest risk for each question.
+    """For each question, return the index of the answer with the lowest risk.
 
     First fit a filter, then use this function to choose answers. Next, label the chosen answers
     and calibrate the filter on them. The guarantee then holds for answers that are chosen in the

@@ -169,9 +169,9 @@ class ConformalFilter(Settings):
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
             single flat array. If X is an array, y is a 1-D array that contains 0 and 1, booleans,
-            words such as "yes" and "no", or any two numbers. If y contains any other pair of
-            numbers, the larger number means true. The pair -1 and 1 is rejected, because -1 could
-            mean either false or unknown.
+            words such as "yes" and "no", or any two numbers. If the numbers are not 0 and 1, the
+            larger number means true. The pair -1 and 1 is rejected, because -1 could mean either
+            false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
             answers to a question are used either for training or for calibration, and at most one
@@ -627,7 +627,7 @@ class ConformalFilter(Settings):
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):
-        """Return the threshold minus the path risk of each claim, and the problems."""
+        """Return the margin (threshold minus path risk) of each claim, and the problems."""
         claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 

@@ -163,7 +163,7 @@ class CalibrationPart:
         return replace(self, origin=(self.origin or {}) | {"judged_by": every})
 
     def of_people_alone(self) -> CalibrationPart:
-        """Remove answers judged only by a model, if people assigned any of the labels so far.
+        """Remove answers judged only by a model, if people have assigned any labels so far.
 
         When human and model labels were mixed, the miscoverage was 0.20 at alpha = 0.1. Once
         human labels have been used, model labels are never used again.

@@ -55,8 +55,9 @@ class CoherentConformalFilter(ConformalFilter):
     calibration_size : float, int or None, default=None
         Proportion or number of problems that are held out for calibration. If None, about two
         fifths of the problems are held out for calibration. The number n of calibration problems
-        is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
-        needs fitting, all problems are used for calibration.
+        is chosen to make ``alpha (n + 1)`` an integer, because a few additional problems would
+        not increase the rank of the threshold. If nothing needs fitting, all problems are used
+        for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -212,8 +213,9 @@ class HardCF(ConformalFilter):
     calibration_size : float or int, optional
         Proportion or number of problems that are held out for calibration. If None, about two
         fifths of the problems are held out for calibration. The number n of calibration problems
-        is chosen to make ``alpha (n + 1)`` an integer, which avoids wasting problems. If nothing
-        needs fitting, all problems are used for calibration.
+        is chosen to make ``alpha (n + 1)`` an integer, because a few additional problems would
+        not increase the rank of the threshold. If nothing needs fitting, all problems are used
+        for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
         which preserves the guarantee. "include" keeps such a claim, as in the original code of
@@ -360,7 +362,9 @@ class IndependentFactuality(_Preset):
 
 @settings
 class SingleFeatureCF(_Preset):
-    """Filter for coherent factuality with one feature, optionally mixed with its descendant median.
+    """Filter for coherent factuality that uses a single feature as the confidence.
+
+    The feature can be mixed with its median over the descendants of each claim.
 
     Parameters
     ----------
@@ -387,7 +391,8 @@ class SingleFeatureCF(_Preset):
     verbose : int, default=0
         As in `CoherentConformalFilter`.
     beta_mix : float, default=0.0
-        Weight of the descendant median, between 0 and 1 (see `~skdcf.scorers.FrequencyScorer`).
+        Weight of the median over descendants, between 0 and 1 (see
+        `~skdcf.scorers.FrequencyScorer`).
     over : {"descendants", "children"}, default="descendants"
         As in `~skdcf.scorers.FrequencyScorer`.
 

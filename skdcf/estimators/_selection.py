@@ -179,8 +179,9 @@ def rows_that_count(batch, labels, to_train):
     All problems are eligible unless the judged problems were drawn at random. If the judged
     problems were drawn at random, only these problems are eligible, because unjudged claims would
     otherwise count as false. An empty answer is eligible only if it precedes the last judged
-    answer in the random order of judging. If all empty answers were eligible, the error rate
-    would be underestimated. If ``to_train`` is True, reviewed answers are also eligible.
+    answer in the random order in which the answers are judged. If all empty answers were
+    eligible, the error rate would be underestimated. If ``to_train`` is True, reviewed answers
+    are also eligible.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))

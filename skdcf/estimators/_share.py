@@ -39,7 +39,10 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing needs fitting, four fifths of all."""
+    """Return the number of questions to hold out if nothing needs fitting.
+
+    The number is four fifths of all questions, rounded down.
+    """
     return n_questions - -(-n_questions // 5)
 
 

@@ -1,4 +1,4 @@
-"""Graph of a single problem, which contains the claims, their dependencies and their features.
+"""Graph of a single problem, with its claims, their dependencies and their features.
 
 Graphs can be created from lists of parents or adjacency matrices, and converted to and from
 networkx graphs.

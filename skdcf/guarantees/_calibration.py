@@ -494,7 +494,7 @@ class Controlled(Calibration):
         bits from the decimal numbers with which they are compared. The level is lowered by
         slightly more than the possible rounding error. The level is not lowered anywhere else, so
         all comparisons use the same value. The tolerance increases the error rate by at most
-        1e-12 alpha.
+        1e-12 times alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0

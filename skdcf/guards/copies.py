@@ -1,8 +1,9 @@
 """Guard against equal calibration answers that may be copies of one answer judged twice.
 
-When each of five answers was counted twice, the miscoverage was 0.17 at alpha = 0.1. Counting
-each distinct text only once would also invalidate the guarantee. For example, if 30 % of the
-answers consist of the same false text, counting this text once leads to a miscoverage of 0.33.
+When five calibration answers were each counted twice, the miscoverage was 0.17 at alpha = 0.1.
+Counting each distinct text only once would also invalidate the guarantee. For example, if 30 % of
+the answers consist of the same false text, counting this text once leads to a miscoverage of
+0.33.
 """
 
 from __future__ import annotations

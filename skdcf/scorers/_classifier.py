@@ -39,10 +39,10 @@ class ClassifierScorer(Scorer):
         None, a logistic regression on standardised features is used. The default regularization
         ``C=0.03`` is strong, because only a few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
-        Training target. "hazard" trains on the claim labels, using only claims whose ancestors
-        are all true. "own" trains on the labels of all claims. "coherent" trains on a target that
-        is True if the claim and all its ancestors are true. Claims with unknown labels are never
-        used for training.
+        Training target. With "hazard", the classifier is trained on the claim labels, using only
+        claims whose ancestors are all true. With "own", the classifier is trained on the labels
+        of all claims. With "coherent", the training target is True if the claim and all its
+        ancestors are true. Claims with unknown labels are never used for training.
 
     Attributes
     ----------

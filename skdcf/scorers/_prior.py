@@ -366,11 +366,11 @@ def blend(own, public, false, shares):
 
     The argument ``own`` contains out-of-fold predictions. The weights minimise the log loss. All
     weights except b are non-negative and shrunk towards ``PULL``, which is distributed to the
-    sources in proportion to their shares. A source that predicts errors in the training problems
-    poorly therefore has a smaller weight. After fitting, all weights except b are scaled to sum
-    to ``PULL``. Out-of-fold predictions are based on only two thirds of the problems, so they are
-    less accurate than the predictions of the final fit. In experiments, shrinking the log odds
-    reduced the number of kept claims.
+    sources in proportion to their shares. A source whose predictions of errors in the training
+    problems are poor therefore has a smaller weight. After fitting, all weights except b are
+    scaled to sum to ``PULL``. Out-of-fold predictions are based on only two thirds of the
+    problems, so they are less accurate than the predictions of the final fit. In experiments,
+    shrinking the log odds reduced the number of kept claims.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

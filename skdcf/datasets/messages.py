@@ -522,7 +522,7 @@ def _merged(body, inner):
 
 
 def _call_of_page(part):
-    """Convert a UI part of the Vercel AI SDK, whose type contains the tool name."""
+    """Convert a UI part whose type contains the tool name, as in the Vercel AI SDK."""
     kind = str(part.get("type"))
     if (
         "toolCallId" in part
@@ -620,7 +620,7 @@ def _joined(given):
 
 
 def _id_of(body):
-    """Return the id of the call that an object contains or answers, or the tool name by default."""
+    """Return the id of a tool call or result, or the tool name if there is no id."""
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):

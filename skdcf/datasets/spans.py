@@ -80,8 +80,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     Returns
     -------
     messages : list of dict
-        The messages of the agent span with the most messages. If several spans have equally many
-        messages, the last of these spans is used.
+        The messages of the agent span that contains the most messages. If several spans have
+        equally many messages, the last of these spans is used.
 
     Raises
     ------

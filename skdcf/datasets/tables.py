@@ -20,8 +20,8 @@ def open_table(path: str | os.PathLike[str]) -> tuple[io.StringIO, dict[str, Any
     Parameters
     ----------
     path : path-like
-        A file in UTF-8, or in UTF-16 with a byte order mark, whose cells are separated by commas,
-        tabs or semicolons.
+        A CSV file in UTF-8, or in UTF-16 with a byte order mark. Its cells are separated by
+        commas, tabs or semicolons.
 
     Returns
     -------

@@ -130,7 +130,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     name : {"math", "felm-7", "felm-20"}
         With "math", the features are the frequency score, eight semantic columns, twelve topics
         and ten graph metrics. With "felm-7", the features are those that the paper uses for alpha
-        up to 0.08. With "felm-20", the features are those that it uses for larger alpha.
+        up to 0.08. With "felm-20", the features are those that the paper uses for larger alpha.
 
     Returns
     -------

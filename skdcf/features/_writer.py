@@ -23,7 +23,7 @@ _SHOWN = 20  # maximum number of characters from a text to show in a message
 def add_surprisal(
     graph: ReasoningGraph, logprobs: Sequence[Sequence[Mapping[str, Any]]]
 ) -> ReasoningGraph:
-    """Add the columns of `Surprisal`, given the log-probabilities of the answer's own model.
+    """Add the columns of `Surprisal`, given the log-probabilities returned with the answer.
 
     Parameters
     ----------

@@ -287,7 +287,8 @@ def single_feature_ablation(
         Candidate values of ``beta_mix``. If only one value is passed, no cross-validation is
         performed.
     ties : {"exclude", "include", "jitter"}, default="jitter"
-        Treatment of ties in the single-feature filters, whose scores often have many ties.
+        Treatment of ties in the scores of the single-feature filters. These scores often have
+        many ties.
     **options
         Options for `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs, random_state,
         verbose, resume.

@@ -112,7 +112,7 @@ class BettingMonitor(Settings):
 
 
 def play(before, state, log_factors):
-    """Return the log wealth after each problem, and the state after the last problem.
+    """Return the log wealth after each problem, and the state of the bets after the last problem.
 
     The log wealth is computed sequentially, so the result is bitwise identical for any division
     of a stream into updates. ``before`` is the number of earlier problems. The state consists of

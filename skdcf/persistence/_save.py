@@ -360,8 +360,8 @@ def public_modules():
 def _known_names():
     """Return the full names that a file may contain, in addition to public classes of the package.
 
-    Comparing prefixes would be unsafe, because a module also contains its imports, such as
-    numpy, whose attributes include other modules.
+    Comparing prefixes would be unsafe. A module also contains its imports, such as numpy, and the
+    attributes of numpy include other modules.
     """
     splits = import_module("sklearn.model_selection._split")
     listed = import_module("sklearn.model_selection").__all__

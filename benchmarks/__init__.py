@@ -1,9 +1,10 @@
-"""Programs that measure the package, run from the checkout.
+"""Programs that measure the package. Run them from the checkout.
 
-For instance ``python -m benchmarks.speed.text_speed``. ``speed`` has time and memory,
-``retention`` what filters keep, ``guarantees`` what is promised against what came out, and
-``pages`` what writes the pages of the documentation. Modules that several of them share stand
-here, and what they saved stands in ``results``.
+For example, run ``python -m benchmarks.speed.text_speed``. The programs in ``speed`` measure
+time and memory. The programs in ``retention`` measure how many claims are kept, and those in
+``guarantees`` compare the guarantees with observed error rates. The programs in ``pages`` write
+pages of the documentation. This folder contains shared modules, and ``results`` contains the
+saved results.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Cells of an experiment: computed once, written whole, taken up again by the next run.
+"""Cached cells of an experiment, which later runs reuse.
 
-A cell is one filter on one split, or whatever else a function of a few values gives. It
-stays as long as neither the package nor what it was computed from has changed.
+A cell is the result of a function of a few values, such as one filter on one split. A cell is
+valid until the package or its input data change. Cells are written atomically.
 """
 
 import contextlib

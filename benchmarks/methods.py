@@ -1,7 +1,7 @@
 """The filters that the experiments compare, in one place.
 
-Ties are broken by a seeded jitter everywhere: it lifts filters whose scores are coarse,
-such as a frequency out of five, and would otherwise favour learnt scores.
+Ties are broken by a seeded jitter in all filters. Filters with coarse scores, such as a frequency
+out of five, keep more claims with the jitter. Without it, trained scores would have an advantage.
 """
 
 import numpy as np

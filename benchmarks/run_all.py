@@ -1,11 +1,10 @@
-"""Every experiment, and the results pages from what they saved.
+"""Run all experiments, and write the results pages.
 
     python -m benchmarks.run_all [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
-Cells that are done are not computed again, as long as neither the package nor the data
-have changed: a run that was interrupted goes on. With another output folder the pages of
-the documentation stay as they are, and others are written there. Published data that are
-not there are downloaded.
+Finished cells are not computed again unless the package or the data change, so an interrupted run
+can be resumed. If a different output folder is given, the pages are written to that folder and the
+documentation does not change. Missing published data are downloaded.
 """
 
 import subprocess

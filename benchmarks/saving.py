@@ -1,4 +1,4 @@
-"""Experiments run cell by cell and saved as JSON, and the command line that they share."""
+"""Run experiments in cells, save their results as JSON, and parse their common arguments."""
 
 import argparse
 import json

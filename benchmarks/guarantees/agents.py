@@ -1,22 +1,24 @@
-"""Agents that stop at the first doubtful step: what is carried out, and what is promised.
+"""Measure the error rate of agent runs that stop before the first doubtful step.
 
     python -m benchmarks.guarantees.agents [--splits N] [--runs N]
 
-It prints benchmarks/results/agents.txt. The first table is of AgentProcessBench (hotpotqa: 250
-runs of 50 tasks, 734 steps that people judged, 2.22 good ones a run). In each split 40 tasks
-fit a filter with ``online=True``, and "missed" is the share of the runs of the other 10 tasks
-that keep a wrong step. "agreement" is a column: how far an answer agrees with those of the
-other four runs of the task. "two judges" are the verdicts of kimi-k2.5 and deepseek-v3.2, who
-saw whole runs. The gain is that over the row above with the same scorer and without agreement,
-split by split. Errors are naive ones over the splits.
+The program prints benchmarks/results/agents.txt. The first table contains results on
+AgentProcessBench (hotpotqa: 250 runs on 50 tasks, with 734 steps that people judged, and an average
+of 2.22 correct steps per run). In each split, 40 tasks are used to fit a filter with
+``online=True``. "missed" is the proportion of runs of the other 10 tasks in which a wrong step is
+kept. "agreement" is a column that measures how well an answer agrees with the answers of the other
+four runs of the task. "two judges" are the verdicts of kimi-k2.5 and deepseek-v3.2, who saw whole
+runs. The gain is the mean difference from the row above it with the same scorer and without
+agreement. Errors are naive standard errors over the splits.
 
-The second table is of the same set over tasks: the mean over the 50 tasks, each averaged over
-the splits that test it, with the error of that mean. The third has what each column gains beside
-the others in use, and what more of them would, as the paired difference over tasks: each is
-computed from the step and the messages before it. The fourth is of the two sets without
-texts (9.79 and 8.08 good steps a run). The fifth is of generated runs of a known law, of which
-those of the first set are streamed with ``stop=True``: a step has a risk uniform on [0, 1], and
-is wrong with chance .8 risk^2. docs/guide/figures/agents.svg is a run of the first test.
+The second table contains means over the 50 tasks of the same set, where each task is averaged over
+the splits that test it, with the standard error of the mean. The third table contains the gain from
+each column and from additional columns, as paired differences over tasks. Each of these columns is
+computed from the step and the preceding messages. The fourth table contains the two sets without
+texts (with averages of 9.79 and 8.08 correct steps per run). The fifth table contains generated
+runs, in which the risk of a step is uniform on [0, 1] and a step is wrong with probability
+.8 risk^2. The runs of the first set are streamed with ``stop=True``. docs/guide/figures/agents.svg
+shows a run of the first test.
 """
 
 import argparse

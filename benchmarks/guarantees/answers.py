@@ -1,4 +1,4 @@
-"""Several answers to a question: what one answer to a new question misses.
+"""Measure the error rate for one answer to a new question with several answers per question.
 
     python -m benchmarks.guarantees.answers [--sets 2000] [--seconds 500] [--output FILE]
 

@@ -1,4 +1,4 @@
-"""Is the chance that is stated of a text the share of such texts that hold something false?
+"""Compare the estimated error probabilities of texts with the observed error rates.
 
     python -m benchmarks.guarantees.chances [--splits N] [--jobs N] [--sets NAME ...]
 

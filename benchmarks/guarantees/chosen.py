@@ -1,4 +1,4 @@
-"""Choose one of k answers, then filter it: coverage by hand, and what a reader meets.
+"""Measure the coverage and the error rate of shown texts if one of k answers is chosen.
 
     python -m benchmarks.guarantees.chosen [trainings] [splits of each]
 

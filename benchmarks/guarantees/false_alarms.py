@@ -1,8 +1,9 @@
-"""False alarms of the test of exchangeability where nothing changes.
+"""Count the false alarms of the test of exchangeability on streams without a change.
 
-Questions in use are drawn like those that calibrated, but several answers arrive to each, or
-columns were computed in float32. Path risks alone do not say so: each answer counts, and the
-alarms come in far more than 5 % of the streams. Problems say which question they answer.
+New questions are drawn like the calibration questions, but each has several answers, or the
+columns were computed in float32. If only path risks are passed, each answer is counted, and
+alarms occur in far more than 5 % of the streams. Problems contain their question, so the test
+can count each question once.
 
     python -m benchmarks.guarantees.false_alarms --streams 400
 """

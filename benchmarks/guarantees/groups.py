@@ -2,9 +2,10 @@
 
     python -m benchmarks.guarantees.groups [--splits S] [--download] [--output DIR]
 
-Reads what SKDCF_DATA holds of FELM, Mr-Ben, RefChecker and PRMBench, and names what it does not
-hold; --download fetches that. Scored by logistic regression on the built-in features.
-The kinds of PRMBench reveal labels: they are no groups to use, and show what may differ.
+The program reads FELM, Mr-Ben, RefChecker and PRMBench from the folder SKDCF_DATA, and prints the
+names of missing data sets. --download fetches missing data sets. The scorer is a logistic
+regression on the built-in features. The kinds of PRMBench reveal labels, so they must not be used
+as groups in practice. They show how much the coverage can differ between groups.
 """
 
 import argparse

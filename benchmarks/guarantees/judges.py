@@ -1,4 +1,4 @@
-"""What is missed by people's labels where language models judged what calibrates.
+"""Measure the error rate by human labels of filters that were calibrated on model verdicts.
 
     python -m benchmarks.guarantees.judges [--splits N]
 

@@ -1,12 +1,12 @@
-"""What is kept if courtesies are judged, and if a person stops at the first false claim.
+"""Measure the effect of judging courtesies, and of stopping at the first false claim.
 
     python -m benchmarks.guarantees.labelling [logs]
 
 It prints benchmarks/results/labelling.txt. Each log has 260 answers of the help desk of the
 tutorial, with courtesies such as "Sure." in front and behind. Some sentences use other words than
 the passages, and some take a number from the wrong passage, so scores are not perfect. 100
-answers are judged, and the default filter is fitted on them at alpha 0.1. What it keeps of the
-other 160 is counted here. Errors are standard errors over the logs.
+answers are judged, and the default filter is fitted on them at alpha 0.1. The claims kept in
+the other 160 answers are counted here. Errors are standard errors over the logs.
 """
 
 import random

@@ -1,10 +1,10 @@
-"""False alarms and delays of the monitors, beside those of crepes and MAPIE.
+"""Compare the false alarms and delays of the monitors with those of crepes and MAPIE.
 
     python -m benchmarks.guarantees.monitoring [--streams 10000]
 
-Needs crepes and MAPIE for the last table, which is left out without them. A stream is made
-of nonconformity scores: the threshold is calibrated on 500 of them (alpha = 0.1) and an
-error is a score below it, as in every filter. delta = 0.05.
+The last table requires crepes and MAPIE, and is omitted without them. A stream consists of
+nonconformity scores. The threshold is calibrated on 500 scores (alpha = 0.1), and an error is a
+score below the threshold, as in every filter. delta = 0.05.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Decisions while answers are written: equal to `predict`, covered as promised, at a price.
+"""Compare decisions on incomplete answers with `predict`, and measure their coverage and cost.
 
 ``python -m benchmarks.guarantees.online --n-problems 10000`` streams as many random graphs,
 each claim through `stream`, compares the decisions with those of `predict`, and their coverage with

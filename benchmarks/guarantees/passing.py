@@ -1,4 +1,4 @@
-"""Of the answers that pass, how many contain a false claim?
+"""Measure the proportion of passing answers with a kept false claim.
 
     python -m benchmarks.guarantees.passing [DRAWS]
 

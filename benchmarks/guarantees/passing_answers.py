@@ -1,4 +1,4 @@
-"""Published answers: of those that pass, and of those that are shown, how many are wrong?
+"""Measure the error rates of passing answers and of shown answers on published data.
 
     python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16] [--gain .5]
     python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer regression

@@ -1,4 +1,4 @@
-"""What a reader meets, who sees only the texts of which something is kept.
+"""Measure the error rate of shown texts, in which at least one claim is kept.
 
     python -m benchmarks.guarantees.reader [--splits N] [--jobs N] [--few]
 

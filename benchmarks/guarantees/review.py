@@ -1,9 +1,9 @@
-"""What a person's checks of filtered answers add, by where they are spent.
+"""Measure how many true claims are added by checks, depending on the order of the checks.
 
     python -m benchmarks.guarantees.review [splits]
 
-The default filter is fitted on half of the questions; the labels of the other half stand for
-the person. "where it pays" spends as many checks as there are answers in the order of
+The default filter is fitted on half of the questions. The labels of the other half replace the
+verdicts of a person. "where it pays" spends as many checks as there are answers in the order of
 `ReviewOrder`, over the whole batch; "one in each" asks once in every answer, about the claim
 with the smallest path risk that could be added. True claims kept per answer, with the naive
 standard error over the splits.

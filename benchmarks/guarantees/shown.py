@@ -1,4 +1,4 @@
-"""Of the texts that are shown, how many hold a false claim?
+"""Measure the proportion of shown texts with a false claim.
 
     python -m benchmarks.guarantees.shown [draws]
 

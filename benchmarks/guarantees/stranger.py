@@ -1,12 +1,13 @@
-"""A stranger's log through the commands of the tutorial, and its coverage counted by hand.
+"""Run the commands of the tutorial on an unfamiliar log, and measure the coverage independently.
 
 python -m benchmarks.guarantees.stranger [--draws N]
 
-750 answers of the made-up help desk under keys that skdcf does not know, with an instruction in
-place of the question and no edges. First the five commands of the tutorial, none of which may fail.
-Then 20 to 300 answers are judged, drawn anew each time; what is kept of the others is compared with
-the truth here, by words, and by nothing of the package. At the end 10,000 answers are filtered, for
-time and memory. Saves results/stranger.json and results/stranger.csv.
+The log contains 750 answers of the simulated help desk under keys that skdcf does not know, with an
+instruction instead of the question and without edges. First, the program runs the five commands of
+the tutorial, which must succeed. Then, random samples of 20 to 300 answers are judged, and the kept
+texts of the other answers are compared with the truth without using the package. Finally, 10,000
+answers are filtered to measure time and memory. The program saves results/stranger.json and
+results/stranger.csv.
 """
 
 import argparse

@@ -1,15 +1,15 @@
-"""Does every filter keep its promise? Thousands of calibration sets against the law.
+"""Compare the error rates of all filters with their guarantees over many calibration sets.
 
     python -m benchmarks.guarantees.validity [--draws D] [--only PART ...] [--output FILE]
 
-One row per setting. ``miss`` is the mean loss of new problems (the share of them that
-keep too many false claims, or the mean share or number of false claims), ``allowed`` what
-was promised; ``law`` is the p-value of the chi-square test that the numbers of covered
-test problems follow the beta-binomial law, where there is one. A row fails if its miss is
-above what is allowed by more than four standard errors, or its p-value is below 1e-4. Rows
-of the part "must fail" do what nobody should do: there a row is right if it does fail.
+The output has one row per setting. ``miss`` is the mean loss on new problems: the proportion of
+problems with too many kept false claims, or the mean share or number of false claims. ``allowed``
+is the guaranteed bound. If the numbers of covered test problems should have a beta-binomial
+distribution, ``law`` is the p-value of a chi-square test. A row fails if its miss exceeds the
+bound by more than four standard errors, or if its p-value is below 1e-4. The rows of the part
+"must fail" contain deliberate mistakes and must fail.
 
-Finished rows are kept beside the output, and not computed again. Each is told when it is done.
+Finished rows are cached next to the output. Each row is printed when it is finished.
 """
 
 import argparse

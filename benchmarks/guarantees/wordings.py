@@ -1,4 +1,4 @@
-"""Worlds in which claims have a vaguer wording, and a model rewords falsely in a tenth of them.
+"""Measure the error rate for claims with vaguer wordings, a tenth of which are reworded wrongly.
 
     python -m benchmarks.guarantees.wordings [draws]
 

@@ -1,4 +1,4 @@
-"""The pictures of the results page, from the saved results."""
+"""Draw the figures of the results page from the saved results."""
 
 import matplotlib
 

@@ -1,4 +1,4 @@
-"""The page "The paper, reproduced", from results/paper.json and the paper's own tables.
+"""Write the page "The paper, reproduced" from results/paper.json and the tables of the paper.
 
     python -m benchmarks.pages.paper_page [--results DIR] [--pages DIR]
 

@@ -1,4 +1,4 @@
-"""One mean over several data sets that differ by more than chance.
+"""Estimate a common mean of several data sets that differ by more than chance.
 
     DerSimonian and Laird, Controlled Clinical Trials 7, 1986.
 

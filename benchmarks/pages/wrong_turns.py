@@ -1,9 +1,9 @@
-"""Wrong turns of a newcomer with a log of one's own, and what the program says to each.
+"""Record the messages of the commands for typical mistakes of new users.
 
 python -m benchmarks.pages.wrong_turns
 
-Writes docs/guide/wrong_turns.txt: each command, how it ended and what it printed. A test runs the
-same commands, and sees that none of them leaves a file behind.
+The program writes docs/guide/wrong_turns.txt, which contains each command, its exit code and its
+output. A test runs the same commands and checks that none of them leaves a file behind.
 """
 
 import io

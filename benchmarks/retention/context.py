@@ -1,4 +1,4 @@
-"""Columns against passages: what they keep on QAGS, and how fast they are.
+"""Measure the retention and the speed of the context columns on QAGS.
 
     python -m benchmarks.retention.context [--splits 40] [--speed]
 

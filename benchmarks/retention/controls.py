@@ -1,4 +1,4 @@
-"""What stands behind the retention: coverage, style, and what it costs to compute.
+"""Measure coverage, the influence of style, and computing costs as controls for the retention.
 
     python -m benchmarks.retention.controls [--jobs N] [--splits N] [--output DIR] [--only NAME]
 

@@ -1,4 +1,4 @@
-"""The default scorer: what a change of it keeps and shows, on published answers.
+"""Compare variants of the default scorer on published answers.
 
     python -m benchmarks.retention.default_scorer keep NAME.npz [--variants V ...] [--halves 16]
     python -m benchmarks.retention.default_scorer compare OLD.npz NEW.npz OLD_VARIANT NEW_VARIANT

@@ -1,4 +1,4 @@
-"""How far guessed dependency graphs agree with the published ones.
+"""Measure the agreement of heuristic dependency graphs with the published graphs.
 
     python -m benchmarks.retention.edges_agreement [--data-home DIR]
 

@@ -1,4 +1,4 @@
-"""Which evidence is worth what: the default filter, with and without each kind of it.
+"""Compare the default filter with and without each kind of evidence.
 
     python -m benchmarks.retention.evidence [--jobs N] [--splits N] [--output DIR] [--only NAME]
 

@@ -1,4 +1,4 @@
-"""What the built-in features know of false claims on PERL gsm8k + math.
+"""Measure how well the built-in features predict false claims on PERL gsm8k and math.
 
     python -m benchmarks.retention.features_auc [--data-home FOLDER]
 

@@ -1,11 +1,10 @@
-"""What few labels give where other answers are there, with and without the agreement prior.
+"""Measure retention with few labels and other answers, with and without the agreement prior.
 
     python -m benchmarks.retention.few_agreement [--draws 20] [--only SET] [--sizes 50 100]
 
-As few_labels.py. The prior is learnt from GSM8K solutions where it is tried on Mr-Ben, and
-from benchmarks import RESULTS
-from Mr-Ben where it is tried on GSM8K solutions. Mr-Ben has two other answers to each
-question, by other models, GSM8K three. Each draw is kept in a file under --work.
+The method is that of few_labels.py. The prior for Mr-Ben is fitted on GSM8K solutions, and the
+prior for GSM8K solutions is fitted on Mr-Ben. For each question, Mr-Ben contains two answers by
+other models, and GSM8K contains three. Each draw is cached in a file in the folder --work.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""What few labels give, with and without the public prior.
+"""Measure the retention with few labels, with and without the public prior.
 
     python -m benchmarks.retention.few_labels [--draws N] [--output DIR] [--only SET] [--sizes N]
 
-Of n labelled answers some train, so many as the filter would take; the others would
-calibrate. To see past the luck of one calibration, each trained scorer is calibrated 25
-times, on answers drawn from all those that did not train, and tried on the rest. The
-prior is made without the family of the data set and without its questions. By itself it
-trains nothing, and as many labels calibrate as the filter would take. Each draw is kept
-in a file under --work, so that a run that was stopped goes on where it was.
+The n labelled answers are divided into training and calibration answers as by the filter. To
+reduce the variation between calibration sets, each trained scorer is calibrated 25 times. The
+calibration answers are drawn from all answers that were not used for training, and the scorer is
+evaluated on the rest. The prior is fitted without the family of the data set and without its
+questions. The prior without training uses as many calibration answers as the filter would use.
+Each draw is cached in a file in the folder --work, so an interrupted run can be resumed.
 """
 
 import argparse

@@ -1,13 +1,14 @@
-"""What a filter that trains nothing keeps by the number of its labels, at five levels.
+"""Measure the retention of untrained filters by the number of labels, at five levels.
 
     python -m benchmarks.retention.few_ranks [--draws 200]
 
-PERL's natural errors. The scorer is the public prior as it is, made without PERL (see
-few_labels.py), or one column. Questions are drawn in a random order, of which the first n
-are labelled, so that all n, and both rules, see the same draw. By one rule the smallest
-number of them calibrates that has the rank of n, as in the filters; by the other all n do.
-What the threshold keeps is counted on all answers to other questions. Writes
-docs/guide/figures/few_labels.svg and benchmarks/results/few-ranks.json.
+The data are PERL's natural errors. The scorer is the public prior without training, fitted without
+PERL (see few_labels.py), or a single column. The questions are put in random order, and the first n
+questions are labelled, so all values of n use the same draw. Two rules are compared. As in the
+filters, the first rule calibrates on the smallest number of questions with the same rank as n. The
+second rule calibrates on all n questions. The kept claims are counted on all answers to other
+questions. The program writes docs/guide/figures/few_labels.svg and
+benchmarks/results/few-ranks.json.
 """
 
 import argparse

@@ -1,13 +1,12 @@
-"""The public priors: hazards learnt on public labels, as arrays in files.
+"""Fit the public priors on public labels, and write them to files.
 
     python -m benchmarks.retention.make_prior [--agreement] [--output FILE] [--without SET]
         [--check]
 
-With --agreement it is the one that reads how far other answers agree. The sources
-are fetched, or read from the folder that SKDCF_DATA names. With --without, the family of a
-data set is left out, and so is every question of it that occurs elsewhere: that is the prior
-which our own pages use on that data set. The result agrees with the file that ships in the
-package to 1e-6 in the log odds of the recorded probes.
+With --agreement, the program fits the prior for agreement columns. The sources are downloaded, or
+read from the folder SKDCF_DATA. With --without, the family of a data set is excluded, together with
+all its questions that occur in other sources. Our pages use the resulting prior on that data set.
+For the recorded probes, the log odds agree with those of the file in the package to 1e-6.
 """
 
 import argparse
@@ -121,30 +120,33 @@ SETS = {
     "felm": fetch_felm,
 }
 CARD = {
-    "what": "mean of a logistic regression and boosted trees for each source, on "
-    "reasoning_features(), the means of these over the problem and the log of its number "
-    "of claims; log odds that a claim is false, given that all its ancestors are true. "
-    "A source weighs in proportion to the mean AUC above 1/2 that it has on the others",
-    "tried": "the page Few labels has what it gives on sets whose family and questions were "
-    "left out. Settings and blend were chosen while ProcessBench, PERL, Mr-Ben math and "
-    "FELM were looked at, and how far answers may be while chemistry was, so that the "
-    "gains are optimistic",
-    "fails": "answers that are not mathematics: chemistry and biology lose claims where it "
-    "is used, FELM where it is used as it is, and it knows its domain by the columns only; "
-    "errors that somebody planted, where one's own labels are better from some hundred on",
-    "text": "no text of the sources is in the file, only numbers and hashes of questions",
+    "what": "Mean of a logistic regression and boosted trees for each source. The inputs are "
+    "the columns of reasoning_features(), the means of these columns over the problem, and "
+    "the logarithm of the number of claims. The output is the log odds that a claim is "
+    "false, given that all its ancestors are true. The weight of a source is proportional "
+    "to its mean AUC on the other sources minus 1/2.",
+    "tried": 'The section "Few labels" of the documentation reports the results on data sets '
+    "whose family and questions were excluded from training. The settings and the blend "
+    "were chosen on ProcessBench, PERL, Mr-Ben mathematics, FELM and chemistry, so the gains "
+    "on these sets are optimistic.",
+    "fails": "Answers that are not mathematics. The prior reduces the number of kept claims on "
+    "chemistry and biology, and on FELM if it is used without training. The prior "
+    "recognises mathematics only by the columns. Inserted errors are another failure: "
+    "a scorer fitted on about one hundred of your own labelled answers is better.",
+    "text": "The file contains no text of the sources, only numbers and hashes of questions.",
 }
 
 
 OF_AGREEING = CARD | {
-    "what": "mean of a logistic regression and boosted trees for each source, on eleven "
-    "columns of AgreementFeatures, the means of these over the problem and the log of its "
-    "number of claims; log odds that a claim is false, given that all its ancestors are "
-    "true. A source weighs in proportion to the mean AUC above 1/2 that it has on others",
-    "tried": "the page Few labels has what it gives on Mr-Ben and GSM8K solutions, learnt "
-    "from the other of the two",
-    "fails": "questions that most answers get wrong, where agreement misleads: mathematics "
-    "of Mr-Ben, where 84 % of the answers are wrong",
+    "what": "Mean of a logistic regression and boosted trees for each source. The inputs are "
+    "eleven columns of AgreementFeatures, the means of these columns over the problem, and "
+    "the logarithm of the number of claims. The output is the log odds that a claim is "
+    "false, given that all its ancestors are true. The weight of a source is proportional "
+    "to its mean AUC on the other sources minus 1/2.",
+    "tried": 'The section "Few labels" of the documentation reports the results on Mr-Ben '
+    "and on GSM8K solutions, each with a prior that was fitted on the other one.",
+    "fails": "Questions that most answers get wrong, because agreement is then misleading. "
+    "An example is Mr-Ben mathematics, where 84 % of the answers are wrong.",
 }
 
 

@@ -1,7 +1,7 @@
-"""Where there is nothing to gain, nothing may be lost: `auto` against the best baseline.
+"""Compare `auto` with the best baseline on data where training has no advantage.
 
-Generated problems in five settings. The best baseline is chosen after the fact, at each
-level; the error is that of the mean difference over independent draws.
+The problems are generated in five settings. At each level, the best baseline is selected from the
+results. The error is the standard error of the mean difference over independent draws.
 """
 
 import argparse

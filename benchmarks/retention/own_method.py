@@ -1,9 +1,9 @@
-"""A method of your own beside the paper's, on the paper's folds: `make paper METHOD=...`.
+"""Compare your own method with the paper's method on its folds (`make paper METHOD=...`).
 
     python -m benchmarks.retention.own_method module:factory [--folds N] [--jobs N] [--kind KIND]
 
-``factory()`` gives an unfitted filter. The module is looked for where the command is given. All
-methods calibrate and are tested on the same problems; the printed errors allow for that.
+``factory()`` returns an unfitted filter. The module is imported from the current folder. All
+methods are calibrated and tested on the same problems, and the printed errors account for this.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Numbers printed in arXiv:2604.20098, to stand beside those measured here.
+"""Read the published numbers of arXiv:2604.20098, for comparison with our measurements.
 
-They are in ``paper_tables.json``, table by table: names of columns, and rows.
+``paper_tables.json`` contains the column names and the rows of each table.
 """
 
 import json

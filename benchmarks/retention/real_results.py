@@ -1,9 +1,9 @@
-"""Published answers of language models: every filter, every kind of column, every change.
+"""Compare all filters and columns on published answers of language models.
 
     python -m benchmarks.retention.real_results [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
-Halves that keep the answers to one question together: one half trains, the other is
-evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
+The answers are divided into halves by question. Filters are trained on one half and evaluated on
+the other half by leave-one-out. The data are read from the folder $SKDCF_DATA.
 """
 
 import json

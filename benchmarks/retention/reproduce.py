@@ -1,11 +1,11 @@
-"""The experiments of arXiv:2604.20098 anew: `make paper`.
+"""Repeat the experiments of arXiv:2604.20098 (`make paper`).
 
     python -m benchmarks.retention.reproduce [--jobs N] [--minutes M] [--output DIR] [--only PART]
 
-Saves results/paper.json, from which paper_page.py writes the page, once all is computed. A run
-that was stopped, or whose minutes are over, goes on where it was; every number says how many
-folds or draws it stands on. The paper's problems are not published: generated ones stand for
-them, as many as the paper had, and published data beside them as far as they go.
+When all experiments are finished, the program saves results/paper.json, from which paper_page.py
+writes the page. If a run is interrupted or exceeds its time limit, the next run continues. Each
+result states its number of folds or draws. The problems of the paper are not published. They are
+replaced by the same number of generated problems and, if possible, by published data.
 """
 
 import argparse

@@ -1,17 +1,18 @@
-"""Other packages that filter claims, on a set that all of them can read.
+"""Compare other packages that filter claims on a data set that all of them can read.
 
     python -m benchmarks.retention.rivals [--splits 10] [--environment DIR] [--output FILE]
 
-MACI (maci-conformal 0.2.2) and the Claim query of cci-sdk 0.1.1 are installed into an
-environment of their own, which pip fills from the package index; nothing of it comes into
-this one. The set is Conformal-RAG's: 1,603 answers with passages, judged by a model. Half
-of the answers are known, to train and to calibrate; the other half is filtered. Every
-package gets the same answers and the same scores, and splits what is known in its own way.
+MACI (maci-conformal 0.2.2) and the Claim query of cci-sdk 0.1.1 are installed with pip into a
+separate environment. The data set is Conformal-RAG, with 1,603 answers with passages that were
+judged by a model. Half of the answers are labelled and used for training and calibration, and the
+other half is filtered. All packages use the same answers and the same scores, but each package
+splits the labelled answers in its own way.
 
-The scores: the published similarity; besides it the shares of a claim's runs of three words
-and of its words that the passages hold; and the chance that a logistic regression on all
-columns gives a claim, trained on half of the known, so that the other half calibrates. skdcf
-gets the columns themselves where the others get the regression.
+There are three kinds of scores. The first is the published similarity. The second also includes the
+proportions of a claim's words and word trigrams that occur in the passages. The third is the
+probability from a logistic regression on all columns, which is trained on half of the labelled
+answers, so the other half can be used for calibration. Where the other packages use the
+regression, skdcf uses the columns.
 """
 
 import argparse

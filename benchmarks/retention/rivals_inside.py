@@ -1,10 +1,10 @@
-"""What two other packages keep; started by rivals.py in an environment of their own.
+"""Filter claims with two other packages. rivals.py runs this program in their environment.
 
     python rivals_inside.py ANSWERS.json MASKS.json
 
-Nothing of skdcf is imported. The file names answers with claims and labels, and for each split
-the answers that are known, those that are new, and scores between 0 and 1 of all claims. Each
-method gets what its documentation asks for, and its defaults.
+The program does not import skdcf. The input file contains answers with claims and labels. For each
+split, the file contains the labelled answers, the new answers, and scores between 0 and 1 of all
+claims. Each method is used as its documentation recommends, with default settings.
 """
 
 import json

@@ -1,10 +1,11 @@
-"""What labelled problems are worth, and the size of the calibration part where few are.
+"""Measure retention by the number of labelled problems and the size of the calibration part.
 
     python -m benchmarks.retention.small_samples [--jobs N] [--splits N] [--output DIR]
         [--only NAME]
 
-Filters are fitted as users fit them: of n labelled problems some train, the others
-calibrate; then problems about other questions are filtered. Errors are over draws of the n.
+Each filter is fitted with its defaults on n labelled problems, some of which are used for training
+and the others for calibration. The filter is then applied to problems with other questions. Errors
+are standard errors over draws of the n problems.
 """
 
 import numpy as np

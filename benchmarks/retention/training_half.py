@@ -1,10 +1,11 @@
-"""What "linear" gains over the regression that it starts from, on problems it has seen and others.
+"""Compare "linear" with its initial regression on training problems and on other problems.
 
     python -m benchmarks.retention.training_half [--halves 12]
 
-Both scorers are fitted at each level on half of the problems. True claims kept are counted on the
-same half and on the other one, each answer with the threshold of all others of its half. Saves
-results/training_half.json and draws the figure of the page on training. About two minutes.
+Both scorers are fitted at each level on half of the problems. The true claims kept are counted on
+both halves. Each answer is filtered with the threshold of all other answers in its half. The
+program saves results/training_half.json and draws the figure of the page on training. It takes
+about two minutes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Processor seconds of a comparison of cheap filters, beside those of an older version.
+"""Measure the processor time of a comparison of fast filters, optionally for two versions.
 
     python -m benchmarks.speed.compare_speed [--before FOLDER]
 

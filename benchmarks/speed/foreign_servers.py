@@ -1,4 +1,4 @@
-"""The same extraction against servers that other people wrote, run by hand.
+"""Test the extraction with servers of other projects. Run this program manually.
 
 ``make foreign`` is something else: the whole way with a small model of real weights
 (benchmarks/guarantees/foreign_model.py).

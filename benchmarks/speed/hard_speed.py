@@ -1,4 +1,4 @@
-"""Hard coherent factuality on a million problems, as ratios to the plain way and a sort.
+"""Time hard coherent factuality on a million problems, relative to plain loops and a sort.
 
 All are timed in this run, on one core: from flat arrays to the kept mask of every
 claim, and then a second alpha on what is already packed. The sort is the least that a

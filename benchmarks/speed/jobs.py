@@ -1,4 +1,4 @@
-"""Wall time with one job and with two: a default fit, a comparison and a calibrated search.
+"""Measure the wall time of a fit, a comparison and a search with one job and with two jobs.
 
 The decisions are equal to the bit, which this program checks, too. The two processes are
 started before the clock is, as in a session that has used ``n_jobs`` before. Run it when

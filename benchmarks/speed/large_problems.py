@@ -1,4 +1,4 @@
-"""One problem of thousands of claims among 230 of a few: seconds, memory, or the refusal.
+"""Measure time and memory for one problem with thousands of claims among 230 small problems.
 
     python -m benchmarks.speed.large_problems [--growth]
 

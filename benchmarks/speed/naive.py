@@ -1,6 +1,6 @@
 """Coherent factuality one problem at a time, by enumerating nested subgraphs.
 
-The straightforward implementation that the package is timed against.
+This simple implementation is the reference for the timings of the package.
 """
 
 import math

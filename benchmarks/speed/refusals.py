@@ -1,12 +1,12 @@
-"""What a client does while a server refuses calls: seconds, requests and answers lost.
+"""Measure time, requests and lost answers of a client while a server refuses calls.
 
     python -m benchmarks.speed.refusals [--before FOLDER]
 
-Forty answers are cut into claims by a server on loopback that refuses some requests with
-status 429, in one of several ways. With the defaults of `ChatClient` eight calls are in
-flight at once. Each measurement is a process of its own. With ``--before`` an older checkout
-is measured as well, directly after this one. A run that takes longer than two minutes is
-stopped and reported as not finished.
+A local server splits forty answers into claims and refuses some requests with status 429, in one
+of several ways. With the defaults of `ChatClient`, at most eight calls are concurrent. Each
+measurement runs in a separate process. With ``--before``, an older checkout is measured as well,
+directly after this one. A run that takes longer than two minutes is stopped and reported as
+unfinished.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Loss and gradient of both relaxations, as in training, against loops on one core.
+"""Compare the time of loss and gradient of both relaxations with loops on one core.
 
 The loops over problems are the references of the tests: plain autograd, written from the paper's
 algorithms. Ratios come from one run, so that they do not depend on the machine; times are

@@ -1,9 +1,9 @@
-"""Time and memory from a thousand to a million problems, and a file of ten million claims.
+"""Measure time and memory for up to a million problems and a file of ten million claims.
 
     python -m benchmarks.speed.scaling [--problems 1000000] [--claims 10000000]
 
-Each size runs in a process of its own. Prints the exponents of time and of the memory that
-was added, fitted by least squares to the logarithms; 1 is linear.
+Each size runs in a separate process. The program prints the exponents of time and of additional
+memory, which are fitted to the logarithms by least squares. An exponent of 1 means linear growth.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Time to train the Neyman-Pearson scorer and the mixture, against problems and levels.
+"""Measure the training time of two scorers by the numbers of problems and levels.
 
 Bounds: 0.25 s per level at 300 problems, growth at most linear to 20,000 problems.
 

@@ -1,4 +1,4 @@
-"""What the service adds to a plain call: one request at a time, and 1,000 at once.
+"""Measure the overhead of the service, with single requests and with 1,000 parallel requests.
 
 A plain call filters one answer and returns the text of what is kept; a request is answered
 with mask, text, reasons and an id, and written to the journal. The same answers are filtered

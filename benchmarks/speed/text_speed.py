@@ -1,4 +1,4 @@
-"""Claims per second of the text features, on one core, and of the graph metrics.
+"""Measure the claims per second of the text features and the graph metrics on one core.
 
     python -m benchmarks.speed.text_speed [--problems N] [--data-home FOLDER]
     python -m benchmarks.speed.text_speed --against CHECKOUT [--rounds 8]

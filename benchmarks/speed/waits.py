@@ -1,9 +1,9 @@
-"""Seconds that a user waits for, next to those of an older checkout.
+"""Measure the waiting time of typical commands, optionally for two checkouts.
 
     python -m benchmarks.speed.waits [--before FOLDER] [--only NAME] [--rounds 3]
 
-Each measurement is a process of its own, and with ``--before`` the two checkouts take turns.
-The fastest run of each counts, in seconds of the processor.
+Each measurement runs in a separate process. With ``--before``, the two checkouts alternate. The
+result is the processor time of the fastest run of each.
 """
 
 import argparse

@@ -134,8 +134,8 @@ class ComparisonReport(LevelTable):
     true_claims : ndarray of shape (n_splits,)
         Number of true claims per test problem, whether or not they are kept.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
-        Number of problems and number of questions in each part. The parts are training, calibration
-        and test, or training and evaluation.
+        Numbers of problems and of questions in each part of a split. The parts are training,
+        calibration and test, or training and evaluation.
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of calibration problems.
     seconds : ndarray of shape (n_filters, n_splits)

@@ -134,8 +134,8 @@ def compare_filters(
     filter's ``calibration_size`` is therefore replaced with 1, and all other problems in the
     training part are used for training. If several levels use the same scorer, it is trained once.
 
-    The folds follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the second part the
-    validation set and do not specify which problems are used for calibration. A filter that
+    The folds follow Hittesdorf, Salzetta and Cheng (arXiv:2604.20098), who call the second part
+    the validation set and do not specify which problems are used for calibration. A filter that
     requires validation problems draws them from the training part.
 
     Examples

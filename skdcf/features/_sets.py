@@ -320,9 +320,9 @@ class GraphFeatures(GraphTransformer):
 
     Notes
     -----
-    The first ten metrics follow Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training
-    for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature Descriptions". The
-    appendix does not define reachability and depth. The definition of reachability is inferred
+    The first ten metrics follow Hittesdorf, Salzetta and Cheng, *Differentiable Conformal
+    Training for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature Descriptions".
+    The appendix does not define reachability or depth. The definition of reachability is inferred
     from the case study, which lists 8 ancestors, 3 descendants and the value 3.00 for claim 8
     of 12.
 
@@ -430,7 +430,7 @@ class DomainIndicators(_GivenColumns):
     valid. Otherwise, the regular expressions of the lexicon are matched against the clean
     question. Use `MetadataIndicators` for domains that are stored in the metadata.
 
-    The topics follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
+    The topics follow Hittesdorf, Salzetta and Cheng (arXiv:2604.20098), appendix "Feature
     Descriptions". The appendix does not define how a topic is recognised.
 
     Examples

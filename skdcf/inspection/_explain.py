@@ -544,7 +544,7 @@ def shap_values(
     References
     ----------
     S. Lundberg, S.-I. Lee. A Unified Approach to Interpreting Model Predictions. NeurIPS 2017.
-    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on SHAP, pool the values of 40
+    Hittesdorf, Salzetta and Cheng (arXiv:2604.20098), appendix on SHAP, pool the values of 40
     models (eight levels by five splits). They sample coalitions (Kernel SHAP), whereas the
     values of a linear model are exact here.
 

@@ -223,7 +223,8 @@ def nulls_of(
 def _groups_of(calibration):
     """Return the calibration of the passing answers, and the cut, for each group.
 
-    Given the cut, calibration answers and new answers below the cut are exchangeable.
+    Given the cut, the calibration answers and the new answers whose smallest path risk is below
+    the cut are exchangeable.
     """
     return {
         name: (getattr(group, "among", group), getattr(group, "cut", np.inf))

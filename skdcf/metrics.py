@@ -447,7 +447,7 @@ class FilterReport(Table):
 
     @property
     def shown(self) -> NDArray[np.float64]:
-        """Proportion of problems with a kept claim at each level."""
+        """Proportion of problems with a kept claim, at each level."""
         return 1 - self.abstention
 
     @property
@@ -457,7 +457,7 @@ class FilterReport(Table):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Proportion of kept claims that are true at each level, or NaN if no claim is kept."""
+        """Proportion of true claims among the kept claims at each level, or NaN if there are none."""
         kept = self.retention + self.false_kept
         return self.retention / np.where(kept > 0, kept, np.nan)
 

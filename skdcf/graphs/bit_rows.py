@@ -2,8 +2,8 @@
 
 A list of all claim-ancestor pairs would contain up to n^2 / 2 entries for n claims. If claims
 have many parents, merging the lists of the parents would require up to n^3 steps for n claims.
-Rows of bits require only one bit per claim-ancestor pair. With blocks of 8,192 ancestors, rows of
-bits require n^2 / 8 steps and 1 KB of memory per claim for a problem with n claims.
+Rows of bits require only one bit per claim-ancestor pair. For a problem with n claims, blocks of
+8,192 ancestors require n^2 / 8 steps in total and 1 KB of memory per claim.
 
 Claims are numbered by *ranks*, so parents have lower ranks than their children.
 """

@@ -230,8 +230,8 @@ def read_column(
     Parameters
     ----------
     y : ndarray of shape (n_problems,)
-        The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words as in
-        `read_words`, or any two numbers. If the column contains any other two numbers, the larger
+        The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words that
+        `read_words` accepts, or any two numbers. If the numbers are not 0 and 1, the larger
         number means true.
     classes : ndarray of shape (2,), optional
         Values for false and true if they are known, for example after ``fit``.

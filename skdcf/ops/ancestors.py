@@ -8,7 +8,8 @@ count, problems of <= 250 claims  sum over the list of ancestors, for all proble
 sum or count, larger problems     rows of bits (`skdcf.graphs.bit_rows`)
 ================================  ===========================================================
 
-For a problem with n claims, rows of bits require n^2 / 8 steps and 1 KB of memory per claim.
+For a problem with n claims, rows of bits require n^2 / 8 steps in total and 1 KB of memory per
+claim.
 
 The result for a claim depends only on the problem of the claim, and is bitwise reproducible.
 """

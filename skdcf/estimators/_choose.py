@@ -240,7 +240,7 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
         joined problem contains only the alternatives that all answers to the question share. The
         metadata key ``chosen_by`` contains the number k of joined answers.
     labels : list of ndarray
-        Labels of the joined claims, one array per problem. They are returned only if ``y`` is
+        Labels of the joined claims, with one array per problem. They are returned only if ``y`` is
         passed.
 
     Raises

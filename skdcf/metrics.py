@@ -457,7 +457,7 @@ class FilterReport(Table):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Proportion of true claims among the kept claims at each level, or NaN if it is undefined."""
+        """Proportion of true claims among the kept claims at each level, or NaN if undefined."""
         kept = self.retention + self.false_kept
         return self.retention / np.where(kept > 0, kept, np.nan)
 

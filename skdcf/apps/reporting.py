@@ -323,7 +323,7 @@ def _more_labels(filter):
         rows.append(
             (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
         )
-    header = "calibration answers", "smallest alpha", "coverage of 95 % of filters"
+    header = "calibration answers", "smallest alpha", "coverage (95 % of filters)"
     low, high = coverage_band(n_now, filter.alpha)
     low_then, high_then = coverage_band(4 * n_now, filter.alpha)
     verdict = (

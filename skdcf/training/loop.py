@@ -354,7 +354,7 @@ def _why_nothing_to_learn(labels, scores):
     if np.ptp(scores) == 0:
         return (
             "all training claims have the same initial score (the features may be "
-            "constant), so nothing can be learnt"
+            "constant), so the scorer cannot be trained"
         )
     return ""
 

@@ -58,7 +58,7 @@ _ACCEPT = Advice(
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
 _UNKNOWN_WRITERS = (
     "the authors of the calibration answers and of this answer are unknown. The "
-    "guarantee holds only if all these answers were written in the same manner"
+    "guarantee holds only if all these answers were written in the same way"
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 #: Pattern for capitalised words within a sentence.
@@ -309,7 +309,7 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
         Message(
             f"the calibration answers were written by {by}, but this answer would be "
             f"written by {_in_words(writer)}. The guarantee needs answers that were "
-            "written in the same manner. Pass an answer, calibrate on answers that "
+            "written in the same way. Pass an answer, calibrate on answers that "
             "the model wrote (skdcf extract --write), or ",
             _ACCEPT,
         )
@@ -576,7 +576,7 @@ class ConformalFactualityPipeline(Settings):
                     f"{len(differing)} of {len(graphs)} problems were extracted with "
                     f"the steps {differing[0]}, but new problems will be extracted "
                     f"with {extraction}. The guarantee needs problems that were made "
-                    "in the same manner. Fit or calibrate again, or ",
+                    "in the same way. Fit or calibrate again, or ",
                     _ACCEPT,
                 )
             )

@@ -2,16 +2,17 @@
 
     python -m benchmarks.guarantees.answers [--sets 2000] [--seconds 500] [--output FILE]
 
-A cell draws calibration sets of questions with 1 to 10 answers each. Answers are near-copies of
-one another or independent given the question, and hard or easy questions have more answers
-where "more" says so. A filter calibrates on each set, once for all problems, once for each of
-two parts (the part belongs to the answer, and hard answers are more often in the second one),
-and once with ``delta=``. The miss is the chance that one answer to a new question keeps a false
-claim. Its mean over sets is compared with alpha; with ``delta=`` the share of sets that miss more
-than alpha. What a threshold misses for which every answer counts stands beside it.
+A cell draws calibration sets of questions with 1 to 10 answers each. The answers to a question are
+either near-copies or independent given the question. Under "more", hard or easy questions have more
+answers. A filter is calibrated on each set in three ways: for all problems together, for each of
+two parts, and with ``delta=``. The part depends on the answer, and the second part contains more
+hard answers. The miss is the probability that a false claim is kept in one answer to a new
+question. The mean miss over the sets is compared with alpha. With ``delta=``, the proportion of
+sets with a miss above alpha is compared with delta. For comparison, the output also contains the
+miss of a threshold that counts every answer.
 
-A row holds if its miss is not above the bound by more than three standard errors. Finished cells
-are kept in FILE, and not computed again; the exit code is 1 if a row does not hold.
+A row passes if its miss exceeds the bound by at most three standard errors. Finished cells are
+cached in FILE. The exit code is 1 if a row fails.
 """
 
 import argparse

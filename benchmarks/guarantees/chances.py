@@ -2,18 +2,20 @@
 
     python -m benchmarks.guarantees.chances [--splits N] [--jobs N] [--sets NAME ...]
 
-It prints benchmarks/results/chances.txt and, with all sets, writes docs/guide/figures/chances.svg.
+The program prints benchmarks/results/chances.txt and, with all sets, writes
+docs/guide/figures/chances.svg.
 
-The default filter is fitted on half of the questions of published answers, and the other half
-is read; then the halves change places. Of each half that is read, the texts that `predict`
-keeps at .05, .1 and .2, and the safest 70 % of each answer ("70 %"), get a chance in four
-ways: from the hazards as they stand, through an intercept and a slope of their log odds, through
-isotonic regression (all on hazards out of fold, of the claims that train), and as
-`error_probability` states it, with a frailty of answers beside intercept and slope.
+The default filter is fitted on half of the questions of published answers and evaluated on the
+other half. Then the halves are exchanged. The evaluated texts are those that `predict` keeps at
+.05, .1 and .2, and the safest 70 % of each answer ("70 %"). The error probability of each text is
+estimated in four ways: from the unchanged hazards, with an intercept and a slope of their log odds,
+with isotonic regression, and with `error_probability`, which also includes a frailty of the
+answers. The first three ways use out-of-fold hazards of the training claims.
 
-"Brier" is the mean squared error minus that of the best constant, times 1,000, with its error
-over answers; "ECE" the mean distance of stated and seen over tenths of the texts; "right" what
-a model that is right would show by chance in it, 0.8 sqrt(10 p (1 - p) / N) for N texts.
+"Brier" is the mean squared error minus that of the best constant, times 1,000, with its standard
+error over the answers. "ECE" is the mean difference between predicted and observed error rates over
+tenths of the texts. "right" is the ECE that is expected by chance for correct probabilities, 0.8
+sqrt(10 p (1 - p) / N) for N texts.
 """
 
 import argparse

@@ -2,12 +2,13 @@
 
     python -m benchmarks.guarantees.chosen [trainings] [splits of each]
 
-It prints benchmarks/results/chosen.txt. In each training, half of the questions train the default
-filter with all their answers. In each split, half of the other questions calibrate, with one answer
-each, and the rest are filtered, with one answer each. "sampled" is an answer drawn at random.
-"safest-claim" and "whole" are the rules of `skdcf.estimators.choose`. "joined" makes one problem of
-all answers, and counts what is kept in the answer of which most is kept. Thresholds are order
-statistics that are computed here, from path risks and labels. An unknown label counts as false.
+The program prints benchmarks/results/chosen.txt. In each training, the default filter is trained on
+all answers to half of the questions. In each split, half of the other questions are used for
+calibration, with one answer each. The remaining questions are filtered, also with one answer each.
+"sampled" is a random answer. "safest-claim" and "whole" are the rules of `skdcf.estimators.choose`.
+"joined" combines all answers into one problem and counts the claims in the answer with the most
+kept claims. The thresholds are order statistics, which this program computes from path risks and
+labels. An unknown label counts as false.
 """
 
 import sys

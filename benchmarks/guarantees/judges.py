@@ -2,16 +2,18 @@
 
     python -m benchmarks.guarantees.judges [--splits N]
 
-It prints benchmarks/results/judges.txt and writes docs/guide/figures/judges.svg.
+The program prints benchmarks/results/judges.txt and writes docs/guide/figures/judges.svg.
 
-AgentProcessBench: 250 runs of 50 tasks in each set, judged by people and by six models. In
-each split 40 tasks fit the default filter at alpha .1, which stops at the first doubtful step,
-and "missed" is the share of the runs of the other 10 tasks that keep a step which people call
-wrong. "judge": all 40 tasks have the judge's labels. "judge and people": 20 tasks have the
-judge's labels, and train; the other 20 have people's, and calibrate. "people": people's labels
-of those 20 tasks alone; "people, all": of all 40. The columns of hotpotqa are position, length
-and number of calls; of the other sets, position and the verdicts of the five other judges.
-Errors are those of a mean over the 50 tasks, each averaged over the splits that test it.
+The data are those of AgentProcessBench, with 250 runs on 50 tasks in each set, judged by people and
+by six models. In each split, the default filter is fitted on 40 tasks at alpha = .1 and stops at
+the first doubtful step. "missed" is the proportion of runs of the other 10 tasks in which a step is
+kept that people call wrong. In "judge", all 40 tasks have the labels of the judge. In "judge and
+people", 20 tasks have the labels of the judge and are used for training, and the other 20 tasks
+have human labels and are used for calibration. "people" uses only the human labels of these 20
+tasks, and "people, all" uses human labels of all 40 tasks. The columns of hotpotqa are the
+position, the length and the number of calls. The columns of the other sets are the position and the
+verdicts of the five other judges. Errors are standard errors of a mean over the 50 tasks, where
+each task is averaged over the splits that test it.
 """
 
 import argparse

@@ -2,11 +2,11 @@
 
     python -m benchmarks.guarantees.labelling [logs]
 
-It prints benchmarks/results/labelling.txt. Each log has 260 answers of the help desk of the
-tutorial, with courtesies such as "Sure." in front and behind. Some sentences use other words than
-the passages, and some take a number from the wrong passage, so scores are not perfect. 100
-answers are judged, and the default filter is fitted on them at alpha 0.1. The claims kept in
-the other 160 answers are counted here. Errors are standard errors over the logs.
+The program prints benchmarks/results/labelling.txt. Each log contains 260 answers of the help desk
+of the tutorial, with courtesies such as "Sure." at the beginning and at the end. Some sentences
+paraphrase the passages, and some contain a number from the wrong passage, so scores are not
+perfect. 100 answers are judged, and the default filter is fitted on them at alpha = 0.1. The claims
+kept in the other 160 answers are counted. Errors are standard errors over the logs.
 """
 
 import random

@@ -1,10 +1,11 @@
 """Compare decisions on incomplete answers with `predict`, and measure their coverage and cost.
 
-``python -m benchmarks.guarantees.online --n-problems 10000`` streams as many random graphs,
-each claim through `stream`, compares the decisions with those of `predict`, and their coverage with
-the band of the law that holds for so many calibration problems. The score looks ahead, so
-that it is the setting ``online=True`` that makes decisions about prefixes right. Then the
-price: true claims kept per problem, of whole answers and while written, over new splits.
+``python -m benchmarks.guarantees.online --n-problems 10000`` passes each claim of random graphs
+through `stream`. It compares the decisions with those of `predict`, and the coverage with the
+theoretical band for this number of calibration problems. The score of a claim depends on later
+claims, so decisions on incomplete answers are valid only with ``online=True``. The program also
+measures the cost of this setting, as the true claims kept per problem for whole and incomplete
+answers over new splits.
 """
 
 import argparse

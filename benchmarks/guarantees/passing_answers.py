@@ -6,16 +6,16 @@
     python -m benchmarks.guarantees.passing_answers gains FILE.npz FILE.npz ...
     python -m benchmarks.guarantees.passing_answers scorers STACK.npz REGRESSION.npz
 
-Half of the questions train and calibrate the default filter, half of these each; the other half
-is new. The variants share one scorer for each level, which was trained with ``show="auto"``, and
-one calibration part: the chosen share, fixed shares, and `release_claims` with all new answers as
-one batch. Each answer has the weight 1 / (answers to its question), and the numbers are ratios of
-sums over the new answers of all halves. Errors are those of Nadeau and Bengio: the halves share
-answers.
+The default filter is trained on a quarter of the questions, calibrated on another quarter, and
+applied to the other half. All variants use the same scorer for each level, which was trained with
+``show="auto"``, and the same calibration part. The variants are the chosen share, fixed shares, and
+`release_claims` with all new answers as one batch. Each answer has the weight 1 / (number of
+answers to its question), and the results are ratios of sums over the new answers of all halves.
+Errors are corrected as by Nadeau and Bengio, because the halves share answers.
 
-"table" writes benchmarks/results/passing_answers.txt. "gains" compares files that were run with
-different gains, on the halves that they share, and writes benchmarks/results/passing_gains.txt.
-"scorers" writes benchmarks/results/passing_scorers.json, from which README has its table.
+"table" writes benchmarks/results/passing_answers.txt. "gains" compares files with different gains
+on their common halves, and writes benchmarks/results/passing_gains.txt. "scorers" writes
+benchmarks/results/passing_scorers.json, which contains the table of the README.
 """
 
 import argparse

@@ -2,15 +2,16 @@
 
     python -m benchmarks.guarantees.reader [--splits N] [--jobs N] [--few]
 
-It prints benchmarks/results/reader.txt and writes docs/guide/figures/reader.svg.
+The program prints benchmarks/results/reader.txt and writes docs/guide/figures/reader.svg.
 
-The default filter (scorer "stack", the columns of texts and edges, and of passages where there
-are any) is fitted on half of the questions of published answers and used on the others.
-"shown" is the share of the answers of which something is kept, "false among shown" the share
-of these texts with a false claim, "unfiltered" that of all answers as they are. Errors are
-naive ones over the splits. The second table has so many labelled answers as n says, and
-`release_claims`, which promises that of the shown texts at most alpha hold a false claim; it is
-of sets with questions enough for 300, and --few prints it alone.
+The default filter uses the scorer "stack" and the columns of texts, edges and, if available,
+passages. It is fitted on half of the questions of published answers and applied to the others.
+"shown" is the proportion of answers with a kept claim, and "false among shown" is the proportion of
+these answers with a kept false claim. "unfiltered" is the proportion of all answers with a false
+claim. Errors are naive standard errors over the splits. The second table contains the results for n
+labelled answers, and for `release_claims`, which guarantees that at most alpha of the shown texts
+contain a false claim. The second table includes only data sets with at least 300 questions for
+labelling. With --few, only this table is printed.
 """
 
 import argparse

@@ -3,10 +3,10 @@
     python -m benchmarks.guarantees.review [splits]
 
 The default filter is fitted on half of the questions. The labels of the other half replace the
-verdicts of a person. "where it pays" spends as many checks as there are answers in the order of
-`ReviewOrder`, over the whole batch; "one in each" asks once in every answer, about the claim
-with the smallest path risk that could be added. True claims kept per answer, with the naive
-standard error over the splits.
+verdicts of a person. The number of checks is the number of answers. "where it pays" uses the order
+of `ReviewOrder` over the whole batch. "one in each" checks one claim in every answer, the claim
+with the smallest path risk that could be added. The program prints the true claims kept per answer,
+with the naive standard error over the splits.
 """
 
 import sys

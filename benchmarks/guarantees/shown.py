@@ -2,11 +2,12 @@
 
     python -m benchmarks.guarantees.shown [draws]
 
-An answer has four claims without edges. Their risks are uniform on [0, 1], and a claim is
-false with chance .8 risk^2. In each draw n answers calibrate and m are new. "promised" is
-alpha, "false among shown" the mean over the draws of the share of the shown texts that hold a
-false claim (a draw with nothing shown counts as 0), "pooled" all false over all shown. The
-last rows are other laws: one where nearly all is shown, one where little is.
+An answer has four claims without edges. The risks are uniform on [0, 1], and a claim is false with
+probability .8 risk^2. In each draw, n answers are used for calibration, and m answers are new.
+"promised" is alpha. "false among shown" is the proportion of shown texts with a false claim,
+averaged over the draws, where a draw without shown texts counts as 0. "pooled" is the total number
+of false texts divided by the total number of shown texts. The last rows use two other
+distributions, for which most or few of the answers are shown.
 """
 
 import sys

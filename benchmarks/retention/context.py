@@ -2,11 +2,11 @@
 
     python -m benchmarks.retention.context [--splits 40] [--speed]
 
-QAGS (Wang, Cho, Lewis, 2020): summaries of news, each sentence judged by three people, with
-the article as context. One random half trains, each summary of the other half is filtered
-with the threshold from all others of that half. Articles are distinct, so that each is a
-group of its own. --speed times passages of 600 words, three claims to a passage, made from
-words drawn at random, once read anew and once read before.
+QAGS (Wang, Cho, Lewis, 2020) contains summaries of news articles. Three people judged each
+sentence, and the article is the context. A random half of the summaries is used for training. Each
+summary of the other half is filtered with the threshold from all other summaries of that half. All
+articles are different, so each article is a group. --speed measures the time for passages of 600
+random words with three claims per passage, with new passages and with cached passages.
 """
 
 import argparse

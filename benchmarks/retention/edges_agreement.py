@@ -2,9 +2,10 @@
 
     python -m benchmarks.retention.edges_agreement [--data-home DIR]
 
-Prints precision (share of guessed edges that are in the published graph), recall (share
-of published edges that were guessed) and the same for ancestor pairs, which is what a
-coherent filter sees. The tables in `skdcf.edges` are from here.
+The program prints the precision (proportion of heuristic edges that are in the published graph) and
+the recall (proportion of published edges that the heuristic finds). It also prints both values for
+ancestor pairs, which determine the decisions of a coherent filter. The tables in `skdcf.edges`
+contain these results.
 """
 
 import argparse

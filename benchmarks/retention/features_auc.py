@@ -2,9 +2,10 @@
 
     python -m benchmarks.retention.features_auc [--data-home FOLDER]
 
-Out-of-fold AUC of a logistic regression, by label: "any" false claim, or "native",
-wrong in itself; then the precision of the arithmetic check; then each column alone. No
-model is called for the features.
+The program prints the out-of-fold AUC of a logistic regression for two labels. For "any", all false
+claims are errors. For "native", only claims that are wrong given their premises are errors. It also
+prints the precision of the arithmetic check and the AUC of each column alone. The features require
+no model.
 """
 
 import argparse

@@ -2,12 +2,12 @@
 
     python -m benchmarks.speed.compare_speed [--before FOLDER]
 
-With the folder of an older checkout, the same comparison runs there too, in turns with
-this one, and the ratio of the fastest runs is printed.
+If the folder of an older checkout is given, the two checkouts alternate in running the same
+comparison, and the ratio of the fastest runs is printed.
 
-Seen: 0.55 to 0.59 s on a quiet machine, where all scores were searched for equal ones before
-and it took 0.63 s. Commit aa6d9dc takes twice as long, and 7265a4a half as long: since then
-questions are counted and copies looked for at each level of each split.
+Observed: 0.55 to 0.59 s on an idle machine, and 0.63 s when all scores were compared to find equal
+scores. Commit aa6d9dc takes twice as long, and commit 7265a4a takes half as long, because questions
+are now counted and copies are now detected at each level of each split.
 """
 
 import argparse

@@ -1,28 +1,28 @@
 """Test the extraction with servers of other projects. Run this program manually.
 
-``make foreign`` is something else: the whole way with a small model of real weights
+``make foreign`` is a different test, which runs all steps with a small language model
 (benchmarks/guarantees/foreign_model.py).
 
-``--url`` names a server that runs already, and may be given several times, each with its
-model: ``--url http://127.0.0.1:8080/v1 my-model``. Without it two are started, each installed
-in an environment of its own, because neither gets on with all that the tests need::
+``--url`` names a running server and its model, and may be repeated: ``--url
+http://127.0.0.1:8080/v1 my-model``. Without ``--url``, two servers are started. Each server is
+installed in a separate environment, because its dependencies conflict with those of the tests::
 
     python -m venv llama && llama/bin/pip install xllamacpp gguf
     python -m venv lite && lite/bin/pip install "litellm[proxy]"
     python benchmarks/speed/foreign_servers.py --llama llama/bin/python --litellm lite/bin/litellm
 
-The first is llama.cpp's own server (xllamacpp brings it built; llama-cpp-python[server],
-which has to be compiled, will do as well), with a tiny model of random weights that is made
-on the spot. The second is LiteLLM's proxy in front of the scripted server of the tests.
-Printed are, per server, how many answers were extracted, flagged and failed, the calls, the
-requests that were made again, and the calls of a second run, which has to be 0 where all
-replies could be read. A model with random weights talks nonsense: what counts is that
-nothing breaks, and that nothing of it is kept by mistake.
+The first is llama.cpp's server with a tiny model, which is created with random weights. xllamacpp
+contains a compiled server. llama-cpp-python[server], which must be compiled, can also be used. The
+second is LiteLLM's proxy for the scripted server of the tests. For each server, the program prints
+the number of answers that were extracted, flagged and failed, the number of calls and of repeated
+requests, and the number of calls of a second run, which must be 0 if all replies were readable. The
+replies of a model with random weights are meaningless. The test checks that no step fails, and that
+no meaningless claim is kept.
 
-Then a question with a passage goes through ``skdcf answer`` and through ``POST /v1/answer`` of
-``skdcf serve``, by a filter that calibrated on what the scripted model wrote under the same name.
-Printed are how they ended, and where the server behind is ours, whether the passage stood in the
-request that wrote the answer.
+Then a question with a passage is sent to ``skdcf answer`` and to ``POST /v1/answer`` of ``skdcf
+serve``. The filter was calibrated on answers of the scripted model with the same name. The program
+prints the results. For our own server, it also prints whether the request for the answer contained
+the passage.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 """Measure the wall time of a fit, a comparison and a search with one job and with two jobs.
 
-The decisions are equal to the bit, which this program checks, too. The two processes are
-started before the clock is, as in a session that has used ``n_jobs`` before. Run it when
-nothing else runs: with other processes on the machine the ratio is too low.
+The program also checks that the decisions are identical to the bit. Both processes are started
+before the time is measured, as in a session that has already used ``n_jobs``. Run the program on an
+idle machine, because other processes reduce the ratio.
 
-Seen on two cores, with a load of 1 from elsewhere: 1.45 for a default fit of 20,000 problems and
-.85 for one of 2,000, 1.32 for a comparison of 2,000, and .71 and .76 for the search.
+Observed on two cores, with a load of 1 from other processes: 1.45 for a default fit of 20,000
+problems and .85 for one of 2,000, 1.32 for a comparison of 2,000, and .71 and .76 for the search.
 
     OMP_NUM_THREADS=1 python -m benchmarks.speed.jobs [--sizes 2000 20000] [--repeats 3]
 """

@@ -2,13 +2,13 @@
 
     python -m benchmarks.speed.large_problems [--growth]
 
-Each line is a process of its own, so that its peak of memory is its own. Seconds are those
-of the processor, so that other processes hardly disturb.
+Each line is measured in a separate process, so its peak memory is measured separately. Processor
+time is measured, so other processes have little influence.
 
-Seen: "stack" takes 7.6 s for the chain, 7.3 s for the star and 4.3 s for the complete graph,
-features 4.6 s and 4.5 s for the first two, when betweenness was among them. No process
-takes more than 0.81 GB. With --growth
-the sums over ancestors are timed at several sizes, and the exponent of time is fitted.
+Observed: "stack" takes 7.6 s for the chain, 7.3 s for the star and 4.3 s for the complete graph.
+When betweenness was a feature, the features took 4.6 s for the chain and 4.5 s for the star. No
+process uses more than 0.81 GB. With --growth, the sums over ancestors are timed at several sizes,
+and the exponent of the time is fitted.
 """
 
 import argparse

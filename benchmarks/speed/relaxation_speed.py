@@ -1,8 +1,8 @@
 """Compare the time of loss and gradient of both relaxations with loops on one core.
 
-The loops over problems are the references of the tests: plain autograd, written from the paper's
-algorithms. Ratios come from one run, so that they do not depend on the machine; times are
-those of the processor, so that they do not depend on what else runs on it.
+The loops over problems are the references of the tests, which were written in plain autograd from
+the algorithms of the paper. Each ratio is measured in a single run, so it does not depend on the
+machine. Processor time is measured, so other processes have little influence.
 """
 
 import argparse

@@ -1,15 +1,17 @@
 """Measure the overhead of the service, with single requests and with 1,000 parallel requests.
 
-A plain call filters one answer and returns the text of what is kept; a request is answered
-with mask, text, reasons and an id, and written to the journal. The same answers are filtered
-by plain calls, by the application called in this process, and over HTTP on one connection
-that stays open to a service in a process of its own. They take turns, answer by answer, so
-that a busy machine is busy for all of them. An application that answers at once, and one that
-makes a plain call first, show behind the same server what connection and operating system
-take by themselves. One at a time, a request should add at most one plain
-call; at once, at least half as many a second should be filtered as by plain calls. At once
-they come twice: on connections that are open already, and each on a new one. The filter
-is the cheapest that there is, so that everything else weighs most; with --auto the default one.
+A plain call filters one answer and returns the text of the kept claims. A request returns the mask,
+the text, the reasons and an id, and is written to the journal. The same answers are filtered in
+three ways: by plain calls, by calls of the application in this process, and over HTTP on one open
+connection to a service in a separate process. The three ways alternate answer by answer, so other
+processes affect all of them equally. To measure the time of the connection and the operating
+system, two other applications run on the same server: one replies immediately, and one makes a
+plain call first.
+
+With single requests, a request should add at most the time of one plain call. With parallel
+requests, the service should filter at least half as many answers per second as plain calls.
+Parallel requests are sent twice: on open connections, and each on a new connection. The filter is
+the fastest one, so the overhead has the largest effect. With --auto, the default filter is used.
 """
 
 import argparse

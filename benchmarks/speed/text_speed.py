@@ -3,13 +3,14 @@
     python -m benchmarks.speed.text_speed [--problems N] [--data-home FOLDER]
     python -m benchmarks.speed.text_speed --against CHECKOUT [--rounds 8]
 
-PERL gsm8k + math is repeated up to N problems, in each copy with other short words:
-hardly a text occurs twice, and the arithmetic stays what it is.
+PERL gsm8k and math are repeated until there are N problems. In each copy, the short words are
+replaced, so few texts occur twice, and the arithmetic is unchanged.
 
---against compares with the code of another checkout, in turn: each round starts a process
-for either, which reads some of PERL and then, for the first time, every text of
-ProcessBench gsm8k, as it is loaded and without other answers, and of GSM8K solutions with
-three alternatives. Processor time of one transform of ``reasoning_features`` counts.
+With --against, the code is compared with that of another checkout. In each round, both checkouts
+are measured in new processes. A process first reads some of PERL. It then reads, for the first
+time, all texts of ProcessBench gsm8k without other answers, and all texts of the GSM8K solutions
+with three alternatives. The result is the processor time of one transform of
+``reasoning_features``.
 """
 
 import argparse

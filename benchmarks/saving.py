@@ -27,12 +27,14 @@ OF_SPLIT = ("true_claims", "sizes")  # whatever the filter
 
 
 def options(description):
-    """What the command line says."""
+    """Return the parsed command-line options."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
-    parser.add_argument("--splits", type=int, help="fewer splits, for a quick look")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
-    parser.add_argument("--only", nargs="+", help="experiments, by their names")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel cells")
+    parser.add_argument("--splits", type=int, help="number of splits, for a quick run")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="folder for the results"
+    )
+    parser.add_argument("--only", nargs="+", help="names of the experiments to run")
     return parser.parse_args()
 
 

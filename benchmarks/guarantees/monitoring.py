@@ -198,7 +198,9 @@ PARTS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--part", choices=PARTS, action="append", help="all of them")
+    parser.add_argument(
+        "--part", choices=PARTS, action="append", help="default: all parts"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in options.part or PARTS:

@@ -480,9 +480,11 @@ def table(records):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=1000, help="per row")
+    parser.add_argument("--draws", type=int, default=1000, help="draws per row")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="folder for results"
+    )
     chosen = parser.parse_args()
     text = table(run(chosen.only, chosen.draws, chosen.output))
     (chosen.output / "validity.txt").write_text(text + "\n", encoding="utf-8")

@@ -212,7 +212,7 @@ def main():
     keeping.add_argument("--halves", type=int, default=16)
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)
-    keeping.add_argument("--train", type=int, help="so many training answers only")
+    keeping.add_argument("--train", type=int, help="number of training answers")
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")
     comparing.add_argument("new_file")

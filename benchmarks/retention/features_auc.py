@@ -74,7 +74,7 @@ def main(data_home, seeds):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-home", help="where the data lie")
+    parser.add_argument("--data-home", help="folder of the data")
     parser.add_argument("--seeds", type=int, default=5)
     chosen = parser.parse_args()
     main(chosen.data_home, chosen.seeds)

@@ -369,13 +369,15 @@ def check(record, path):
 
 
 def main():
-    """Write the file, or compare with the one that ships."""
+    """Write the file of a prior, or compare the prior with the file in the package."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--agreement", action="store_true", help="the other prior")
+    parser.add_argument(
+        "--agreement", action="store_true", help="fit the agreement prior"
+    )
     parser.add_argument("--output", type=Path)
     parser.add_argument("--without", choices=sorted(SETS))
     parser.add_argument(
-        "--check", action="store_true", help="compare, and write nothing"
+        "--check", action="store_true", help="compare with the file, and write nothing"
     )
     chosen = parser.parse_args()
     names = OF_AGREEMENT if chosen.agreement else OF_REASONING

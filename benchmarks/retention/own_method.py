@@ -63,8 +63,10 @@ def compare(name, kind, n_folds, jobs):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("method", help="module:factory")
-    parser.add_argument("--folds", type=int, default=FOLDS, help="of the paper's")
-    parser.add_argument("--jobs", type=int, default=2, help="folds at a time")
+    parser.add_argument(
+        "--folds", type=int, default=FOLDS, help="number of folds of the paper"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel folds")
     parser.add_argument("--kind", choices=list(ALPHAS), default="math")
     chosen = parser.parse_args()
     for report in compare(chosen.method, chosen.kind, chosen.folds, chosen.jobs):

@@ -859,8 +859,10 @@ def main(chosen):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
-    parser.add_argument("--minutes", type=float, help="begin no cell after these")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
-    parser.add_argument("--only", nargs="+", help="parts to go on with, by their names")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel cells")
+    parser.add_argument("--minutes", type=float, help="time limit for starting cells")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="folder for the results"
+    )
+    parser.add_argument("--only", nargs="+", help="names of the parts to run")
     main(parser.parse_args())

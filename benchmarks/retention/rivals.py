@@ -174,7 +174,9 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--environment", type=Path, help="kept for the next time")
-    parser.add_argument("--output", type=Path, help="write the table to a file, too")
+    parser.add_argument(
+        "--environment", type=Path, help="folder of the environment, for later runs"
+    )
+    parser.add_argument("--output", type=Path, help="file for the table")
     warnings.simplefilter("ignore", UserWarning)
     sys.exit(main(parser.parse_args()))

@@ -188,7 +188,7 @@ def main():
     reading = commands.add_parser("read")
     reading.add_argument("folder")
     reading.add_argument("--data", nargs="+", default=list(SETS), choices=SETS)
-    reading.add_argument("--answers", type=int, help="at most so many of each set")
+    reading.add_argument("--answers", type=int, help="maximum number per data set")
     reading.set_defaults(call=read)
     comparing = commands.add_parser("compare")
     comparing.add_argument("folder")

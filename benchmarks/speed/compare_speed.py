@@ -72,7 +72,7 @@ def main(before):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an older checkout")
-    parser.add_argument("--once", action="store_true", help="one, in this process")
+    parser.add_argument("--once", action="store_true", help="measure once, here")
     options = parser.parse_args()
     if options.once:
         print(run())

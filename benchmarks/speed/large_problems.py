@@ -173,7 +173,7 @@ def main(with_growth):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--growth", action="store_true", help="also fit exponents")
-    parser.add_argument("--one", nargs=3, help="task, shape and size, in this process")
+    parser.add_argument("--one", nargs=3, help="task, shape and size to measure here")
     options = parser.parse_args()
     if options.one:
         report(*options.one[:2], int(options.one[2]))

@@ -144,7 +144,9 @@ def main(before):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an older checkout")
-    parser.add_argument("--once", choices=SERVERS, help="server, in this process")
+    parser.add_argument(
+        "--once", choices=SERVERS, help="measure one server in this process"
+    )
     options = parser.parse_args()
     if options.once:
         seconds, n_requests, n_refused, n_lost = measure(SERVERS[options.once]())

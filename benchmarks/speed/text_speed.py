@@ -139,9 +139,11 @@ def compare(checkout, n_rounds, data_home):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", type=int, default=100_000)
-    parser.add_argument("--data-home", help="where the data lie")
-    parser.add_argument("--against", help="checkout of other code to compare with")
-    parser.add_argument("--rounds", type=int, default=8, help="of that comparison")
+    parser.add_argument("--data-home", help="folder of the data")
+    parser.add_argument("--against", help="other checkout to compare with")
+    parser.add_argument(
+        "--rounds", type=int, default=8, help="rounds of the comparison"
+    )
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.once:

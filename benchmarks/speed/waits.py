@@ -266,10 +266,10 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an older checkout")
-    parser.add_argument("--only", default="", help="beginning of the names to measure")
+    parser.add_argument("--only", default="", help="prefix of the names to measure")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--once", nargs=2, help="measurement and folder, in this process"
+        "--once", nargs=2, help="run one measurement of a folder in this process"
     )
     options = parser.parse_args()
     if options.once:

@@ -256,8 +256,8 @@ def empty_levels(results, kind):
     needed = int(np.ceil(1 / few[-1] - 1 - 1e-9))
     levels = ", ".join(f"{a:g}" for a in few)
     return (
-        f"There are {n} calibration problems. At alpha = {levels}, at least {needed} calibration "
-        "problems are needed, so no method can keep any claim."
+        f"At alpha = {levels}, no method can keep any claim, because at least {needed} calibration "
+        f"problems are needed and there are only {n}."
     )
 
 

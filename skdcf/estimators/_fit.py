@@ -75,7 +75,7 @@ class Split:
         problems whose labels are hidden.
     calibration : View
         The calibration problems.
-    questions : ndarray of int, shape (n_training,), or None
+    questions : ndarray of int of shape (n_training,), or None
         Question index of each training problem, or None if every question has only one answer.
     scorer : unfitted Scorer
     learns : bool

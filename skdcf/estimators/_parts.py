@@ -58,11 +58,11 @@ class CalibrationPart:
         errors.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
-    judges : ndarray of int8, shape (n_problems,)
+    judges : ndarray of int8 of shape (n_problems,)
         Code that states who judged each problem, as in `skdcf.guards.judges.judges_of`.
-    has_texts : ndarray of bool, shape (n_problems,)
+    has_texts : ndarray of bool of shape (n_problems,)
         Whether the claims of each problem have texts.
-    rows : ndarray of int, shape (n_problems,)
+    rows : ndarray of int of shape (n_problems,)
         Indices of the problems in the data passed by the caller. After parts are joined, each row
         contains a part index and the index within the part.
     weights : ndarray of shape (n_problems,), optional

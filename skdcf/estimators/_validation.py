@@ -79,9 +79,9 @@ class View:
         Claim labels and confidences.
     hashes : Hashes or None
         Hashes of the problems and their questions, or None if the problems are not labelled.
-    judges : ndarray of int8, shape (n_problems,), or None
+    judges : ndarray of int8 of shape (n_problems,), or None
         Code that states who judged each problem, or None if the problems are not labelled.
-    rows : ndarray of int, shape (n_problems,), or None
+    rows : ndarray of int of shape (n_problems,), or None
         Indices of the problems in the data passed by the caller.
     """
 

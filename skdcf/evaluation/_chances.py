@@ -36,7 +36,7 @@ class ChanceReport(Table):
         several answers to the same question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
         Confidence interval (95 %) of ``observed``, computed over questions.
-    n_texts : ndarray of int, shape (n_bins,)
+    n_texts : ndarray of int of shape (n_bins,)
         Number of texts in each bin.
     n_empty : int
         Number of problems without kept claims. Problems without kept claims have no error
@@ -99,7 +99,7 @@ class ChanceReport(Table):
 
         Parameters
         ----------
-        wrong : ndarray of bool, shape (n_problems,)
+        wrong : ndarray of bool of shape (n_problems,)
             Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
             Predicted error probability of each text, or NaN for a problem without a text.

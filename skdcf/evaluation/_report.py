@@ -133,7 +133,7 @@ class ComparisonReport(LevelTable):
         Proportion of test problems without kept claims.
     true_claims : ndarray of shape (n_splits,)
         Number of true claims per test problem, whether or not they are kept.
-    sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
+    sizes, n_questions : ndarray of int of shape (n_splits, 3) or (n_splits, 2)
         Numbers of problems and of questions in each part of a split. The parts are training,
         calibration and test, or training and evaluation.
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)

@@ -261,7 +261,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         The search, which is cloned.
     X, y : problems and labels
         The problems of the search, and their labels.
-    questions : ndarray of int, shape (n_problems,)
+    questions : ndarray of int of shape (n_problems,)
         The question that each answer belongs to.
     rows, n_problems : ndarray of int, and int
         Positions of the given problems among all problems that ``search.cv`` splits, and the

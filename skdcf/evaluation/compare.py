@@ -387,7 +387,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     ----------
     cv : int, splitter, iterable of tuples of index arrays, or None
         Definition of the splits, as in `compare_filters`.
-    questions : ndarray of int, shape (n,)
+    questions : ndarray of int of shape (n,)
         Index of the question of each answer, starting at 0.
     protocol : {"folds", "leave-one-out"}
         Split protocol, as in `compare_filters`.

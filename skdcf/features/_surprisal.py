@@ -307,7 +307,7 @@ def summarise(
     ----------
     surprisal : ndarray of shape (n_tokens,)
         Surprisal (-log p) of each token in the claim.
-    with_digit : ndarray of bool, shape (n_tokens,)
+    with_digit : ndarray of bool of shape (n_tokens,)
         Whether each token contains a digit.
 
     Returns

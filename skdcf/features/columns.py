@@ -112,7 +112,7 @@ def fit_columns(
         The parameter ``features`` of a filter.
     batch : GraphBatch
         Training problems.
-    labels : ndarray of int, shape (n_claims,), or None
+    labels : ndarray of int of shape (n_claims,), or None
         Claim labels: 1 true, 0 false, -1 unknown. A scikit-learn transformer that needs fitting is
         fitted to the judged claims only, or to all claims if labels is None.
 

@@ -52,7 +52,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Edges (parent, child) as row indices of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
         Rows ``edge_offsets[i]:edge_offsets[i + 1]`` are the edges of problem i.
-    edges_known : ndarray of bool, shape (n_graphs,)
+    edges_known : ndarray of bool of shape (n_graphs,)
         Whether the edges of each problem are known. A problem with unknown edges has no rows in
         ``edges``.
     claims, problems, ids : object ndarray or None

@@ -85,7 +85,7 @@ class ReasoningGraph:
 
     Attributes
     ----------
-    edges : ndarray of int, shape (n_edges, 2)
+    edges : ndarray of int of shape (n_edges, 2)
         The sorted edges. The array of edges is empty if the edges are unknown.
     edges_known : bool
         Whether the edges are known.

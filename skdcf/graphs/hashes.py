@@ -175,9 +175,9 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
 
     Parameters
     ----------
-    names, texts : ndarray of int64, shape (n,)
+    names, texts : ndarray of int64 of shape (n,)
         Hashes of the names and texts, with negative numbers for unknown names and texts.
-    alone : ndarray of int64, shape (n,)
+    alone : ndarray of int64 of shape (n,)
         Identifiers used for answers that have neither a name nor a text.
 
     Returns
@@ -208,21 +208,21 @@ class Hashes:
 
     Attributes
     ----------
-    question : ndarray of int64, shape (n_problems,)
+    question : ndarray of int64 of shape (n_problems,)
         Question identifiers returned by `~skdcf.graphs.question_groups`, which are negative for
         unknown questions.
-    content : ndarray of uint64, shape (n_problems,)
+    content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
-    asked : ndarray of bool, shape (n_problems,)
+    asked : ndarray of bool of shape (n_problems,)
         Whether each problem has a question text.
-    name : ndarray of int64, shape (n_problems,)
+    name : ndarray of int64 of shape (n_problems,)
         Hashes of the question names, or -1 for questions without a name.
-    text : ndarray of int64, shape (n_problems,)
+    text : ndarray of int64 of shape (n_problems,)
         Hashes of the question texts, or of the contexts for problems without a question text. The
         hash is -1 if a problem has neither a question text nor a context.
-    passage : ndarray of uint64, shape (n_problems,)
+    passage : ndarray of uint64 of shape (n_problems,)
         Hashes of the question together with the context.
-    alone : ndarray of bool, shape (n_problems,)
+    alone : ndarray of bool of shape (n_problems,)
         Whether the caller stated that each answer belongs to a separate question.
     """
 

@@ -189,7 +189,7 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     ----------
     graph : ReasoningGraph
         One problem.
-    mask : ndarray of bool, shape (n_claims,)
+    mask : ndarray of bool of shape (n_claims,)
         Whether each claim is kept.
 
     Returns

@@ -38,7 +38,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     ----------
     metadata : dict or None
         Metadata of the whole problem.
-    mask : ndarray of bool, shape (n_claims,)
+    mask : ndarray of bool of shape (n_claims,)
         Mask that is True for the claims to keep.
 
     Returns

@@ -123,7 +123,7 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
 
     Parameters
     ----------
-    edges : ndarray of int, shape (n_edges, 2)
+    edges : ndarray of int of shape (n_edges, 2)
         Edges (parent, child) as claim indices.
     counts : array-like of int, shape (n_claims,)
         Number of wordings of each claim.
@@ -149,7 +149,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    counts : ndarray of int, shape (n_claims,)
+    counts : ndarray of int of shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
@@ -167,9 +167,9 @@ def edges_between(
 
     Parameters
     ----------
-    edges : ndarray of int, shape (n_edges, 2)
+    edges : ndarray of int of shape (n_edges, 2)
         Edges (parent, child) as wording indices.
-    counts : ndarray of int, shape (n_claims,)
+    counts : ndarray of int of shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
@@ -257,7 +257,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
 
     Parameters
     ----------
-    labels : ndarray of int8, shape (n_claims,)
+    labels : ndarray of int8 of shape (n_claims,)
         Claim labels (1 for true, 0 for false, -1 for unknown).
     batch : GraphBatch
         The problems.
@@ -374,13 +374,13 @@ class Statements(NamedTuple):
     ----------
     labels : ndarray of shape (n_statements,)
         Label of the shown wording, or of the vaguest wording if no wording is shown.
-    kept : ndarray of bool, shape (n_statements,)
+    kept : ndarray of bool of shape (n_statements,)
         Whether a wording of each claim is shown.
-    offsets : ndarray of int, shape (n_problems + 1,)
+    offsets : ndarray of int of shape (n_problems + 1,)
         Statements ``offsets[i]:offsets[i + 1]`` belong to problem i.
-    reworded : ndarray of bool, shape (n_statements,)
+    reworded : ndarray of bool of shape (n_statements,)
         Whether the shown wording is vaguer than the most specific wording.
-    rows : ndarray of int, shape (n_statements,)
+    rows : ndarray of int of shape (n_statements,)
         Row of the wording whose label is in ``labels``.
     """
 
@@ -439,7 +439,7 @@ def statements_of(
         The problems.
     labels : ndarray of shape (n_claims,)
         Result of `close_labels`.
-    kept : ndarray of bool, shape (n_claims,)
+    kept : ndarray of bool of shape (n_claims,)
         Whether each wording is kept. If a wording is kept, all vaguer wordings of the claim must
         be kept as well.
 

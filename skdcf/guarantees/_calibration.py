@@ -50,7 +50,7 @@ class PathRisks:
     smallest_lowered : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem, lowered to allow for rounding errors in the same way
         as the nonconformity scores.
-    vaguest : ndarray of bool, shape (n_claims,), optional
+    vaguest : ndarray of bool of shape (n_claims,), optional
         Whether each row is the vaguest wording of its claim, for problems with several wordings.
     """
 

@@ -199,7 +199,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         ----------
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
-        kept : ndarray of bool, shape (n_claims,)
+        kept : ndarray of bool of shape (n_claims,)
             Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
@@ -227,7 +227,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-        vaguest : ndarray of bool, shape (n_claims,), optional
+        vaguest : ndarray of bool of shape (n_claims,), optional
             Whether each row is the vaguest wording of its claim, for problems with several
             wordings.
 
@@ -398,7 +398,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-        vaguest : ndarray of bool, shape (n_claims,), optional
+        vaguest : ndarray of bool of shape (n_claims,), optional
             Whether each row is the vaguest wording of its claim, for problems with several
             wordings.
 

@@ -52,7 +52,7 @@ class ShareChoice(NamedTuple):
     ----------
     shares : ndarray of shape (n_shares,)
         The shares.
-    passing : ndarray of int, shape (n_shares,)
+    passing : ndarray of int of shape (n_shares,)
         Number of training answers that pass the cut at each proportion.
     wrong : ndarray of shape (n_shares,)
         Number of passing answers with a false claim below the cut, or the sum of the losses of

@@ -45,7 +45,7 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     ----------
     hashes : Hashes
         Hashes of all calibration answers.
-    has_texts : ndarray of bool, shape (n_problems,)
+    has_texts : ndarray of bool of shape (n_problems,)
         Whether each answer has claim texts. Table rows have no texts and never count as copies.
     """
     is_doubtful = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & has_texts

@@ -66,7 +66,7 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
 
     Parameters
     ----------
-    judges : ndarray of int8, shape (n_problems,)
+    judges : ndarray of int8 of shape (n_problems,)
         Result of `judges_of`.
 
     Returns
@@ -83,7 +83,7 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    judges : ndarray of int8, shape (n_problems,)
+    judges : ndarray of int8 of shape (n_problems,)
         Result of `judges_of`.
 
     Returns

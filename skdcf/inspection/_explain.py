@@ -50,14 +50,14 @@ class Explanation(Table):
         The answer, with the features that the scorer uses.
     alpha : float
         The level.
-    kept : ndarray of bool, shape (n_claims,)
+    kept : ndarray of bool of shape (n_claims,)
         Whether each claim is kept.
     confidence : ndarray of shape (n_claims,)
         The scorer's confidence in each individual claim. The risk of a claim is its negated
         confidence.
     path_risk : ndarray of shape (n_claims,)
         For each claim, the largest risk among the claim and its ancestors.
-    decided_by : ndarray of int, shape (n_claims,)
+    decided_by : ndarray of int of shape (n_claims,)
         For each claim, the index of the claim with this largest risk, which is either the claim
         itself or one of its ancestors.
     threshold : ndarray of shape (n_claims,)
@@ -69,7 +69,7 @@ class Explanation(Table):
         groups.
     n_calibration : int
         Number of problems used to calibrate the filter.
-    labels : ndarray of int, shape (n_claims,), or None
+    labels : ndarray of int of shape (n_claims,), or None
         Claim labels, if given: 1 true, 0 false, -1 unknown.
     form : LinearForm or None
         The linear form of the scorer, or None if the scorer is not linear.

@@ -46,7 +46,7 @@ class SeparationReport(LevelTable):
         The levels.
     scores : list of ndarray of shape (n_filters, n_scores)
         The standardised scores at each alpha.
-    true : ndarray of bool, shape (n_scores,)
+    true : ndarray of bool of shape (n_scores,)
         Whether the claim that belongs to each score is true.
     """
 
@@ -348,7 +348,7 @@ class SurrogateReport(Table):
         Nonconformity scores of the problems with a false claim.
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
         Soft and hard thresholds, computed from the nonconformity scores.
-    soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
+    soft_kept, hard_kept : ndarray of bool of shape (n_alphas, n_claims)
         Whether each claim is kept. The soft procedure keeps claims with a soft retention of at
         least 1/2.
     """

@@ -370,7 +370,7 @@ class CoverageMonitor(BettingMonitor):
         filter keeps nothing or has no guarantee in their group.
     groups_ : list
         The groups that are monitored separately, or [None] if there are no groups.
-    counts_ : ndarray of int, shape (n_groups, 2)
+    counts_ : ndarray of int of shape (n_groups, 2)
         Numbers of problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
         Log wealth after each monitored problem.

@@ -49,7 +49,7 @@ def chance_of_error(
     ----------
     log_odds : ndarray of shape (n_claims,)
         Log odds that each claim is false, given that all its ancestors are true.
-    kept : ndarray of bool, shape (n_claims,)
+    kept : ndarray of bool of shape (n_claims,)
         Whether each claim is kept. All ancestors of a kept claim must be kept as well.
     batch : GraphBatch
         The problems.

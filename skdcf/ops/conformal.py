@@ -366,7 +366,7 @@ class Jumps:
     position : ndarray of shape (n_jumps,)
         Position of each jump, which is the threshold above which the loss increases. The position
         is +inf if the loss never jumps.
-    problem : ndarray of int, shape (n_jumps,), not decreasing
+    problem : ndarray of int of shape (n_jumps,), not decreasing
         Problem index of each jump.
     height : ndarray of shape (n_jumps,)
         Height of each jump.

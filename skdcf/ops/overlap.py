@@ -59,9 +59,9 @@ def overlap_threshold(
     ----------
     scores : ndarray of shape (n,)
         Nonconformity scores of the calibration problems. They may be +inf.
-    indicators : ndarray of bool, shape (n, n_groups)
+    indicators : ndarray of bool of shape (n, n_groups)
         Whether each calibration problem belongs to each group.
-    x : ndarray of bool, shape (n_groups,)
+    x : ndarray of bool of shape (n_groups,)
         Whether the new problem belongs to each group.
     alpha : float
         The level.

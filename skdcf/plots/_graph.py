@@ -35,7 +35,7 @@ class ReasoningGraphDisplay:
     ----------
     graph : ReasoningGraph
         The problem.
-    kept : ndarray of bool, shape (n_claims,), optional
+    kept : ndarray of bool of shape (n_claims,), optional
         Mask of the kept claims. If None, the unfiltered problem is drawn.
     labels : ndarray of shape (n_claims,), optional
         Claim labels: 1 true, 0 false, -1 unknown.

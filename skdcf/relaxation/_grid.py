@@ -262,7 +262,7 @@ class GridPlan:
         Number of problems.
     problem_of : ndarray of shape (n_claims,)
         Problem index of each claim.
-    labels : ndarray of float, shape (n_claims,)
+    labels : ndarray of float of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     claims, claims_back : ndarray of shape (n_claims,)
         Indices of the claims in the order of the layout, and the inverse permutation.

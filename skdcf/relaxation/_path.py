@@ -248,7 +248,7 @@ class PathPlan:
         Number of problems.
     problem_of : ndarray of shape (n_claims,)
         Problem index of each claim.
-    labels : ndarray of float, shape (n_claims,)
+    labels : ndarray of float of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     false_claims : ndarray of int
         Indices of the false claims without a false ancestor, in the order of the problems.

@@ -361,7 +361,7 @@ class NeymanPearsonScorer(Scorer):
         ----------
         batch : GraphBatch
             The problems.
-        kept : ndarray of bool, shape (n_claims,)
+        kept : ndarray of bool of shape (n_claims,)
             Mask of the kept claims, which must include all ancestors of each kept claim.
 
         Returns

@@ -202,7 +202,7 @@ class PublicPrior(Scorer):
 
         Parameters
         ----------
-        questions : ndarray of int64, shape (n_problems,)
+        questions : ndarray of int64 of shape (n_problems,)
             Hashes returned by `skdcf.graphs.hashes.question_hashes`.
 
         Returns
@@ -281,7 +281,7 @@ class PublicPrior(Scorer):
         ----------
         batch : GraphBatch
             The problems.
-        kept : ndarray of bool, shape (n_claims,)
+        kept : ndarray of bool of shape (n_claims,)
             Mask of the kept claims, which must include all ancestors of each kept claim.
 
         Returns

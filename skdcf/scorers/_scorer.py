@@ -120,7 +120,7 @@ class FitTask:
 
         Parameters
         ----------
-        rows : ndarray of bool, shape (n_problems,)
+        rows : ndarray of bool of shape (n_problems,)
             Mask of the selected problems.
 
         Returns
@@ -206,7 +206,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         ----------
         batch : GraphBatch
             Training problems.
-        labels : ndarray of int, shape (n_claims,)
+        labels : ndarray of int of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
             Settings for fitting, passed by the filter.
@@ -321,7 +321,7 @@ class Folded:
     ----------
     batch : GraphBatch
         The problems.
-    fold_of : ndarray of int, shape (n_problems,)
+    fold_of : ndarray of int of shape (n_problems,)
         Fold index of each problem.
     """
 

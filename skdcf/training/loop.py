@@ -396,7 +396,7 @@ def fit_logistic(
         The model.
     X : ndarray of shape (n_claims, n_features)
         Standardised features.
-    target : ndarray of bool, shape (n_claims,)
+    target : ndarray of bool of shape (n_claims,)
         Class of each claim.
     x : ndarray of shape (n_params,)
         Initial flat parameters.

@@ -417,9 +417,9 @@ class Line:
     names : dict
         Mapping from the keys of the file format to the keys used in the line, for keys that
         differ.
-    mask : ndarray of bool, shape (n_claims,)
+    mask : ndarray of bool of shape (n_claims,)
         Whether each claim is kept.
-    levels : ndarray of float, shape (n_claims,)
+    levels : ndarray of float of shape (n_claims,)
         Smallest alpha at which each claim is kept.
     error_probability : float or None
         Estimated probability that the kept claims include a false claim. The value is None if the

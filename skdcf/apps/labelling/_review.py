@@ -126,7 +126,7 @@ class ReviewOrder:
 
         Parameters
         ----------
-        among : ndarray of bool, shape (n_problems,), optional
+        among : ndarray of bool of shape (n_problems,), optional
             Mask of the problems to select from. By default, any problem can be selected.
 
         Returns

@@ -352,9 +352,9 @@ class FilteredAnswer:
         The kept claims.
     original : ReasoningGraph
         All claims of the answer.
-    kept : ndarray of bool, shape (n_claims,)
+    kept : ndarray of bool of shape (n_claims,)
         Mask of the kept claims.
-    claim_alpha : ndarray of float, shape (n_claims,)
+    claim_alpha : ndarray of float of shape (n_claims,)
         Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
         The level, which is an upper bound on the proportion of problems with a kept false claim.

@@ -144,9 +144,9 @@ SETS = {
 WRITTEN = """\
 With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding
 claims, both in calibration and in production. Each claim can therefore be kept or dropped while
-the answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims
-with the Neyman-Pearson scorer on new random splits into halves. The guarantee holds with and
-without ``online=True`` at each level.
+the answer is being written (:doc:`../guide/deploying`). The table shows how many true claims are
+lost with ``online=True`` and the Neyman-Pearson scorer, on new random splits into halves. The
+guarantee holds with and without ``online=True`` at each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
@@ -167,8 +167,8 @@ a logistic regression that uses the same columns and the same calibration. The r
 claims at alpha = 0.02, 0.05, 0.1 and 0.2, over ten sets.
 
 The following changes in the number of true claims kept at alpha = 0.05 have corrected standard
-errors, and a star if p < 0.05. On PRMBench, whose errors were inserted by a model, the change is
-{planted} %. On natural errors, the change is {gsm} % on GSM8K solutions (labels derived from
+errors, and a star if p < 0.05. On PRMBench, whose errors were inserted by a model, the change
+is {planted} %. On natural errors, the change is {gsm} % on GSM8K solutions (labels derived from
 final answers), {perl} % on PERL, {natural} % on ProcessBench and {mr_ben} % on Mr-Ben
 mathematics. The last three sets have only a few hundred answers each, which is too few to
 distinguish most filters.
@@ -255,13 +255,14 @@ experiments, the table does not use calibration by group (``by=`` in skdcf,
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
-the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into a
-separate environment. All rows use the same answers. Rows with the same score differ only in the
-filter. MACI sums costs within an answer and calibrates by group. The cci-sdk query filters in the
-same way as `~skdcf.HardCF`. MACI is designed for scores from several language models, which are not
-available for these answers. Here, MACI combines the published score with two columns of skdcf. The
-regression was trained on half of the known answers and calibrated on the other half. Errors are
-naive standard errors over the splits. The guarantee concerns the second number of each pair."""
+the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs both packages
+into a separate environment. All rows use the same answers. Rows with the same score differ only
+in the filter. MACI sums costs within an answer and calibrates by group. The cci-sdk query filters
+in the same way as `~skdcf.HardCF`. MACI is designed for scores from several language models,
+which are not available for these answers. Here, MACI combines the published score with two
+columns of skdcf. The regression was trained on half of the known answers and calibrated on the
+other half. Errors are naive standard errors over the splits. The guarantee concerns the second
+number of each pair."""
 
 LABELS = {
     "qags-cnndm": """\

@@ -54,7 +54,7 @@ def renumbered(message: object, n_before: int) -> str:
     Returns
     -------
     renumbered_message : str
-        The message, with the problem numbers of the whole file.
+        The message, with problem numbers that refer to the whole file.
     """
 
     def renumber(text):

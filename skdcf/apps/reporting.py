@@ -92,7 +92,7 @@ def write_report(
     filter : fitted filter
         The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : {problems}
-        Test problems, in the format of the filter's `fit`.
+        Test problems, in the format that the filter's `fit` accepts.
     y : {labels}
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
@@ -112,7 +112,7 @@ def write_report(
     Returns
     -------
     path : pathlib.Path
-        The file that was written.
+        Path of the file that was written.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return the error probability of each text in words, or an empty string if it is unknown."""
+    """Return a phrase with each text's error probability, or an empty string if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)

@@ -415,8 +415,7 @@ class Line:
     group : str, int or None
         Value of the key ``group`` in the line, even if ``--group-by`` selects another key.
     names : dict
-        Mapping from the keys of the file format to the keys used in the line, for keys that
-        differ.
+        Mapping from keys of the JSON Lines format to the keys used instead in the line.
     mask : ndarray of bool of shape (n_claims,)
         Whether each claim is kept.
     levels : ndarray of float of shape (n_claims,)
@@ -506,9 +505,10 @@ def _at_least_one(filter, rows, graphs, masks, counts):
 
 
 def _safest_claims(filter, graphs):
-    """Yield a mask of the claim with the smallest path risk in each answer.
+    """Yield, for each answer, a mask that selects the claim with the smallest path risk.
 
-    The claim has no parents. The mask is empty if no claim of the answer may ever be kept.
+    Ties are broken by depth, so the selected claim has no parents. The mask selects no claim if
+    all path risks of the answer are infinite.
     """
     depths = graphs.split(graphs.depth)
     for risk, depth in zip(filter.path_risk(graphs), depths, strict=True):
@@ -685,7 +685,7 @@ def check_file(options):
 
 
 def _usual_names(options):
-    """Return a mapping from each renamed key in the file to the corresponding key of the format."""
+    """Return a mapping from each renamed key in the file to the key of the JSON Lines format."""
     if options.problems == files.STANDARD:  # Standard input can be read only once.
         return {}
     keys = {
@@ -741,7 +741,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return a mapping from the number of texts to the number of problems with that many texts."""
+    """Return the number of problems for each number of texts per problem."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 

@@ -124,7 +124,7 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Return the mapping ``--map`` from keys in the file to keys of the format.
+    """Return the mapping ``--map`` from keys in the file to keys of the JSON Lines format.
 
     ``also`` contains the keys that a command accepts in addition to the problem keys.
     """
@@ -178,7 +178,7 @@ def problem_reader(options, finish=None):
 def answer_reader(options):
     """Return a function that converts the JSON object in a line to an `AnsweredLine`.
 
-    If the line has no claims, the problem has zero claims.
+    A line without claims is converted to a problem with zero claims.
     """
     # This module is imported here, because the import is slow and few commands need the module.
     from ..llm import AnswerReader
@@ -203,7 +203,7 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return a mapping from the keys of the format to the keys in the file, if they differ.
+    """Return a mapping from keys of the JSON Lines format to the keys used instead in the file.
 
     For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
     original log.

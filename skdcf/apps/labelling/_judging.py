@@ -349,7 +349,7 @@ def next_to_label(
 
 
 def _to_judge(labels, risk, score, threshold):
-    """Return the unknown claims whose path risk keeps the score at or below the threshold."""
+    """Return the unjudged claims whose path risk keeps the score at or below the threshold."""
     # The score was lowered to allow for rounding errors, so the risks are lowered by the same
     # amount.
     lowered = risk - (risk[labels != 1].min() - score)

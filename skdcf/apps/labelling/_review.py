@@ -457,7 +457,7 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the numbers of texts in the last complete interim analysis.
+        """Return counts of the texts in the last complete interim analysis.
 
         If no interim analysis is complete, the first interim analysis is used.
 
@@ -489,8 +489,9 @@ class AuditOrder(Order):
         Returns
         -------
         verdicts : list of {"right", "wrong", "open"}
-            The state of each text. A text is wrong if one of its kept claims is false or
-            unsure. Any other text is open until all its kept claims are judged.
+            The state ("right", "wrong" or "open") of each text. A text is wrong if one of its
+            kept claims is false or unsure. Any other text is open until all its kept claims are
+            judged.
         """
         verdicts = []
         for words in self._words(store):

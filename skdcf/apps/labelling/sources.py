@@ -115,12 +115,13 @@ def set_label_sources(
     graph : ReasoningGraph
         The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        A single source for all claims, or one source per claim, with None for unjudged claims.
+        A single source for all claims, or one source per claim. The source of an unjudged claim
+        is None.
 
     Returns
     -------
     copy : ReasoningGraph
-        The copy with the sources.
+        The copy of the graph, with the sources in its metadata.
 
     Raises
     ------
@@ -764,16 +765,17 @@ class LabelStore:
         Returns
         -------
         dataset : Bunch
-            The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the source
-            of each label, including notes and seconds. The metadata also contain
-            ``edges_corrected`` if edges were changed, ``unsure_claims`` if the annotator was
-            unsure, and ``makes_no_claim`` if a sentence makes no claim. The attribute ``labels``
-            contains one array of claim labels per problem. A label is 1 for true or no claim, 0
-            for false or unsure, and -1 for an unjudged claim. The attribute ``words`` contains
-            the verdicts, as returned by `said`. The attribute ``n_corrected`` is the number of
-            problems with corrected edges. The attribute ``n_unknown`` is the number of problems
-            whose corrected edges are not used, because the edges were unknown and the annotator
-            has not stated that all edges are now known.
+            The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the
+            source of each label, which includes the note of the annotator and the labelling time
+            in seconds. The metadata also contain ``edges_corrected`` if edges were changed,
+            ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim`` if a sentence
+            makes no claim. The attribute ``labels`` contains one array of claim labels per
+            problem. A label is 1 for true or no claim, 0 for false or unsure, and -1 for an
+            unjudged claim. The attribute ``words`` contains the verdicts, as returned by `said`.
+            The attribute ``n_corrected`` is the number of problems with corrected edges. The
+            attribute ``n_unknown`` is the number of problems whose corrected edges are not used,
+            because the edges were unknown and the annotator has not stated that all edges are now
+            known.
         """
         graphs = []
         corrected = unknown = 0
@@ -834,7 +836,7 @@ class LabelStore:
 
 
 def _with_marks(graph, words):
-    """Return the graph with unsure claims and sentences without a claim listed in its metadata."""
+    """Return the graph with metadata that list unsure claims and sentences without a claim."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
         marked_before = marked_claims(metadata, key, graph.n_claims)

@@ -56,7 +56,7 @@ class ReplyCache:
             time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
-        """Return a cached reply as JSON with its prompt name, or None if there is no such reply."""
+        """Return the reply (as JSON) and the name of its prompt, or None if it is not cached."""
         query = "SELECT reply, prompt FROM replies WHERE key = ?"
         return self._db.execute(query, (key,)).fetchone()
 
@@ -65,7 +65,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Delete the replies of at least the given age (in seconds), and return their number."""
+        """Delete the replies that are at least ``seconds`` old, and return the number deleted."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")

@@ -414,7 +414,7 @@ def _row_of(pairs):
 
 
 def _end_of_thought(text, found):
-    """Return the position of the last "</think>" outside all objects, or 0 if there is none."""
+    """Return the last position of "</think>" outside all JSON objects, or 0 if there is none."""
     place = text.rfind(_THOUGHT)
     while place >= 0 and any(start < place < end for start, end, _ in found):
         place = text.rfind(_THOUGHT, 0, place)

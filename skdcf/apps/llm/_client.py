@@ -206,7 +206,9 @@ class ChatClient(Settings):
         return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
-        """Start ``work(chat, item)`` for each item, and return a future for results and usage.
+        """Start ``work(chat, item)`` for each item, and return a future.
+
+        The future returns the results of all items and the usage of the run.
 
         If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
         """
@@ -237,7 +239,7 @@ class ChatClient(Settings):
         Returns
         -------
         usage : Usage
-            A copy that is not changed by later calls.
+            A copy of the usage, which later calls do not change.
         """
         opened = self._engine
         return Usage() if opened is None else replace(opened[0].usage)
@@ -483,7 +485,7 @@ class Step(Settings):
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Return the token limit of a reply, because longer replies are probably repetitive."""
+        """Return the token limit of a reply. Longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):

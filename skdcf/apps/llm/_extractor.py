@@ -175,7 +175,7 @@ def _whole(value):
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
-    """Return the graph of an answer, with the words that state each claim in the metadata.
+    """Return the graph of an answer, with metadata that contain the words of each claim.
 
     The words are omitted if they equal the text of the claim. The log-probabilities of the answer
     are converted to feature columns.
@@ -826,7 +826,7 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
 
 
 def as_asked(extraction: Any) -> Any:
-    """Return the description of an extraction, ignoring the limitations of the endpoint."""
+    """Return the description of an extraction as if the endpoint supported all parameters."""
     return with_left_out(with_log_odds(extraction, True), ())
 
 

@@ -66,7 +66,7 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
 class _Label(Step):
-    """Step that labels all claims of a problem in one call, as "true", "false" or "unsure"."""
+    """Step that labels all claims of a problem as "true", "false" or "unsure" in one call."""
 
     _prompt_name = "labels"
     _reply = calls.verdicts_of("true", "false", "unsure")

@@ -297,7 +297,7 @@ def _until(value):
 
 
 def _duration(text):
-    """Return the seconds in a duration such as "1m2.5s" or "20 seconds", or None if unreadable."""
+    """Return the seconds in a duration such as "1m2.5s", or None if it cannot be parsed."""
     with suppress(ValueError):
         seconds = [float(n) * _SECONDS[unit] for n, unit in _TIME.findall(text)]
         return sum(seconds) if seconds else None

@@ -107,7 +107,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
     Returns
     -------
     pieces : list of str
-        The pieces, each including its trailing whitespace.
+        The pieces of the text, each including its trailing whitespace.
     """
     segment = import_extra("sentencex", "apps").segment
     # Replace multi-byte whitespace such as in "z.\u00a0B.", because it causes a panic in

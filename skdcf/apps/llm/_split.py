@@ -37,7 +37,8 @@ class AnswerReader:
     Parameters
     ----------
     rename : mapping of str to str
-        Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the format.
+        Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the JSON
+        Lines format.
     own : collection of str
         Keys of additional user data.
     needs_answer : bool
@@ -46,7 +47,7 @@ class AnswerReader:
     Attributes
     ----------
     rename : dict
-        The part of the mapping that refers to keys of the format.
+        The entries of the mapping whose values are keys of the JSON Lines format.
     read_problem : callable
         Function that converts a line with claims to a `Problem`.
     """

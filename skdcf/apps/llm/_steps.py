@@ -80,7 +80,7 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """Claim text, with the words of the answer that state the claim in ``span``."""
+    """Claim text whose attribute ``span`` contains the words of the answer that state the claim."""
 
     span = ""
 
@@ -281,12 +281,13 @@ def _repaired(text, claims):
 
 @dataclass(eq=False, repr=False)
 class Reword(Step):
-    """Use a model to generate vaguer wordings of each claim, for the ``wordings`` of a problem.
+    """Use a model to generate vaguer wordings of each claim.
 
-    The method `apply` requires lists of claims and problems. `apply` returns one list per
-    problem, with the wordings of each claim. The first wording is the claim itself. Use the same
-    settings for calibration and prediction. The guarantee holds for any wordings that the model
-    generates, because wordings are judged from the vaguest to the most specific.
+    The wordings are stored in the field ``wordings`` of a problem. The method `apply` requires
+    lists of claims and problems. `apply` returns one list per problem, with the wordings of each
+    claim. The first wording is the claim itself. Use the same settings for calibration and
+    prediction. The guarantee holds for any wordings that the model generates, because wordings
+    are judged from the vaguest to the most specific.
 
     Parameters
     ----------
@@ -355,11 +356,11 @@ class Reword(Step):
 
 @dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
-    """Use a model to sample other answers to a question, for the ``alternatives`` of a problem.
+    """Use a model to sample other answers to a question.
 
-    The method `apply` requires a list of problems, and optionally accepts their passages. `apply`
-    returns a list of answers for each problem. Use the same settings for calibration and
-    prediction.
+    The answers are stored in the field ``alternatives`` of a problem. The method `apply` requires
+    a list of problems, and optionally accepts their passages. `apply` returns a list of answers
+    for each problem. Use the same settings for calibration and prediction.
 
     Parameters
     ----------
@@ -586,8 +587,9 @@ class Verify(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
-        "verify", "verdict" (without reasons) or "verify_all" (per answer).
+        Instructions for the model, as a string or a file path. With ``per="claim"``, the default
+        is the built-in prompt "verify", or "verdict" if ``why`` is False. With ``per="answer"``,
+        the default is "verify_all".
     model : str, optional
         Name of the judge model, which should differ from the model that wrote the answers.
     log_odds : bool, default=True

@@ -59,8 +59,9 @@ def create_app(
     Parameters
     ----------
     filter : fitted filter, or dict of them
-        The filters to serve. A filter fitted with ``online=True`` can also decide claim by
-        claim. If there are several filters, each request selects one with the field ``"filter"``.
+        The filters to serve. A filter fitted with ``online=True`` can also filter answers claim
+        by claim. If there are several filters, each request must name one in the field
+        ``"filter"``.
     token : str, optional
         Secret that each request must send as a bearer token, in the header ``Authorization``. If
         None, only requests to loopback host names are answered.
@@ -84,8 +85,8 @@ def create_app(
         Origins of web pages that may call the service, for example
         ``https://app.example``.
     rename : dict, optional
-        For ``POST /v1/filter``, a mapping from keys or paths in the request to keys of the
-        format. A key that contains a whole answer is mapped to ``answer``. For example,
+        For ``POST /v1/filter``, a mapping from keys or paths in the request to keys of the JSON
+        Lines format. A key that contains a whole answer is mapped to ``answer``. For example,
         ``reply.text`` may be mapped to ``answer``.
     own : collection of str, default=()
         Keys of additional data in requests to ``POST /v1/filter``.
@@ -395,7 +396,7 @@ _HELP = {
 
 
 class _Admission:
-    """Checks of the host, the origin and the token of requests.
+    """Check the host, the origin and the token of each request.
 
     Parameters
     ----------

@@ -362,8 +362,8 @@ class Journal:
         Returns
         -------
         is_closed : bool
-            True if the run was closed. The value is False if other steps were added, and the run
-            then remains open.
+            True if the run was closed. The value is False if other steps were added. In this
+            case, the run remains open.
 
         Raises
         ------

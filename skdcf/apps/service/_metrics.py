@@ -33,7 +33,7 @@ class Metrics:
     Parameters
     ----------
     read_state : callable
-        Function that computes the metrics of the current state.
+        Function that computes metrics of the current state of the service.
     """
 
     def __init__(self, read_state: Callable[[], Iterable[Metric]]) -> None:

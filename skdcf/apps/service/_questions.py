@@ -26,9 +26,9 @@ class Questions:
     Parameters
     ----------
     filter : fitted filter
-        The filter, whose calibration questions are ignored.
+        The filter. Answers to its calibration questions are not counted.
     key : bytes
-        Secret key for the hashes.
+        Secret key used to hash the questions.
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
@@ -87,7 +87,7 @@ class Questions:
 
 
 def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
-    """Return the secret key for hashes of questions.
+    """Return the secret key used to hash the questions.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
     Returns
     -------
     key : bytes
-        Secret key for hashes of questions.
+        Secret key used to hash the questions.
     """
     if token is not None:
         return token.encode()

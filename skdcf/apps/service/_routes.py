@@ -45,7 +45,7 @@ class _StrictRequest(Request):
 
 
 class _StrictRoute(APIRoute):
-    """Route that parses the body strictly as a JSON object."""
+    """Route that parses the request body strictly as a JSON object."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
         """Return the function that answers a request.

@@ -1,4 +1,4 @@
-"""Open agent runs, whose decisions on each step survive a restart of the process."""
+"""Store open agent runs, so the decisions on their steps survive a restart of the process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Run:
     writing : Writing
         Decision state, which determines the decision on the next step.
     steps : list of dict
-        The decided steps, as sent by the client.
+        The steps on which the filter has decided, as sent by the client.
     """
 
     head: dict[str, Any]

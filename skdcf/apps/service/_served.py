@@ -48,7 +48,7 @@ _OF_ANSWERS = (
 
 @dataclass
 class Asked:
-    """An answer in a request, with its decision.
+    """An answer in a request, with the decision of the filter.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ class Served:
     filter : fitted filter
         The filter.
     key : bytes
-        Secret key for hashes of questions.
+        Secret key used to hash the questions.
     calibrated : str, optional
-        The time at which the filter was calibrated, for operators of the service.
+        The time at which the filter was calibrated, which `describe` returns.
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
@@ -438,7 +438,7 @@ class Served:
         Returns
         -------
         description : dict
-            The description, keyed by name.
+            The fields of the description, keyed by name.
         """
         return {
             "alpha": self.alpha,
@@ -457,7 +457,7 @@ class Served:
         Returns
         -------
         numbers : dict
-            The values, keyed by name.
+            The values of the metrics, keyed by name.
         """
         summary = self.monitor.summary()
         numbers = {

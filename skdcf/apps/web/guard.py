@@ -173,7 +173,7 @@ class Guard:
 class _Bodies:
     """Request bodies that are being received.
 
-    If there are too many bodies, the oldest is dropped, so slow clients cannot block other
+    If there are too many bodies, the oldest body is dropped, so slow clients cannot block other
     clients.
     """
 

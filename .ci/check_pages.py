@@ -1,4 +1,4 @@
-"""Look at built pages: every link within them leads somewhere, and nothing is loaded from outside.
+"""Check the built pages: all internal links must work, and nothing may be loaded from other sites.
 
 python .ci/check_pages.py docs/_build/html
 """
@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# What a browser fetches by itself. A link to another site is not among it.
+# Elements that a browser loads automatically. Links to other sites are not included.
 LOADS = {
     "script": ["src"],
     "img": ["src", "srcset"],
@@ -26,7 +26,7 @@ FROM_OUTSIDE = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)
 
 
 class Page(HTMLParser):
-    """Names that links may lead to, the links, and what is loaded."""
+    """Parser that collects the anchors, the links and the loaded addresses of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 
 def main(folder):
-    """Print what is wrong; 0 if nothing is."""
+    """Print all errors, and return 0 if there are none."""
     folder = Path(folder).resolve()
     found = (p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts)
     pages = {p: Page(p.read_text("utf-8")) for p in found}
@@ -57,12 +57,12 @@ def main(folder):
     for sheet in folder.rglob("*.css"):
         for address in FROM_OUTSIDE.findall(sheet.read_text("utf-8")):
             wrong.append(f"{sheet.relative_to(folder)}: loads {address}")
-    print(*wrong, f"{len(pages)} pages, {len(wrong)} faults", sep="\n")
+    print(*wrong, f"{len(pages)} pages, {len(wrong)} errors", sep="\n")
     return 1 if wrong else 0
 
 
 def check(path, pages, folder):
-    """What is wrong with one page."""
+    """Return the errors of a page."""
     name, page = path.relative_to(folder), pages[path]
     for address in page.loads:
         if re.match(r"(https?:)?//", address):
@@ -75,7 +75,7 @@ def check(path, pages, folder):
 
 
 def missing(path, address, pages):
-    """What an address within the pages lacks: "file", "anchor", or nothing."""
+    """Return what an internal address lacks: "file", "anchor", or None."""
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
         return None
@@ -91,7 +91,7 @@ def missing(path, address, pages):
 
 @functools.cache
 def file_at(folder, address):
-    """The file that an address leads to, or None. Cached: most pages have the same links."""
+    """Return the file of an address, or None. Cached, because most pages share their links."""
     target = (folder / address).resolve()
     target = target / "index.html" if target.is_dir() else target
     return target if target.exists() else None

@@ -15,7 +15,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).with_name("uv")
 
-# A run: the version of Python, and which versions of the dependencies uv should choose.
+# Runs: the version of Python, and the strategy of uv for choosing dependency versions.
 RUNS = {
     "3.11": ("3.11", "highest"),
     "3.12": ("3.12", "highest"),
@@ -26,7 +26,7 @@ NO_PYTHON = "FAILED: no interpreter to be had"
 
 
 def main(arguments):
-    """Print what came out of each run; 0 if tests were run and all of them passed."""
+    """Print the result of each run, and return 0 if tests were run and all of them passed."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     names, options = arguments[:cut] or list(RUNS), arguments[cut + 1 :]
     if unknown := [name for name in names if name not in RUNS]:
@@ -45,7 +45,7 @@ def main(arguments):
 
 
 def run(name, options):
-    """Make the environment, run the tests in it and say how that went."""
+    """Create the environment, run the tests and return the outcome."""
     version, resolution = RUNS[name]
     folder = CHECKOUT / ".venv" / "matrix" / name
     if not make_environment(version, folder):
@@ -61,24 +61,24 @@ def run(name, options):
 
 
 def make_environment(version, folder):
-    """Whether an environment could be made from some interpreter of that version."""
+    """Create an environment with an interpreter of this version, and return whether it worked."""
     make = [UV, "venv", "--quiet", "--clear", folder, "--python"]
     found = any(succeeds([*make, path]) for path in installed(version))
     return found or succeeds([*make, version])
 
 
 def installed(version):
-    """Interpreters that run: on the PATH, and those of pyenv, which need not be there."""
+    """Return working interpreters on the PATH and, if installed, those of pyenv."""
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     paths = [Path(folder) / name for folder in os.get_exec_path()]
     paths += pyenv.glob(f"{version}*/bin/{name}")
-    # The stand-ins of pyenv exist for every version, but run the chosen ones only.
+    # pyenv has shims for all versions, but only the shims of selected versions work.
     return [p for p in paths if p.is_file() and succeeds([p, "-c", ""], quiet=True)]
 
 
 def succeeds(command, *, quiet=False):
-    """Whether a command, run in the checkout, ends without an error."""
+    """Run a command in the checkout, and return whether it succeeds."""
     target = subprocess.DEVNULL if quiet else None
     ended = subprocess.run(command, cwd=CHECKOUT, stdout=target, stderr=target)
     return ended.returncode == 0

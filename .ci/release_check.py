@@ -1,8 +1,8 @@
-"""Everything that has to be true of a release, from the distributions themselves.
+"""Check the distributions of a release.
 
-The source distribution and the wheel are built into dist/. Both are checked by the tools
-of the package index; then the tests run in the unpacked source distribution, in an
-environment of its own. Last comes what only a person can fill in.
+The source distribution and the wheel are built into dist/ and checked with the tools of the
+package index. Then the tests run in the unpacked source distribution, in a separate
+environment. Finally, the program checks the fields that a person must fill in.
 
     python .ci/release_check.py [--no-tests]
 """
@@ -18,19 +18,19 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DIST = CHECKOUT / "dist"
-#: An image or a link: its mark, its words and its target.
+#: Pattern of an image or a link, with groups for the "!" of an image, the text and the target.
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def run(*command, cwd=CHECKOUT):
-    """Run a command, or end with its name."""
+    """Run a command, and exit with its name if it fails."""
     print("==", *command, flush=True)
     if subprocess.run([str(part) for part in command], cwd=cwd).returncode:
         sys.exit(f"release-check: FAILED: {' '.join(map(str, command))}")
 
 
 def with_addresses(text, url, version):
-    """A page with the address of the repository in its links and images."""
+    """Return a page whose links and images have absolute addresses."""
     places = {"!": "raw", "": "blob"}
 
     def absolute(match):
@@ -43,15 +43,15 @@ def with_addresses(text, url, version):
 
 
 def relative_links(text):
-    """The links of a page that lead nowhere outside of the repository."""
+    """Return the links of a page that do not work outside the repository."""
     targets = (target for *_, target in LINK.findall(text))
     return [target for target in targets if "://" not in target]
 
 
 def check_distributions(url):
-    """Build both, and return the source distribution.
+    """Build both distributions, and return the source distribution.
 
-    They are built from a copy, whose README has the address in its links.
+    They are built from a copy of the checkout, in which the README has absolute links.
     """
     shutil.rmtree(DIST, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -80,20 +80,20 @@ def check_tests(source):
 
 
 def version_of(checkout):
-    """The version that the package says."""
+    """Return the version of the package."""
     text = (checkout / "skdcf/_version.py").read_text("utf-8")
     return re.search(r'"(.+)"', text)[1]
 
 
 def address():
-    """The address of the repository that a person has given, or None."""
+    """Return the address of the repository, or None if it is not set."""
     setup = ConfigParser()
     setup.read(CHECKOUT / "setup.cfg")
     return setup["metadata"].get("url")
 
 
 def missing_by_hand():
-    """Fields of the metadata that a person has to fill in before a release."""
+    """Return the missing metadata fields that a person must fill in before a release."""
     setup = ConfigParser()
     setup.read(CHECKOUT / "setup.cfg")
     return [name for name in ("author_email", "url") if name not in setup["metadata"]]
@@ -105,7 +105,7 @@ if __name__ == "__main__":
         check_tests(built)
     if missing := missing_by_hand():
         sys.exit(
-            f"release-check: setup.cfg has no {' and no '.join(missing)}: fill them in, as "
-            "docs/development/releasing.rst says"
+            f"release-check: setup.cfg has no {' and no '.join(missing)}. Fill them in as "
+            "described in docs/development/releasing.rst"
         )
     print("release-check: passed")

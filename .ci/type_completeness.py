@@ -1,4 +1,4 @@
-"""Print the share of public names whose types are known, and fail where it is too small.
+"""Print the share of public names with known types, and fail if the share is too small.
 
 What other packages leave untyped is not counted against this one.
 """

@@ -22,7 +22,7 @@ def check(checkout, tmp_path):
 
 
 def test_good_pages_pass(check):
-    assert check(GOOD) == (0, "2 pages, 0 faults\n")
+    assert check(GOOD) == (0, "2 pages, 0 errors\n")
 
 
 @pytest.mark.parametrize(

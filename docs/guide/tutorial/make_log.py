@@ -1,9 +1,9 @@
-"""Write the made-up log of the tutorial: the help desk of a town library that does not exist.
+"""Write the simulated log of the tutorial, which is that of the help desk of a fictitious library.
 
 python docs/guide/tutorial/make_log.py
 
-Each answer has two to four sentences. Most say what a passage says; some change a number, and
-some add what no passage says.
+Each answer has two to four sentences. Most sentences are supported by a passage. Some contain a
+wrong number, and some contain information that is not in any passage.
 """
 
 import json
@@ -24,7 +24,7 @@ BRANCHES = [
     "Parkside",
 ]
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-# How a passage says it, how an answer does, and which numbers it takes.
+# The sentence of a passage, the sentence of an answer, and the range of the number.
 FACTS = [
     (
         "The {b} branch opens at {n} o'clock on {d}.",
@@ -62,7 +62,7 @@ ADDED = [
 
 
 def draw(rng, number):
-    """One answer with its passages, its sentences and the verdicts."""
+    """Return a question, and its passages, answer sentences and verdicts."""
     branch, day = rng.choice(BRANCHES), rng.choice(DAYS)
     passages, sentences, verdicts = [], [], []
     for said, answered, (low, high) in rng.sample(FACTS, rng.randint(2, 3)):
@@ -83,7 +83,7 @@ def draw(rng, number):
 
 
 def main():
-    """Write three files: judged answers to fit and to test with, and a raw log."""
+    """Write three files: judged answers for fitting and for testing, and a raw log."""
     rng = random.Random(0)
     rows = [draw(rng, number) for number in range(1, 161)]
     for name, some in (("judged", rows[:100]), ("test", rows[100:150])):
@@ -114,7 +114,7 @@ def main():
 
 
 def write(name, lines):
-    """One object per line."""
+    """Write one object per line."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (HERE / f"{name}.jsonl").write_text(text, encoding="utf-8")
 

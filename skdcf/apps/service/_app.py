@@ -385,7 +385,7 @@ _HELP = {
     "claims": "Claims of all answers, by whether they were kept or dropped.",
     "alpha": "Default level of the filter.",
     "answers_judged_total": "Judged answers that the monitor has counted.",
-    "answers_with_error_total": "Judged answers with a false claim among the kept ones.",
+    "answers_with_error_total": "Judged answers with a kept false claim.",
     "monitor_wealth": "Wealth of the monitor; large values are evidence of a violation.",
     "monitor_alarm": "1 if the monitor has raised an alarm.",
     "shown_share": "Share of the judged answers with at least one kept claim.",

@@ -107,7 +107,7 @@ def write_report(
         are selected from ``X`` at regular intervals. If the answers are very long, fewer are
         shown, and the page states the number of omitted answers.
     filter_name, data_name : str, optional
-        Names of the filter and of the test data to print in the report, such as file names.
+        Names to print in the report for the filter and for the test data, such as file names.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def _keeps(explanation, label):
 
 
 def _shown(answers, most):
-    """Return HTML with the first answers that fit on the page and the number of omitted answers."""
+    """Return HTML with the first answers (as many as fit) and the number of omitted answers."""
     sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))

@@ -162,7 +162,7 @@ def fit(options):
 
 
 def _fitted(filter, problems, share):
-    """Fit and return the filter, given the share of the answers that may pass.
+    """Fit and return the filter for the given share of passing answers.
 
     If ``share`` is None, the value "auto" is tried first, and then 1.
     """

@@ -773,9 +773,9 @@ class LabelStore:
             problem. A label is 1 for true or no claim, 0 for false or unsure, and -1 for an
             unjudged claim. The attribute ``words`` contains the verdicts, as returned by `said`.
             The attribute ``n_corrected`` is the number of problems with corrected edges. The
-            attribute ``n_unknown`` is the number of problems whose corrected edges are not used,
-            because the edges were unknown and the annotator has not stated that all edges are now
-            known.
+            attribute ``n_unknown`` is the number of problems whose corrected edges are not used.
+            In these problems, the edges were unknown, and the annotator has not stated that all
+            edges are now known.
         """
         graphs = []
         corrected = unknown = 0

@@ -75,7 +75,7 @@ class ChatClient(Settings):
     cache : path-like, optional
         File that stores all usable replies, so no reply is requested twice and an interrupted
         run can be resumed. Other users of the machine cannot read the file. If None, replies are
-        only kept for the duration of a run.
+        kept only for the duration of a run.
     in_flight : int, default=8
         Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0

@@ -803,7 +803,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Return the extraction description with the value of ``log_odds`` replaced in each step."""
+    """Return the extraction description, with ``odds`` as the value of ``log_odds``."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {
@@ -831,7 +831,7 @@ def as_asked(extraction: Any) -> Any:
 
 
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """Return the graph, with the given extraction description if the graph has no claims."""
+    """Return the graph, and replace its extraction description if the graph has no claims."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})

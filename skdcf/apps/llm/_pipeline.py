@@ -683,7 +683,11 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """Return the extraction description, or raise ValueError if it differs from calibration."""
+        """Return the description of the extraction.
+
+        Raise ValueError if the provenance of the answers differs from that of the calibration
+        problems.
+        """
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):

@@ -182,7 +182,7 @@ class AnswerSplitter:
         Returns
         -------
         splitter : AnswerSplitter
-            A splitter that splits answers in the same way as for the calibration problems.
+            A splitter with the settings that were used for the calibration problems.
 
         Raises
         ------

@@ -70,7 +70,7 @@ class Questions:
         Parameters
         ----------
         entry : Entry
-            The answer in the journal.
+            Journal entry of the answer.
 
         Returns
         -------

@@ -110,7 +110,7 @@ class Runs:
     def add(
         self, name: str, number: int, step: dict[str, Any], filters: Iterable[Served]
     ) -> bool:
-        """Decide on the next step of a run.
+        """Decide whether to keep the next step of a run.
 
         Parameters
         ----------

@@ -170,7 +170,7 @@ class Served:
         Returns
         -------
         asked : Asked
-            The answer, before the decision.
+            The parsed answer, which has no decision yet.
 
         Raises
         ------
@@ -343,8 +343,8 @@ class Served:
         fields : dict
             ``origin`` is "as calibrated" if both the request and the filter state how the
             claims were extracted. Different extractions are refused. ``origin`` is "unknown" if
-            only the request or only the filter states who wrote the answer. ``text_guarantee``
-            is "none" if only the filter states the extraction.
+            only the request or only the filter states who wrote the answer. ``text_guarantee`` is
+            "none" if only the filter states how the claims were extracted.
         """
         metadata = graph.metadata or {}
         is_told = metadata.get("extraction") is not None
@@ -523,7 +523,7 @@ class Writing:
         return self.stop and not all(self.mask)
 
     def add(self, claim: dict[str, Any]) -> bool:
-        """Decide on the next claim.
+        """Decide whether to keep the next claim.
 
         Parameters
         ----------

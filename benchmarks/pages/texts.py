@@ -288,7 +288,7 @@ of 20 only for its validation. With a margin of 0.1, the same settings keep more
 (:doc:`paper`).""",
     "mr-ben-biology": """\
 The set contains answers to biology questions in the format of Mr-Ben math. Most answers are
-correct (60 %), so majorities are informative.""",
+correct (60 %), so the majority answer is informative.""",
     "mr-ben-chemistry": """\
 The set contains answers to chemistry questions in the format of Mr-Ben math. Fewer than half of
 the answers are correct (45 %).""",
@@ -300,7 +300,7 @@ training files. The numbers on this page refer to this half.""",
     "process-bench": """\
 Human annotators marked the first wrong step in the answers of twelve models. The errors are
 natural, and the labels are the most reliable on this page. The questions are grade-school
-mathematics.""",
+mathematics problems.""",
     "process-bench-math": """\
 The set contains answers to MATH questions, judged in the same way as the GSM8K part of
 ProcessBench. The public prior was fitted on 26 of these questions, which are excluded whenever
@@ -324,11 +324,11 @@ people also judged, 89 % of the derived labels agree with the human labels. Labe
 final answers favour features that use final answers, such as agreement. "Three others" adds the
 columns that measure agreement with the solutions of the other three models
 (:doc:`../guide/features`). In production, the other answers are samples from the same model.
-"Agreement alone" uses a single column as the score of `~skdcf.HardCF`, the proportion of other
-answers with the same final answer. The column has few distinct values and therefore many ties.
-With ties broken by jitter, a filter with only the agreement column keeps about as many claims at
-strict levels as a filter with a trained scorer. At the other levels, the filter with only this
-column keeps fewer claims.""",
+"Agreement alone" uses a single column as the score of `~skdcf.HardCF`. This column is the
+proportion of other answers with the same final answer. The column has few distinct values and
+therefore many ties. With ties broken by jitter, a filter with only the agreement column keeps
+about as many claims at strict levels as a filter with a trained scorer. At the other levels, the
+filter with only this column keeps fewer claims.""",
     "perl-natural": """\
 This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
 wrong solutions written by models. Human annotators judged the steps and premises. A step that
@@ -355,15 +355,16 @@ The tables above show the effect of agreement and of other answers.
 We also tried a hazard model based on the words in each claim. On PRMBench, this model kept 4 to
 10 % more claims at alpha = 0.02 and above, but about half of this gain came from recognising the
 author of a step. The AUC of this model for separating rewritten true steps from unchanged true
-steps is 0.737, compared with 0.715 for the other scores. With fewer than 300 training problems, the
-words reduced retention.
+steps is 0.737, compared with 0.715 for the other scores. With fewer than 300 training problems,
+the model based on words reduced retention.
 
 Eight columns of symbolic checks were also measured on the same splits. Some of the columns check
 for identities at fixed points, and for equations that are equivalent to an earlier equation.
 Other columns check for values that do or do not solve an earlier equation, and for substituted
 values. The columns did not increase retention on any data set. Most ProcessBench gsm8k answers
-have no equation with a variable. On PRMBench algebra, the change is within one standard error.
-The table shows the change in retention in percent, with corrected standard errors."""
+have no equation with a variable. On PRMBench algebra, the change in retention is within one
+standard error. The table shows the change in retention in percent, with corrected standard
+errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {

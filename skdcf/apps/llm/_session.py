@@ -118,6 +118,7 @@ class Session:
         self.known = engine.cache or {}
         self.usage = Usage()
         self.errors = []  # errors since the last successful call
+        self.unreadable = {}  # errors of calls without a usable reply, keyed by digest
 
 
 @dataclass
@@ -182,7 +183,8 @@ class Chat:
         """Return the result of ``read`` for the reply to a call, which may be stored.
 
         The first readable reply is stored under the digest of the first call. If an equal call
-        is in progress, its end is awaited, and the stored reply is read.
+        is in progress, its end is awaited, and the stored reply is read. A call without a usable
+        reply is not repeated in the same run.
         """
         engine = self.session.engine
         key = call.key(engine.transport.identity)
@@ -198,7 +200,13 @@ class Chat:
                     return value
             if self.session.dry:
                 raise CallError("the cache contains no valid reply to this call")
-            reply, value = await self._converse(call, read, again)
+            if key in self.session.unreadable:
+                raise self.session.unreadable[key]
+            try:
+                reply, value = await self._converse(call, read, again)
+            except UnreadableError as error:
+                self.session.unreadable[key] = error
+                raise
             self._store(key, reply, call.prompt)
             return value
 

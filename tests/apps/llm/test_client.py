@@ -118,6 +118,15 @@ def test_the_same_call_at_once_is_made_once():
     assert len(server.requests) == 1
 
 
+def test_an_unusable_reply_to_equal_calls_is_not_asked_for_by_each_of_them():
+    with (
+        ChatServer(lambda request, n: "no JSON") as server,
+        pytest.raises(CallError, match="12 of 12 problems failed"),
+    ):
+        decompose(server, ["same"] * 12)
+    assert len(server.requests) == 3
+
+
 def ask_in_turn(server, works, **options):
     """Results of several things that are done in one run, and what they cost."""
     client = ChatClient(server.url, **options)

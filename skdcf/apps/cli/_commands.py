@@ -741,7 +741,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return the number of problems for each number of texts per problem."""
+    """Return the number of problems, keyed by the number of texts in a problem."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 

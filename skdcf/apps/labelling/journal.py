@@ -66,8 +66,8 @@ def follow_journal(path, take, start):
     take : callable
         Function that is called with each entry, as in `read_journal`.
     start : int
-        Byte position after the last entry that was read. If the file is shorter, it is assumed to
-        have been replaced and is read from the beginning.
+        Byte position after the last entry that was read. If the file is shorter than this
+        position, it is assumed to have been replaced and is read from the beginning.
 
     Returns
     -------

@@ -528,8 +528,7 @@ class LabelStore:
         Returns
         -------
         edges_known : bool
-            True if the edges are known, and False if the annotator has not declared them
-            complete.
+            True if the edges were known or have been declared complete, and False otherwise.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)

@@ -79,9 +79,9 @@ class ChatClient(Settings):
     in_flight : int, default=8
         Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0
-        Time limit for each attempt in seconds, including the time in the server's queue and the
-        time to receive the whole reply. After a timeout, the number of concurrent calls is
-        halved, and a warning is issued.
+        Time limit in seconds for each attempt, including the time that the server queues the
+        request and the time to receive the whole reply. After a timeout, the number of concurrent
+        calls is halved, and a warning is issued.
     max_retries : int, default=5
         Maximum number of retries of a call after a status code 408, 409, 425 or 5xx, a lost
         connection, a timeout or a malformed response. A response with status code 429 (rate
@@ -325,8 +325,8 @@ def as_client(client: Any) -> ChatClient:
     Raises
     ------
     ValueError
-        If the value is neither a client, a function nor None. Clients of the package ``openai``
-        are rejected, because they store the API key.
+        If the value is not a client, a function or None. Clients of the package ``openai`` are
+        rejected, because they store the API key.
     """
     if client is None or isinstance(client, ChatClient):
         return client or ChatClient()

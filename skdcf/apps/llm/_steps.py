@@ -472,7 +472,7 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """Compute the frequency score of each claim, which measures support by other answers.
+    """Compute the frequency score, which measures how far other answers support each claim.
 
     For each of the ``alternatives`` of the problem, a model judges whether the alternative
     supports a claim (+1), contradicts the claim (-1) or does neither (0). The score of a claim is

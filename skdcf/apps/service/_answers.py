@@ -40,7 +40,7 @@ class Answers:
     model : str or None
         Name of the model to use instead of the model used for calibration.
     seconds : float
-        Maximum time for an answer in seconds.
+        Maximum time in seconds for an answer.
     budget : float or None
         Maximum cost per day (UTC), or maximum number of tokens if the client has no prices.
         Once the budget is spent, new requests are refused.
@@ -218,7 +218,7 @@ class Answers:
 
 
 def _refuse(estimate: Any) -> bool:
-    """Refuse a request whose cost exceeds ``confirm_above``, because nobody can confirm it."""
+    """Refuse a request that costs more than ``confirm_above``, because nobody can confirm it."""
     raise RefusedError(
         413,
         f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} "

@@ -1,4 +1,4 @@
-"""Served filters, with their decisions on answers and the monitor of the guarantee."""
+"""Apply served filters to answers, and monitor the guarantee of each filter."""
 
 from __future__ import annotations
 
@@ -563,7 +563,10 @@ class Writing:
 
     @property
     def passes(self) -> bool:
-        """Return whether the answer passes. The first claim of a chain is the safest."""
+        """Return whether the answer passes.
+
+        In a chain, no claim has a smaller path risk than the first claim.
+        """
         if any(self.mask):
             return True
         texts = [claim["text"] for claim in self._first if "text" in claim]

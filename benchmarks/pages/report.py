@@ -654,7 +654,7 @@ def spread(results):
                 found.setdefault((title, row["alpha"]), []).append(row["coverage"])
     place = max(found, key=lambda key: max(found[key]) - min(found[key]))
     width = 100 * (max(found[place]) - min(found[place]))
-    return {"spread": width, "where": f"{place[0]} answers, alpha {place[1]:g}"}
+    return {"spread": width, "where": f"{place[0]} answers, alpha = {place[1]:g}"}
 
 
 def shortfall(results):

@@ -440,8 +440,8 @@ class ConformalFactualityPipeline(Settings):
     Notes
     -----
     The filter's guarantee holds. With a probability of at least ``1 - alpha``, no false claim
-    is kept, where the labels define which claims are false. If a model fails on an answer, no claim
-    of that answer is kept.
+    is kept. The calibration labels define which claims are false. If a model fails on an answer,
+    no claim of that answer is kept.
 
     Examples
     --------

@@ -306,7 +306,7 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
 
 @router.post("/v1/runs")
 async def open_run(asked: RunRequest, request: Request) -> Opened:
-    """Open an agent run, which is decided step by step."""
+    """Open an agent run, in which the filter decides on each step."""
     service = request.app.state.service
     served = service.named(asked.filter)
     head = asked.given("filter")

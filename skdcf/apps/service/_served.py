@@ -198,7 +198,7 @@ class Served:
         )
 
     async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
-        """Decide on an answer, in one batch with other waiting answers.
+        """Filter an answer in one batch with other waiting answers.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Served:
         Returns
         -------
         asked : Asked
-            The answer with its decision.
+            The answer, with the decision of the filter.
         """
         if n_bytes > _LARGE:
             asked = await asyncio.to_thread(self.read, record)

@@ -106,7 +106,7 @@ def judge_labels(
         list of int arrays, in which 1 means true and 0 means false or unsure. The metadata list
         the claims about which the model was unsure (``unsure_claims``). If the labels of these
         claims are set to -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and
-        from the false alarms.
+        does not count them as false alarms.
 
     Raises
     ------

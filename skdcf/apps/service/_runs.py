@@ -235,7 +235,10 @@ class Runs:
                 del self._runs[next(iter(self._runs))]
 
     def _catch_up(self, name: str, run: _Run | None, filters: Iterable[Served]) -> _Run:
-        """Return the run, after repeating the decisions on the new steps in the journal."""
+        """Return the run, updated with the new steps in the journal.
+
+        The decisions on these steps are computed again.
+        """
         state = self._journal.run(name)
         if run is None:
             served = [served for served in filters if served.digest == state.filter]

@@ -275,7 +275,7 @@ class Served:
         name : str
             Id of the answer.
         graph : ReasoningGraph
-            The answer, or only its question.
+            The answer. The graph may contain only the question, without claims.
         kept : ndarray of bool
             Whether each claim is kept.
         level : float

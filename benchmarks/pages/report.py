@@ -229,12 +229,32 @@ def summary(results):
     }
     kept = cells(results["gsm8k-solutions"])
     three = ", 3 others"
+    judged = [results[name] for name in human(results)]
+    share, wrong = shown_means(judged, AUTO, 0.05)
+    share_regression, wrong_regression = shown_means(judged, LOGISTIC, 0.05)
     return texts.SUMMARY.format(
         **changes,
+        n_sets=len(judged),
+        mean=pooled_text(pooled(results)[0.05]),
+        shown=share,
+        shown_regression=share_regression,
+        wrong=wrong,
+        wrong_regression=wrong_regression,
         lacking=kept[AUTO, 0.01],
         having=kept[AUTO + three, 0.01],
         logistic=kept[LOGISTIC + three, 0.01],
     )
+
+
+def shown_means(experiments, name, alpha):
+    """Return the means of the first two values of `shown` over the data sets, in percent."""
+    rows = [
+        shown(row)[:2]
+        for experiment in experiments
+        for row in experiment["rows"]
+        if (row["filter"], row["alpha"]) == (name, alpha)
+    ]
+    return 100 * np.mean(rows, axis=0)
 
 
 def figure(name, alt, caption, folder="figures"):

@@ -134,7 +134,7 @@ _AGREEMENT = list_names(
 )
 # Each pair contains a proportion of correct answers, and the factor by which two alternative
 # answers increase the number of true claims kept at alpha = 0.05.
-_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
+_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.6))
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
 _MOST_SENTENCES = 200
@@ -310,7 +310,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     -----
     The factor is interpolated between five data sets with two alternatives per answer. On these
     data sets, the proportions of correct answers are .16 (Mr-Ben's mathematics), .31, .45 (Mr-Ben's
-    chemistry), .48 and .60 (Mr-Ben's biology). The factors are 1.0, 1.0, 1.4, 1.5 and 1.8. The
+    chemistry), .48 and .60 (Mr-Ben's biology). The factors are 1.0, 1.0, 1.4, 1.5 and 1.6. The
     factor varies between data sets and is likely to vary between models.
 
     Examples

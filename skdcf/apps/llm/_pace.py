@@ -2,11 +2,11 @@
 
 A rate limit applies to all calls. After a refusal, no call starts until the time requested by the
 server has passed. If the server requests no time, each pause is twice as long as the previous one.
-Then two calls start in each interval of the length of the pause, until a call succeeds. After a
-success, calls start at the rate of the last successes, which increases with each success.
+After the pause, calls start at intervals of half the pause, until a call succeeds. Then calls
+start at the measured rate of successful calls, and each further success increases this rate.
 
 The retries of the openai client and of tenacity are not suitable, because they delay only a
-single call. aiolimiter requires a known rate.
+single call. The package aiolimiter requires a known rate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowE
 # Maximum wait in seconds that a server may request. If the server requests a longer wait, the
 # call fails.
 _LONGEST_WAIT = 120.0
-# maximum total length in seconds of the pauses without a successful call before the run fails
+# maximum total duration in seconds of the pauses after which the run fails if no call succeeds
 _PATIENCE = 600.0
 _MANY = 10  # number of consecutive refusals after which the requested pause doubles
 _RECOVERY = 20  # number of successful calls after which the rate doubles
@@ -55,16 +55,16 @@ class Pace:
         self._waited = 0.0  # total duration of the pauses after these refusals
         self._pause = 0.0  # duration of the last pause
         self._resume = -math.inf  # end of the last pause
-        self._next = -math.inf  # start of the next call
+        self._next = -math.inf  # earliest start of the next call
         # seconds between the starts of two calls, unless calls are refused
         self._gap = 0.0
-        self._gain = 0.0  # increase of the calls per second with each success
+        self._gain = 0.0  # increase in calls per second after each success
         self._n_taken = 0  # number of successes since the last refusals
-        self._first = 0.0  # start of the first of these successes
+        self._first = 0.0  # start of the first of these successful calls
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Context manager that waits until a call may start, and learns from its result."""
+        """Wait until a call may start, and adapt the rate to the result of the call."""
         async with self.slots:
             while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
@@ -125,7 +125,7 @@ class Pace:
         if error.wait is None:
             wait = back_off(self._n_refused + 1)
         else:
-            # The server may still refuse after the wait that it requests.
+            # The server may still refuse calls after the wait that it requests.
             wait = max(error.wait, _SHORTEST) * 2 ** (self._n_refused // _MANY)
         self._n_refused += 1
         self._waited += wait

@@ -1,4 +1,4 @@
-"""Make concurrent calls without repetitions, and count their cost.
+"""Make concurrent calls without repetitions, and count the calls and their tokens.
 
 With a cache, each reply is written to disk immediately, so a restarted program does not request
 the reply again. Replies that cannot be parsed are not stored and are therefore requested again.
@@ -43,7 +43,7 @@ MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # temperature increase per retry
 _WARMEST = 1.0  # maximum temperature, unless the first call used a higher temperature
 _MOST_CHARACTERS = 6  # maximum plausible number of characters per prompt token
-# Smaller token counts may only include tokens that the server had not cached.
+# A smaller token count may exclude the tokens that the server had cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than the prompt has, so the server may "
@@ -63,7 +63,7 @@ class Engine:
         self.transport = transport(settings, Pace(settings["in_flight"]))
         self.cache = cache
         self.replied = time.monotonic()  # end time of the last call
-        # Some models need more tokens for reasoning than a reply is allowed to have.
+        # Models whose reasoning requires more tokens than the limit of a reply
         self.thinking = set()
         # Locks of the calls in progress, keyed by the digest of the call.
         self.locks = WeakValueDictionary[str, asyncio.Lock]()
@@ -100,7 +100,7 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Stop the event loop and its tasks. A forked process does nothing."""
+        """Stop the event loop and its tasks. In a forked process, the method does nothing."""
         if self.process != os.getpid():
             return
         with suppress(RuntimeError):  # another thread has closed the loop
@@ -125,9 +125,9 @@ class Session:
 class Chat:
     """A session together with the model that is called for one problem.
 
-    ``allowance`` is an iterator with one item per call that may be made. ``usage`` is the cost of
-    the problem, ``flags`` describes anomalies, and ``left_out`` names the options that the
-    endpoint did not accept.
+    ``allowance`` is an iterator with one item per permitted call. ``usage`` contains the numbers
+    of calls and tokens for the problem. ``flags`` describes anomalies, and ``left_out`` names the
+    options that the endpoint did not accept.
     """
 
     session: Session
@@ -149,12 +149,13 @@ class Chat:
     async def ask(
         self, prompt, content, read, *, again=None, schema=None, limit=None, **options
     ):
-        """Return the result of ``read`` for the reply to a string or an object.
+        """Return the result of ``read`` for the reply of the model.
 
-        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call, which
-        is always derived from the first call. ``limit`` is the length limit of the reply in
-        tokens, unless the client has its own limit. If JSON is expected, the backslashes of the
-        reply are repaired.
+        ``content`` is the input of the model, given as a string or as an object. If ``read``
+        raises ValueError, ``again(call, reply, fault)`` returns the next call, which is always
+        derived from the first call. ``limit`` is the length limit of the reply in tokens, unless
+        the client has its own limit. If JSON is expected, the backslashes of the reply are
+        repaired.
         """
         engine = self.session.engine
         shown = "\n".join(texts_in(content))
@@ -211,7 +212,7 @@ class Chat:
             return value
 
     async def _converse(self, call, read, again):
-        """Return the first usable reply within the maximum number of requests, and its value."""
+        """Return the first usable reply and its value, within the maximum number of requests."""
         engine = self.session.engine
         first = call
         reply: Any = None
@@ -291,12 +292,12 @@ class Chat:
 
 
 def _is_thought(text):
-    """Return whether a reply that was cut off contains only thoughts."""
+    """Return whether a truncated reply contains only reasoning."""
     return not text.strip() or ("<think>" in text and "</think>" not in text)
 
 
 def _vary(call, number):
-    """Return a call with another seed and temperature, because some models ignore complaints."""
+    """Return a call with another seed and temperature, so the reply is likely to differ."""
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)
     warmer = min(call.temperature + _WARMER * number, warmest)
@@ -304,7 +305,7 @@ def _vary(call, number):
 
 
 def _complain(call, reply, fault):
-    """Return the call with its reply, unless the reply is empty, and with a complaint about it."""
+    """Return the call, extended by its reply (unless empty) and a description of the fault."""
     if reply.finish_reason == "length":
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
@@ -324,7 +325,7 @@ async def gather_all(session, items, work, model, show=False):
         The result or the CallError of each item. An EndpointError, or any other exception that
         is not a CallError, stops all items.
     usage : Usage
-        The cost of the run.
+        The numbers of calls and tokens of the run.
     """
     settings = session.engine.settings
     # The number of items in progress is sufficient to use all slots.
@@ -353,7 +354,7 @@ async def gather_all(session, items, work, model, show=False):
 
 
 async def _say_what_is_waited_for(engine, bar):
-    """After each minute without a reply, report which server calls are waiting for."""
+    """After each minute without a reply, log a warning with the number of calls in progress."""
     said = engine.replied = time.monotonic()
     while True:
         replied = engine.replied

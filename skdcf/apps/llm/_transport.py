@@ -3,7 +3,7 @@
 The openai client handles connections and encodings. The retries of the openai client are not
 used, because a pause requested by the server must apply to all concurrent calls, and each
 attempt requires a single deadline that includes the body. Only environment variables named by
-the caller are sent. Redirects are not followed, so texts and keys are only sent to the
+the caller are sent. Redirects are not followed, so texts and keys are sent only to the
 configured host.
 """
 
@@ -30,7 +30,7 @@ from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowE
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
-#: Messages of servers whose model did not generate the requested format.
+#: Error messages of servers whose model did not generate the requested format.
 _MALFORMED = re.compile(
     "produced output that does not match|json_validate_failed|tool_use_failed"
 )
@@ -39,8 +39,9 @@ _MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes to read from an error res
 _LIMIT = "max_tokens|max_completion_tokens|context length"
 _FORMAT = "schema|response_format|structured|json_object"
 #: Options that some models reject, and words that identify the option in the error message. If
-#: ``json_schema`` is refused, any JSON object is requested, and no format if ``response_format``
-#: is refused. If ``max_tokens`` is refused, the limit is sent as ``max_completion_tokens``.
+#: ``json_schema`` is refused, any JSON object is requested. If ``response_format`` is refused, no
+#: format is requested. If ``max_tokens`` is refused, the limit is sent as
+#: ``max_completion_tokens``.
 _OPTIONS = {
     "system": r"system (?:role|message)|role ['\"]system['\"]",
     "length bounds": "(?:max|min)(?:items|length)",
@@ -66,7 +67,7 @@ class FunctionTransport:
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        # Functions that are not written in Python may raise ValueError here.
+        # For functions that are not written in Python, the signature may be unavailable.
         with suppress(ValueError):
             named = inspect.signature(function).parameters
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
@@ -155,7 +156,7 @@ class Endpoint:
                 async with self._pace.turn():
                     return await self._attempt(call)
             except RefusedError:
-                pass  # The pace has paused all calls.
+                pass  # All calls have already been paused.
             except PassingError as error:
                 n_failed += 1
                 if n_failed > self._settings["max_retries"]:
@@ -283,7 +284,7 @@ def _masker_of(headers):
 
 
 def _named(status, message, in_use):
-    """Return the name of the option that an error message refuses, or None."""
+    """Return the name of the option that is refused according to an error message, or None."""
     if status not in (400, 403, 422, 500, 501):
         return None
     text = message.lower()
@@ -291,7 +292,8 @@ def _named(status, message, in_use):
         # ``param`` names the response format, even if only the bounds are refused.
         bounds = re.findall(_OPTIONS["length bounds"], text)
         text = " ".join([*bounds, json.loads(message)["error"]["param"].lower()])
-    # The error is temporary, unless it comes from the chat template of the server.
+    # An error with status 500 or 501 is temporary, unless it comes from the chat template of
+    # the server.
     names = in_use if status < 500 else {"system"} & {*in_use}
     return next((name for name in names if re.search(_OPTIONS[name], text)), None)
 
@@ -301,7 +303,7 @@ def _messages_of(call):
 
 
 def _without_bounds(schema):
-    """Remove length bounds from a part of a schema."""
+    """Return an object of a schema without its length bounds."""
     bounds = re.compile(_OPTIONS["length bounds"])
     return {k: v for k, v in schema.items() if not bounds.fullmatch(k.lower())}
 

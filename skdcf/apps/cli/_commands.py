@@ -291,7 +291,7 @@ def _save(filter, data, options):
 
 
 def _shares_tried(filter):
-    """Yield the lines of a table with the training error rate for each candidate share."""
+    """Yield the lines of a table with the training error rate for each share of answers."""
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return

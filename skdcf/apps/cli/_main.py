@@ -29,7 +29,7 @@ To get help on a command, run: skdcf COMMAND --help"""
 
 
 def _share(text: str) -> float | str:
-    """Return the share as a float, or "auto" if `fit` should choose the share."""
+    """Return the share of answers as a float, or "auto" if `fit` should choose the share."""
     return text if text == "auto" else float(text)
 
 
@@ -149,7 +149,7 @@ def _add(parser, name, settings):
 
 @contextmanager
 def _accepted(reason):
-    """Accept problems with a different provenance while a command runs, if a reason is given."""
+    """Accept problems whose provenance differs from that of calibration, if a reason is given."""
     if reason is None:
         yield
         return

@@ -689,7 +689,7 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Copy the verdicts on which two people agree to a third annotator.
+        """Save the matching verdicts of two people under the name of a third annotator.
 
         Existing verdicts of the third annotator are not changed.
 

@@ -232,14 +232,14 @@ class ChatClient(Settings):
             future.cancel()
 
     def spent(self) -> Usage:
-        """Return the usage of all runs since the connections were opened.
+        """Return the numbers of calls and tokens used since the connections were opened.
 
         Interrupted runs and runs in progress are included.
 
         Returns
         -------
         usage : Usage
-            A copy of the usage, which later calls do not change.
+            A copy of the numbers, which later calls do not change.
         """
         opened = self._engine
         return Usage() if opened is None else replace(opened[0].usage)

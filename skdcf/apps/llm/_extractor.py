@@ -508,7 +508,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         estimate : Estimate
-            Estimated calls and tokens, and the cost if prices are known.
+            Estimated numbers of calls and tokens, and the estimated cost if prices are known.
         """
         self.validate()
         client = clients.as_client(self.client)

@@ -23,7 +23,7 @@ _BUILT_IN = files("skdcf.apps.llm").joinpath("no_claim.txt")
 
 @dataclass(frozen=True)
 class NoClaimList:
-    """List of patterns for sentences without a claim.
+    """List of patterns that match sentences without a claim.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class NoClaimList:
 
 
 def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
-    """Read a list of patterns for sentences without a claim.
+    """Read a list of patterns that match sentences without a claim.
 
     Parameters
     ----------

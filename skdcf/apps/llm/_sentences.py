@@ -127,7 +127,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
 
 
 def splitter_of(language: str = "en") -> dict[str, str]:
-    """Return the name of the splitter and the language, for the provenance of the claims.
+    """Return the splitter and the language that are recorded in the provenance of claims.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ class AnswerSplitter:
     edges : {"none", "chain"}
         Dependencies of a claim. With "chain", each claim depends on the previous claim.
     no_claim : NoClaimList, optional
-        List of patterns for sentences without a claim. The default is the built-in list.
+        List of patterns that match sentences without a claim. The default is the built-in list.
     """
 
     language: str = "en"
@@ -177,7 +177,7 @@ class AnswerSplitter:
         filter : fitted filter
             A filter calibrated on the output of ``skdcf split``.
         no_claim : NoClaimList, optional
-            List of patterns for sentences without a claim, as in `AnswerSplitter`.
+            List of patterns that match sentences without a claim, as in `AnswerSplitter`.
 
         Returns
         -------

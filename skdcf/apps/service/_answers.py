@@ -42,8 +42,8 @@ class Answers:
     seconds : float
         Maximum time in seconds for an answer.
     budget : float or None
-        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices.
-        Once the budget is spent, new requests are refused.
+        Maximum cost per day (UTC), or maximum number of tokens per day if the client has no
+        prices. Once the budget is spent, new requests are refused.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Answers:
         Parameters
         ----------
         name : str
-            Name of the filter for error messages.
+            Name of the filter, which is used in error messages.
         filter : fitted filter
             The filter that selects the claims.
 

@@ -70,7 +70,7 @@ def create_app(
         questions, but no texts except those of open runs. If None, the latest 10,000 answers are
         stored in memory, and runs are not available.
     client : ChatClient, optional
-        Client for the models that extract and judge claims, for ``POST /v1/answer``. The limits
+        Client for the models that ``POST /v1/answer`` calls to extract and judge claims. The limits
         ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no model
         is called.
     model : str, optional
@@ -78,9 +78,9 @@ def create_app(
     answer_seconds : float, default=300.0
         Maximum time in seconds for an answer. If the time is exceeded, the reply has status 504.
     budget : float, optional
-        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices. Each
-        process counts the cost since its start. Once the budget is spent, replies have status
-        429.
+        Maximum cost per day (UTC), or maximum number of tokens per day if the client has no
+        prices. Each process counts the cost since its start. Once the budget is spent, replies
+        have status 429.
     cors : sequence of str, default=()
         Origins of web pages that may call the service, for example
         ``https://app.example``.
@@ -91,7 +91,7 @@ def create_app(
     own : collection of str, default=()
         Keys of additional data in requests to ``POST /v1/filter``.
     no_claim : path-like, optional
-        File with patterns for sentences that make no claim. The file is required if the
+        File with patterns that match sentences without a claim. The file is required if the
         calibration answers were created by ``skdcf split --no-claim``.
 
     Returns
@@ -153,7 +153,7 @@ class Service:
     reader : AnswerReader, optional
         Object that reads answers that were not split into claims.
     no_claim : NoClaimList, optional
-        List of patterns for sentences without a claim.
+        List of patterns that match sentences without a claim.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ class Journal:
         labels : list of int
             Claim labels, which are 1 (true), 0 (false) or -1 (unknown).
         drawn : bool
-            Whether the answer was randomly selected.
+            Whether the answer was randomly selected to be judged.
 
         Returns
         -------

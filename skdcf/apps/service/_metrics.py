@@ -54,7 +54,7 @@ class Metrics:
         )
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Count a request and its duration.
+        """Count a request, and record its duration.
 
         Parameters
         ----------

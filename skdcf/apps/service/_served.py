@@ -119,7 +119,7 @@ class Served:
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
-        List of patterns for sentences without a claim. The default is the built-in list.
+        List of patterns that match sentences without a claim. The default is the built-in list.
     """
 
     def __init__(

@@ -250,7 +250,7 @@ class ReviewOrder:
         return [np.flatnonzero(mask).tolist() for mask in added]
 
     def reviewed(self, by: str) -> tuple[GraphBatch, list[NDArray[np.int8]]]:
-        """Return the answers with the verdicts as labels, marked as reviewed.
+        """Return the answers, labelled with the verdicts and marked as reviewed.
 
         Parameters
         ----------

@@ -3,8 +3,8 @@
 With a cache, each reply is written to disk immediately, so a restarted program does not request
 the reply again. Replies that cannot be parsed are not stored and are therefore requested again.
 
-Each client has one `Engine`, an event loop in a separate thread. All threads that use the
-client share the engine's open connections, its limit on concurrent calls and its cache. A
+Each client has one `Engine`, which runs an event loop in a separate thread. All threads that use
+the client share the engine's open connections, its limit on concurrent calls and its cache. A
 `Session` is one run of the engine. A `Chat` makes the calls of one problem in a run.
 """
 

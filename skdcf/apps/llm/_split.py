@@ -209,7 +209,7 @@ class AnswerSplitter:
 
     @cached_property
     def provenance(self) -> dict[str, str]:
-        """Return a description of the splitter for the provenance of the claims."""
+        """Return the description of the splitter that is stored in the provenance of claims."""
         description = splitter_of(self.language)
         return description | {"edges": self.edges, "no_claim": self._no_claim.name}
 

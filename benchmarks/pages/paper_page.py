@@ -216,9 +216,9 @@ def coverage_sentence(results):
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
         f"Of the {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
-        f"independent folds. By chance, about {0.025 * total:.0f} mean coverages would be "
-        "expected below this quantile. The methods use the same folds, so their deviations are "
-        "correlated."
+        f"independent folds. About {0.025 * total:.0f} of the mean coverages would be expected to "
+        "fall below this quantile by chance. The methods use the same folds, so their "
+        "deviations are correlated."
     )
 
 

@@ -41,7 +41,7 @@ _OPPOSITE = re.compile(
     r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|inaccurate|wrong|false|"
     r"is_error)(_|$)"
 )
-#: Pattern for keys of evidence, whose verdicts refer to passages and not to claims.
+#: Pattern for evidence keys. Verdicts under these keys refer to passages, not to claims.
 _OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(

@@ -60,7 +60,7 @@ def page(body, title):
     return PAGE.format(title=escape(title), body=body)
 
 
-_MISSED = 20  # maximum number of listed answers that contain a kept false claim
+_MISSED = 20  # maximum number of answers to list among those with a kept false claim
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 

@@ -135,7 +135,8 @@ def _may_have_halves(line):
     """Return whether a line may contain unpaired surrogates."""
     if isinstance(line, str):
         return _HALF.search(line)
-    # Checking for the first characters before searching for the pattern is much faster.
+    # Few lines contain these bytes, and testing for them is much faster than searching for the
+    # pattern.
     return (b"\\u" in line or b"\xed" in line) and _HALF_IN_BYTES.search(line)
 
 
@@ -250,8 +251,8 @@ def _without_copies(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"each key must occur once per object, but {twice!r} is repeated. Keep only "
-            "one of them"
+            f"each key must occur only once per object, but {twice!r} is repeated. Keep "
+            "only one of the entries"
         )
     return record
 

@@ -173,10 +173,10 @@ class ConformalFilter(Settings):
             larger number means true. The pair -1 and 1 is rejected, because -1 could mean either
             false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
-            Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
-            answers to a question are used either for training or for calibration, and at most one
-            of them is used for calibration. If False, each answer belongs to a different
-            question.
+            Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. The
+            answers to one question are never split between training and calibration. At most one
+            answer to each question is used for calibration. If False, each answer belongs to a
+            different question.
 
         Returns
         -------
@@ -672,9 +672,9 @@ class ConformalFilter(Settings):
             earlier claims) and ``features`` (the values that the filter uses).
         {own_alpha}
         stop : bool
-            Whether to stop after the first claim that is not kept. Stopping early is useful for
-            an agent that executes its steps. If True, each claim must depend on the previous
-            claim.
+            Whether to stop after the first claim that is not kept. Stopping early is useful if an
+            agent executes each step as soon as it is written. If True, each claim must depend on
+            the previous claim.
         **about
             Data known before the answer is written, passed as the arguments ``problem``,
             ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of

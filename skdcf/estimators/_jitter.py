@@ -16,7 +16,8 @@ from ..ops.hard import segment_sum
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 # size of the noise, which is much larger than the allowance for rounding in the thresholds
 SCALE = 1e-8
-# number of bits of each feature used for the hash, relative to the largest feature of the problem
+# Features are rounded to this number of bits, relative to the largest feature of the problem,
+# before they are hashed.
 BITS = 10
 
 

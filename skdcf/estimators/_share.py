@@ -52,8 +52,8 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. The
     number of calibration problems must also be large enough for rank 1. The check is skipped if
     ``calibration_size=1``, because this size is used in searches, which calibrate the filter
-    later. If the guarantee has groups, ``n_calibration`` is the number of questions in the
-    largest group.
+    later. If the guarantee is group-conditional, ``n_calibration`` is the number of questions in
+    the largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:

@@ -182,7 +182,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def coverage_band(self) -> NDArray[Any]:
-        """Return the theoretical band of the mean coverage over splits, of shape (n_alphas, 2).
+        """Return the theoretical band for the mean coverage over splits, one row per alpha.
 
         For every filter, the number of covered test problems in a split has a beta-binomial
         distribution. With the protocol "folds", the band is the 95 % interval of the mean over

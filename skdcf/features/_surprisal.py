@@ -213,7 +213,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
                 f"{printable(token[:40])!r} where the text contains {printable(expected)!r}"
             )
         if place < 0:
-            break  # The model generated the remaining tokens after the end of the text.
+            break  # The remaining tokens follow the end of the text.
         blank = len(token) - len(token.lstrip())
         starts.append(place + (blank if token.strip() else 0))
         position = place + len(token)

@@ -5,7 +5,7 @@ have many parents, merging the lists of the parents would require up to n^3 step
 Rows of bits require only one bit per claim-ancestor pair. For a problem with n claims, blocks of
 8,192 ancestors require n^2 / 8 steps in total and 1 KB of memory per claim.
 
-Claims are numbered by *ranks*, so parents have lower ranks than their children.
+Claims are numbered by *rank*. Every parent has a lower rank than its children.
 """
 
 from itertools import pairwise
@@ -26,7 +26,7 @@ class Lineage:
     edges : ndarray of shape (n_edges, 2)
         Edges (parent, child) as claim indices, starting at 0.
     rank : ndarray of shape (n_claims,)
-        Rank of each claim, which is a permutation that increases along every edge.
+        Rank of each claim. The ranks are a permutation, and they increase along every edge.
     pairs : tuple of ndarray, optional
         Arrays (claim, member) that pair each claim with itself and its ancestors, if the pairs
         are already known.

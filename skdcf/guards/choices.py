@@ -112,8 +112,8 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
             warn(
                 f"{share_now:.0%} of the {n_now} new questions have {k} answers, but "
                 f"{share_before:.0%} of the {n_before} calibration questions had {k} answers. "
-                "The guarantee holds if each number of answers is as frequent as in "
-                "calibration",
+                "The guarantee requires the number of answers per question to have the same "
+                "distribution as in calibration",
                 GuaranteeWarning,
             )
             return

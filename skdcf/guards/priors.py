@@ -72,7 +72,7 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
             "the guarantee only covers new problems, but the public prior in the scorer "
             f"was trained on the questions of {int(is_known.sum())} of {len(is_known)} "
             f"problems (the first is {batch.name_of(int(np.argmax(is_known)))}). Find "
-            "these problems with the method seen of the prior, and leave them out, or "
+            "these problems with the seen() method of the prior, and leave them out, or "
             "use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())

@@ -88,9 +88,10 @@ def refuse_changed(estimator):
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(
-            "the values of edges, online, ties and guarantee, and whether edges are "
-            f"read, must not change after calibration, got {settings} instead of "
-            f"{estimator._calibrated_as}. Call calibrate or fit again"
+            "the settings edges, online, ties and guarantee must not change after "
+            "calibration, nor may the scorer start or stop reading edges. The filter was "
+            f"calibrated with {estimator._calibrated_as}, got {settings}. Call calibrate "
+            "or fit again"
         )
     # Functions with the same source code may differ, and the caller may have changed the original
     # function. Therefore, the functions must be identical objects.

@@ -1,4 +1,4 @@
-"""Guard against wordings that the guarantee or the filter does not support.
+"""Guard against wordings in settings that do not support them.
 
 A user-defined guarantee counts each wording separately, but a text shows only one wording of each
 claim. When wordings were counted separately, the proportion of false claims was 0.116 instead of
@@ -19,7 +19,7 @@ def refuse_wordings(estimator, batch):
         )
     if estimator.online:
         raise ValueError(
-            "online must be False for problems with wordings, because a claim would be "
-            "shown before its vaguer wordings are known. Remove the wordings, or set "
-            "online=False"
+            "online must be False for problems with wordings, because a claim would "
+            "otherwise be shown before its vaguer wordings are known. Remove the "
+            "wordings, or set online=False"
         )

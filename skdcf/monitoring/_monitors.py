@@ -57,7 +57,7 @@ class BettingMonitor(Settings):
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
-    #: Part of delta that is reserved for the case of an unfavourable calibration set.
+    #: Part of delta that is reserved for the event that the calibration set is unfavourable.
     calibration_delta_ = 0.0
 
     @property

@@ -85,10 +85,10 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     guarantee = filter.calibration_.guarantee
     if guarantee.weight is not None:
         raise ValueError(
-            f"weight must be None, got {guarantee!r}. The function release ignores "
-            "weights, so it would release too many answers under the shift that the "
-            "weights describe. Set weight=None, and calibrate the filter again on "
-            "answers similar to the new ones"
+            f"weight must be None, got {guarantee!r}. Because release() ignores weights, "
+            "it would release too many answers under the shift that the weights "
+            "describe. Set weight=None, and calibrate the filter again on answers "
+            "similar to the new ones"
         )
     batch = check(filter, X)
     scores = filter.whole_answer_scores_

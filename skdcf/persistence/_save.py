@@ -286,9 +286,9 @@ def _check_about(header):
         raise ValueError("the header must specify the format as an integer")
     if header["format"] > FORMAT:
         raise ValueError(
-            f"the format must be at most {FORMAT}, got {header['format']}, written by "
-            f"skdcf {header.get('skdcf')}. The installed version is skdcf {__version__}. "
-            "Upgrade skdcf"
+            f"the format version must be at most {FORMAT}, got {header['format']}. The "
+            f"file was written by skdcf {header.get('skdcf')}, but the installed version "
+            f"is {__version__}. Upgrade skdcf"
         )
     has_texts = all(isinstance(header.get(key), str) for key in ("skdcf", "object"))
     has_tables = all(

@@ -763,7 +763,7 @@ def _draw_density(ax, scores, colour, dash, label):
 
 @settings
 class ImportanceDisplay(Display):
-    """Plot the mean importances and their standard deviations as bars, in decreasing order.
+    """Plot the mean importances as bars in decreasing order, with their standard deviations.
 
     Parameters
     ----------

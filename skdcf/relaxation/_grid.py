@@ -1,4 +1,4 @@
-"""Grid relaxation of arXiv:2604.20098, with the published settings."""
+"""Grid relaxation from arXiv:2604.20098, with the published settings."""
 
 from __future__ import annotations
 

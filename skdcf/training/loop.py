@@ -370,7 +370,7 @@ def _hazard_target(batch, labels):
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
-# minimum standard deviation of the log odds of scores that are not treated as constant
+# scores whose log odds have a smaller standard deviation are treated as constant
 LEAST_SPREAD = 1e-3
 
 # Target, claims and C of the logistic regression for the initial parameters.

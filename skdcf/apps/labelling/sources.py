@@ -346,7 +346,7 @@ class LabelStore:
             if not graph.edges_known
         ]
         #: Hash that identifies the set of problems with unknown edges. Statements about the edges
-        #: of all problems are ignored if the hash has changed.
+        #: of all problems are ignored if the hash of the problems has changed.
         self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
         #: Last event of each kind, keyed by person, problem and claim.

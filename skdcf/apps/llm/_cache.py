@@ -30,8 +30,8 @@ class ReplyCache:
         # Opening a folder raises an error, so the permissions of a folder are never changed.
         path.open("ab").close()
         path.chmod(0o600)
-        # SQLite does not wait while another program changes the journal mode, so connecting is
-        # repeated until the time limit.
+        # SQLite does not wait while another program changes the journal mode, so this loop
+        # retries until the time limit is reached.
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             self._db = sqlite3.connect(

@@ -109,7 +109,7 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
     without = [i for i, answer in enumerate(answers) if answer.logprobs is None]
     if without and len(without) < len(answers):
         raise ValueError(
-            "either all problems or none of them must have logprobs, but problem "
+            "logprobs must be passed for all problems or for none, but problem "
             f"{without[0]} has none and other problems have them"
         )
     return answers

@@ -235,8 +235,8 @@ def fault_of(
         return EndpointError(fault)
     if status in _REFUSED:
         return RefusedError(fault, wait)
-    # A redirect is a temporary error, because gateways may redirect requests while they switch to
-    # another server.
+    # A redirect is treated as a temporary error, because gateways may redirect requests while
+    # they switch to another server.
     if 300 <= status < 400 or status in _PASSING or status >= 500:
         return PassingError(fault, wait)
     return UnreadableError(fault)

@@ -201,9 +201,9 @@ class AnswerSplitter:
         splitter = cls(extraction["language"], extraction["edges"], no_claim)
         if splitter.provenance != extraction:
             raise ValueError(
-                f"answers must be split in the same way as the calibration answers, {extraction}, "
-                f"got {splitter.provenance}. Pass the same --no-claim FILE, or use the same "
-                "version of skdcf"
+                "answers must be split in the same way as the calibration answers "
+                f"({extraction}), got {splitter.provenance}. Pass the same --no-claim FILE, "
+                "or use the same version of skdcf"
             )
         return splitter
 

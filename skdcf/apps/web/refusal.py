@@ -62,8 +62,8 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
     # The message may contain texts from the request, which must not be logged. Error messages
-    # from the operating system and the journal are safe to show, because they do not contain
-    # texts from the request.
+    # from the operating system and the journal are safe to show, because they do not contain any
+    # text from the request.
     detail = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         detail = str(error)

@@ -339,7 +339,7 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
     assert again.describe() == extractor.describe()
 
     filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
-    with pytest.raises(ValueError, match=r"\(what.*claims"):
+    with pytest.raises(ValueError, match=r"extraction.*log_odds.*missing"):
         filter.predict(missing)
     pipeline = ConformalFactualityPipeline(
         extractor, HardCF("judge_verdict", alpha=0.2)

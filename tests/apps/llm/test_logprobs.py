@@ -66,7 +66,7 @@ def test_wrong_log_probabilities_are_found_before_the_first_call():
         raise AssertionError("a step was called")
 
     careful = ClaimExtractor(decompose=never, graph=chain_edges)
-    with pytest.raises(ValueError, match=r"problem 1.*logprobs.*It is 4"):
+    with pytest.raises(ValueError, match=r"problem 1.*logprobs.*it is 4"):
         careful.transform([answer(), answer()._replace(answer="It is 5.")])
     with pytest.raises(ValueError, match=r"logprobs.*problem 1"):
         careful.transform([answer(), ("How many?", ANSWER)])

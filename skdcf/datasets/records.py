@@ -877,7 +877,7 @@ def jsonl_schema() -> dict[str, Any]:
     --------
     >>> from skdcf.datasets.records import jsonl_schema
     >>> jsonl_schema()["properties"]["mask"]["description"]
-    'For each claim, whether a filter kept it.'
+    'Whether a filter kept each claim.'
     """
     path = files("skdcf.datasets").joinpath(f"schema/problem-{VERSION}.json")
     return json.loads(path.read_text("utf-8"))

@@ -105,6 +105,8 @@ def go_all_the_way(folder, url, model, n_answers):
     label(folder, ChatClient(url, key_variable=None), model)
     fit = ["fit", "labelled.jsonl", "-o", "filter.skops", "--alpha", str(ALPHA)]
     run(folder, *fit, "--scorer", "judge_log_odds")
+    if not (folder / "filter.skops").exists():
+        sys.exit("fit saved no filter. Increase --n-answers, which is 20 by default")
     count_what_is_kept(folder)
     question, answer = "Start with 3, add 4. What comes out?", "3 + 4 = 7."
     answering = ["answer", "filter.skops", "-q", question, "-a", answer]

@@ -609,7 +609,14 @@ def evidence(results):
 
     def worth(name, with_it, without):
         kept = cells(results[name])
-        return worth_of(kept[without, alpha], kept[with_it, alpha])
+        shares = [cells(results[name], k) for k in ("shown", "false_among_shown")]
+        return [
+            worth_of(kept[without, alpha], kept[with_it, alpha]),
+            *(
+                f"{100 * of[without, alpha]:.0f} % → {100 * of[with_it, alpha]:.0f} %"
+                for of in shares
+            ),
+        ]
 
     checks = next(
         row
@@ -626,10 +633,13 @@ def evidence(results):
             cost["other answers"],
         ),
         "frequency": (worth("evidence-frequency", COUNTED, TEXT), cost["text alone"]),
-        "check": (worth_of(checks["no check"], checks["one check"]), "one judgement"),
+        "check": (
+            [worth_of(checks["no check"], checks["one check"]), "-", "-"],
+            "one judgement",
+        ),
     }
     return [
-        [what, *found[key][:1], calls, found[key][1], command]
+        [what, *found[key][0], calls, found[key][1], command]
         for key, (what, calls, command) in texts.EVIDENCE.items()
     ]
 
@@ -783,7 +793,7 @@ def with_tables(readme, results):
     readme = put(readme, TABLE, readme_table())
     if has_evidence(results):
         rows = [texts.EVIDENCE_HEAD, *evidence(results)]
-        text = markdown([row[:3] for row in rows])  # the landing page has the rest
+        text = markdown([row[:5] for row in rows])  # the landing page has the rest
         readme = put(readme, EVIDENCE, text)
     return readme
 

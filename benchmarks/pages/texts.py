@@ -66,6 +66,8 @@ EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
     "evidence",
     "true claims kept per answer at 0.05 (without → with this evidence)",
+    "shown",
+    "errors among shown",
     "model calls per answer",
     "computation or human work per answer",
     "command or key",

@@ -215,10 +215,10 @@ def coverage_sentence(results):
                 least, _ = mean_band(*sizes, row["tested"], found["n"])
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"Of the {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
-        f"independent folds. About {0.025 * total:.0f} of the mean coverages would be expected to "
-        "fall below this quantile by chance. The methods use the same folds, so their "
-        "deviations are correlated."
+        f"Of the {total} mean coverages in the tables, {low} are below the 2.5 % quantile of the "
+        "distribution of a mean over independent folds. By chance, about "
+        f"{0.025 * total:.0f} mean coverages would be expected to fall below this quantile. All "
+        "methods use the same folds, so the deviations of their coverages are correlated."
     )
 
 
@@ -234,9 +234,9 @@ def luck_sentence(results):
         least = 100 * (1 - int(alpha * (n + 1) + 1e-9) / (n + 1))
         many = 100 * found["many"][f"{alpha:g}"]
         said.append(
-            f"For {kind.upper()}-like problems, {held} of the calibration problems and {test} "
-            "of the test problems have an answer with an error. Over "
-            f"{results['many']:,} folds, the coverage of reachability at "
+            f"In the {kind.upper()}-like data, {held} of the calibration problems and {test} "
+            "of the test problems contain an error. Over "
+            f"{results['many']:,} folds, the mean coverage of the method reachability at "
             f"alpha = {alpha:g} is {many:.1f} %, and the expected coverage is {least:.1f} %."
         )
     return " ".join(said)
@@ -252,12 +252,12 @@ def empty_levels(results, kind):
     n = next(iter(results[kind][CF].values()))["calibrated"]
     few = [a for a in ALPHAS[kind] if int(a * (n + 1) + 1e-9) == 0]
     if not few:
-        return f"The {n} calibration problems are enough for every level."
+        return f"With {n} calibration problems, claims can be kept at every level."
     needed = int(np.ceil(1 / few[-1] - 1 - 1e-9))
     levels = ", ".join(f"{a:g}" for a in few)
     return (
         f"At alpha = {levels}, no method can keep any claim, because at least {needed} calibration "
-        f"problems are needed and there are only {n}."
+        f"problems are required but only {n} are available."
     )
 
 
@@ -340,10 +340,11 @@ def search_sentence(results):
         for row in results[f"search-{kind}"].values()
     ]
     return (
-        f"The best settings keep {more_or_fewer(np.median(gain))} true claims than the "
-        f"paper's settings and {more_or_fewer(np.median(less))} than a logistic regression "
-        f"(medians over {levels} levels). The best settings exceed the logistic regression by "
-        f"more than two standard errors at {better} of the {levels} levels."
+        f"With the best settings, the filter keeps {more_or_fewer(np.median(gain))} true claims "
+        f"than with the paper's settings, and {more_or_fewer(np.median(less))} than a logistic "
+        f"regression (medians over {levels} levels). The filter with the best settings "
+        "keeps more true claims than the logistic regression, by more than two standard errors, "
+        f"at {better or 'none'} of the {levels} levels."
     )
 
 
@@ -406,8 +407,8 @@ def training_sentence(results):
         steps = [n for found in levels for n in found["as printed"]["steps"]]
         late = sum(n >= 100 for n in steps)
         said.append(
-            f"On {kind.upper()}-like problems, {late} of the {len(steps)} runs with the paper's "
-            "settings reached epoch 100."
+            f"On {kind.upper()}-like problems, {late} of the {len(steps)} training runs with the "
+            "paper's settings continued until epoch 100."
         )
     return " ".join(said)
 
@@ -510,7 +511,10 @@ def case_parts(results):
             )
             header = ["feature", "value", "weight", "contribution"]
             yield table(title, header, rows)
-            yield f"The {CASES} problems contain {one['claims']} {said.format('s', 'are')}."
+            yield (
+                f"The {CASES} problems contain {one['claims']} {said.format('s', 'are')} "
+                f"({named(dcf).strip('*')})."
+            )
 
 
 def case_check():
@@ -521,9 +525,10 @@ def case_check():
         sums = sum(row[3] for row in rows)
         apart = max(abs(row[1] * row[2] - row[3]) for row in rows)
         said.append(
-            f"In case {case}, the printed contributions add up to {sums:.3f}, and the printed "
-            f"total is {total['score_learned']:g}. The products of the printed values and weights "
-            f"differ from the printed contributions by at most {apart:.3f}."
+            f"In case {case}, the contributions reported in the paper add up to {sums:.3f}, and "
+            f"the reported total is {total['score_learned']:g}. The products of the reported "
+            f"values and weights of case {case} differ from the reported contributions by at most "
+            f"{apart:.3f}."
         )
     return " ".join(said)
 
@@ -824,19 +829,20 @@ def notes(results):
     if PROBABLE in results["math"]:
         out["probable"] = (
             "The score of DCF is a weighted sum of the columns. In the row "
-            f'"{PROBABLE}", the score is the sigmoid of the weighted sum, as in the paper\'s '
-            '"LogisticClaimScorer". All risks are then between 0 and 1, so a margin of 20 has '
-            "a different meaning."
+            f'"{PROBABLE}", the score is the sigmoid of this weighted sum, as in the paper\'s '
+            '"LogisticClaimScorer". With the sigmoid, the risks of all claims lie in an interval '
+            "of length 1, so a margin of 20 has a different meaning."
         )
     if "0.02" in results["surrogate"]["claims"]:
         out["agreement_levels"] = (
-            "The paper does not print settings for alpha = 0.02, so the settings for 0.03 are "
-            "used. At alpha = 0.01, there are too few problems for any threshold."
+            "The paper does not give settings for alpha = 0.02, so the settings for "
+            "alpha = 0.03 are used. At alpha = 0.01, there are too few calibration problems for "
+            "any claim to be kept."
         )
     if AUTO not in results["real-math"]:
         out["no_default"] = (
-            "The default scorer is omitted, because its prior for few problems was learnt "
-            "from answers to some of the same questions."
+            "The default scorer is omitted, because its prior for small data sets was trained on "
+            "answers to some of the same questions."
         )
     return out
 
@@ -850,8 +856,8 @@ def pictures_of_scores(results):
         "beeswarm_math": picture(
             "beeswarm_math_31",
             f"{beeswarm}, MATH-like, for the printed settings and the path relaxation.",
-            "The paper's SHAP beeswarm of MATH. Each dot is a claim, drawn at random, with "
-            "the SHAP value of one model. The most important features are at the top.",
+            "The paper's SHAP beeswarm plot of MATH. Each dot shows the SHAP value of one model "
+            "for a randomly drawn claim. The most important features are at the top.",
         ),
         "beeswarm_felm": "\n\n".join(
             picture(

@@ -201,11 +201,12 @@ def described(experiment):
     about, (train, test) = experiment["data"], experiment["sizes"]
     unknown = f", {about['n_unknown']:,} unknown" if about["n_unknown"] else ""
     return (
-        f"The set has {about['n_problems']:,} answers to {about['n_questions']:,} questions, with "
-        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). Of these answers, "
-        f"{about['n_clean']:,} have no error. The questions were randomly split in half "
-        f"{experiment['n_splits']} times. Each split has about {train:,.0f} answers for training "
-        f"and {test:,.0f} for evaluation."
+        f"The data set contains {about['n_problems']:,} answers to {about['n_questions']:,} "
+        f"questions, with {about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). Of "
+        f"these {about['n_problems']:,} answers, {about['n_clean']:,} contain no error. The "
+        f"experiment uses {experiment['n_splits']} random splits of the questions into halves. In "
+        f"each split, about {train:,.0f} answers are used for training and {test:,.0f} for "
+        "evaluation."
     )
 
 

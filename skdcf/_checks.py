@@ -92,7 +92,7 @@ def check_alpha(alpha):
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
             f"alpha must be strictly between 0 and 1, got {alpha!r}. The level alpha is "
-            "the maximum proportion of problems with a false claim among the kept claims"
+            "the maximum proportion of problems in which a false claim is kept"
         )
     return float(alpha)
 

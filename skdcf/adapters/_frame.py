@@ -404,7 +404,7 @@ def _feature_names(frame, features, named):
         if of_people:
             warn(
                 f"the columns {of_people} are not used as features, because they seem to "
-                "contain human judgements, or ids or times recorded by a labelling tool. "
+                "contain human judgements, or IDs or timestamps added by a labelling tool. "
                 "List these columns in features= if their values are also known for new "
                 "problems",
                 ParameterWarning,

@@ -26,7 +26,7 @@ def check_parallel(name, values, n_problems):
         )
     if len(values) != n_problems:
         raise ValueError(
-            f"the number of {name} must equal the number of problems, {n_problems}, got "
+            f"{name} must have one entry for each of the {n_problems} problems, got "
             f"{len(values)}"
         )
 

@@ -189,7 +189,7 @@ def _in_order(name, of_run, positions):
     judged = sorted(map(int, of_run))
     if judged != positions:
         raise ValueError(
-            f"the messages judged by {name} must be the steps of the run, {positions}, "
+            f"the messages judged by {name} must be the steps of the run ({positions}), "
             f"got {judged}"
         )
     return [of_run[str(position)] for position in positions]

@@ -306,8 +306,8 @@ def _refuse_unlike(answers):
         column = getattr(answers, field)
         if column is not None and len({value is None for value in column}) == 2:
             raise ValueError(
-                f"{name}: either all answers to a question or none of them must have {field}. "
-                f"Pass {field} for all of these answers, or remove it"
+                f"{name}: {field} must be passed for all answers to a question or for none of "
+                f"them. Pass {field} for all of these answers, or remove it"
             )
     if answers.context is not None and len(set(answers.context)) > 1:
         raise ValueError(

@@ -118,8 +118,8 @@ def check_names(feature_names, features, table, where=""):
         names = [*map(str, in_order(feature_names, "feature_names", where))]
         if own_names not in (None, names):
             raise ValueError(
-                f"{where}feature_names must match the column names of the features, "
-                f"{own_names}, got {names}. Omit feature_names, or rename the columns"
+                f"{where}feature_names must match the column names of the features "
+                f"({own_names}), got {names}. Omit feature_names, or rename the columns"
             )
     if names is None:
         return None

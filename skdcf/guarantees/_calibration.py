@@ -679,8 +679,8 @@ class PerGroup(Calibration):
 def _unseen_error(group, problem, known, pooled):
     return ValueError(
         f"the group of {problem} must be one of the calibration groups {known[:10]}, "
-        f"got {group!r}, for which there is no guarantee. For such problems, "
-        f'unseen="empty" keeps nothing, and unseen="pool" {pooled}'
+        f"got {group!r}, for which there is no guarantee. For such problems, a filter "
+        f'with unseen="empty" keeps nothing, and a filter with unseen="pool" {pooled}'
     )
 
 

@@ -80,9 +80,10 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
 def compare_presence(name, text, values, before):
     if name == "edges" and len(values) == 2 and not before:
         raise ValueError(
-            f"either all problems with several claims or none of them must have {text}. "
-            "Pass edges for all of these problems (() if the claims are independent), or "
-            'set edges="none" or edges to a function from skdcf.edges in the filter'
+            f"{text} must be passed for all problems with several claims or for none of "
+            "them. Pass edges for all of these problems (() if the claims are "
+            'independent), or set edges="none" or edges to a function from skdcf.edges '
+            "in the filter"
         )
     for value in values:
         if before and value not in before:

@@ -65,7 +65,8 @@ def measured_rounding(confidence_alone, batch, confidence):
                 f"{batch.name_of(rows[part.problem_of[claim]])}: the confidences must not "
                 f"depend on other problems, but they differ by {difference[claim]:.3g} if the "
                 f"problem is scored alone, and rounding explains only {bound:.3g}. Do not "
-                "rank, scale or clip over the batch, and compute in float32 or float64"
+                "rank, scale or clip the confidences across the batch, and compute them in "
+                "float32 or float64"
             )
         worst = max(worst, difference.max(initial=0.0))
     return MARGIN * worst

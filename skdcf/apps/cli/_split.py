@@ -45,8 +45,8 @@ def split(options):
         has_logprobs = graph.features is not None
         if counts["answers"] and bool(counts["logprobs"]) != has_logprobs:
             raise ValueError(
-                "either all answers or none of them must have logprobs, but this answer has "
-                f"{('' if has_logprobs else 'no ')}logprobs, unlike the answers before it"
+                "logprobs must be given for all answers or for none of them, but this answer "
+                f"has {('' if has_logprobs else 'no ')}logprobs, unlike the answers before it"
             )
         counts.update(
             answers=1,

@@ -462,7 +462,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
         raise ValueError(f'"claim" must be a number from 1 to {n}, got {wrong[0]}')
     if len(out) < len(rows):
         raise ValueError(
-            "the reply must contain each claim once, but a claim is repeated"
+            "the reply must contain each claim exactly once, but a claim is repeated"
         )
     if missing := [v for v in range(1, n + 1) if v not in out]:
         raise ValueError(

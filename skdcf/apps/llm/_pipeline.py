@@ -586,7 +586,8 @@ class ConformalFactualityPipeline(Settings):
         names = list(graphs[0].feature_names or ())
         if names != expected:
             raise ValueError(
-                f"the problems must have the columns of the extractor, {expected}, got {names}"
+                f"the problems must have the columns of the extractor ({expected}), got "
+                f"{names}"
             )
         return GraphBatch.from_graphs(graphs)
 

@@ -238,7 +238,9 @@ class Endpoint:
                 masked = self._mask(content.decode("latin-1")).encode("latin-1")
                 return response.status_code, masked, dict(response.headers)
         except TimeoutError:
-            fault: PassingError = SlowError(f"no reply within timeout={timeout:g} s")
+            fault: PassingError = SlowError(
+                f"the endpoint did not reply within timeout={timeout:g} s"
+            )
         except Exception as error:
             # Each HTTP library has its own types of errors.
             problem = self._mask(f"{type(error).__name__} ({error}")

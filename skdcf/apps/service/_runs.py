@@ -291,9 +291,9 @@ def _claims_of(
     has_messages = "messages" in head
     if any(("messages" in step) != has_messages for step in steps):
         raise ValueError(
-            "either all requests of a run or none of them must contain messages. Send "
-            'the initial messages as "messages" when the run is opened, and the new '
-            "messages with each step"
+            "messages must be sent in all requests of a run or in none of them. Send the "
+            'initial messages as "messages" when the run is opened, and the new messages '
+            "with each step"
         )
     if has_messages and steps:
         steps = _steps_in_messages(head, steps)

@@ -338,7 +338,7 @@ def test_what_is_wrong_with_messages(tmp_path):
         ({"messages": first + second}, "got 2"),
         ({"messages": [*first, 3]}, '"messages.1" is 3'),
         ({"messages": [*first, {"a": 3}]}, "the role of message 2"),
-        ({"text": "book()", "features": [0, 1, 1]}, "either all requests"),
+        ({"text": "book()", "features": [0, 1, 1]}, "messages must be"),
     ):
         status, reply = ask(app, "/v1/runs/steps", run=name, claim=0, **sent)
         assert status == 400 and sentence in reply["error"], sent

@@ -25,7 +25,7 @@ In short
 
 The table shows the change in the number of true claims kept per answer, in percent. Each row
 compares the scorer ``auto`` with logistic regression unless the row states otherwise. A star
-marks p < 0.05."""
+marks changes with p < 0.05."""
 
 GUARANTEE = """\
 Every filter on this page has the same guarantee: with probability at least 1 - alpha, a filtered
@@ -278,8 +278,8 @@ an answer and calibrates by group. The cci-sdk query filters in the same way as 
 MACI is designed for scores from several language models, which are not available for these
 answers. Here, MACI combines the published score with two columns of skdcf. The regression was
 trained on half of the labelled answers and calibrated on the other half. The standard errors (±)
-do not take the overlap between splits into account. The guarantee concerns the second number of
-each pair."""
+do not take the overlap between splits into account. The guarantee concerns the second of the four
+numbers at each level."""
 
 LABELS = {
     "qags-cnndm": """\
@@ -303,9 +303,9 @@ The claims are segments of ChatGPT's answers to questions about mathematics, rea
 and world knowledge. Human annotators labelled each segment. Each segment is assumed to depend on
 the previous segment. FELM is the second data set used in arXiv:2604.20098. The row "as published"
 uses the settings printed in that paper with the columns on this page. That paper gives no
-settings for levels above 0.1, so the row uses the settings for alpha = 0.1 at alpha = 0.2 too.
-That paper specifies the margin of 20 only for validation. With a margin of 0.1 and otherwise the
-same settings, more claims are kept (:doc:`paper`).""",
+settings for levels above 0.1, so the settings for alpha = 0.1 are also used at alpha = 0.2. That
+paper specifies the margin of 20 only for validation. With a margin of 0.1 and otherwise the same
+settings, more claims are kept (:doc:`paper`).""",
     "mr-ben-biology": """\
 The data set contains answers to biology questions in the same format as Mr-Ben math. Most of the
 biology answers are correct (60 %), so the majority answer is informative.""",
@@ -446,7 +446,7 @@ number ({all[claims]:,.0f} claims), fitting takes {all[fit]:.1f} s and filtering
 {all[filter]:.1f} s, with a peak memory of {all[memory]:,.0f} MB."""
 
 CONDITIONS = """\
-The numbers were computed at commit {commits} with {versions}. A plus after a commit marks
+The numbers were computed at commit {commits} with {versions}. A plus sign after a commit ID marks
 uncommitted changes. The random splits are generated with seed 0, and each filter uses the seed of
 its split. Every file in ``benchmarks/results`` contains the commit and the package versions with
 which it was computed. :doc:`results_tables` contains all tables.

@@ -777,7 +777,7 @@ def conditions(results):
         [
             heading("Conditions"),
             texts.CONDITIONS.format(
-                commits=", ".join(commits),
+                commits=f"commit{'s' * (len(commits) > 1)} {' and '.join(commits)}",
                 versions=", ".join(f"{k} {v}" for k, v in versions.items()),
             ),
         ]

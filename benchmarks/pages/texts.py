@@ -16,8 +16,9 @@ TABLES = """\
 Results, set by set
 ===================
 
-This appendix to :doc:`results` contains the tables for all data sets. It also describes the
-quality of the labels of each data set, and lists experiments that did not improve the filters."""
+This appendix to :doc:`results` contains the tables for all data sets. The appendix also describes
+the quality of the labels of each data set, and lists experiments that did not improve the
+filters."""
 
 IN_SHORT = """\
 In short
@@ -243,8 +244,8 @@ READING = """\
 How to read the tables
 ----------------------
 
-A random half of the questions is used for training. Each answer to the other questions is
-filtered with the threshold computed from all *other* answers to these questions
+A random half of the questions is used for training. Each answer to a held-out question is
+filtered with the threshold computed from all *other* answers to held-out questions
 (`skdcf.metrics.leave_one_out`). If each question has only one answer, all filters have exactly
 the same coverage. If a question has several answers, one of them is used for calibration, and all
 of them are evaluated. The numbers in the table are then means over ten random choices of the
@@ -304,8 +305,8 @@ and world knowledge. Human annotators labelled each segment. Each segment is ass
 the previous segment. FELM is the second data set used in arXiv:2604.20098. The row "as published"
 uses the settings printed in that paper with the columns on this page. That paper gives no
 settings for levels above 0.1, so the settings for alpha = 0.1 are also used at alpha = 0.2. That
-paper specifies the margin of 20 only for validation. With a margin of 0.1 and otherwise the same
-settings, more claims are kept (:doc:`paper`).""",
+paper specifies the margin of 20 only for validation. With a margin of 0.1 instead of 20, more
+claims are kept (:doc:`paper`).""",
     "mr-ben-biology": """\
 The data set contains answers to biology questions in the same format as Mr-Ben math. Most of the
 biology answers are correct (60 %), so the majority answer is informative.""",
@@ -353,9 +354,9 @@ levels, a filter that uses only this column and breaks ties by jitter keeps abou
 as a filter with a trained scorer. At the other levels, the filter that uses only the agreement
 column keeps fewer claims than a filter with a trained scorer.""",
     "perl-natural": """\
-This subset of PERL excludes the solutions with inserted errors. It contains both correct and
-wrong solutions written by models. Human annotators judged the steps and their premises. A step
-that depends on an error counts as false.""",
+This subset of PERL excludes the solutions with inserted errors. The subset contains both correct
+and wrong solutions written by models. Human annotators judged the steps and their premises. A
+step that depends on an error counts as false.""",
     "perl": """\
 This version of PERL also includes the solutions with inserted errors, as in other papers that use
 PERL.""",
@@ -384,13 +385,13 @@ unchanged true steps with an AUC of 0.737, compared with 0.715 for the other sco
 than 300 training problems, the word-based model reduced the number of true claims kept.
 
 Eight columns that contain the results of symbolic checks were evaluated on the same splits. Some
-of these columns check whether an identity holds at fixed points, or whether an equation is
-equivalent to an earlier equation. Some check whether a value solves an earlier equation, and
-others check for substituted values. None of the symbolic columns increased the number of true
-claims kept on any data set. Most ProcessBench gsm8k answers do not contain an equation with a
-variable. On PRMBench algebra, the change in the number of true claims kept is within one standard
-error. The table shows the change in the number of true claims kept in percent (± corrected
-standard error)."""
+of the symbolic columns check whether an identity holds at fixed points, or whether an equation is
+equivalent to an earlier equation. Others check whether a value solves an earlier equation, or
+check for substituted values. None of the symbolic columns increased the number of true claims
+kept on any data set. Most ProcessBench gsm8k answers do not contain an equation with a variable.
+On PRMBench algebra, the change in the number of true claims kept is within one standard error.
+The table shows the change in the number of true claims kept in percent (± corrected standard
+error)."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -417,7 +418,7 @@ keeps fewer claims on most data sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
 At equal coverage, a filter that keeps more claims also keeps more false claims in the answers
-that are not covered. We tried two penalties for these false claims in the Neyman-Pearson score
+that are not covered. We tried two penalties for false claims in the Neyman-Pearson score
 (``benchmarks/retention/controls.py``). For each expected false claim, either the gain is reduced
 by c or the risk is increased by c. We adopted neither penalty. For each false claim avoided, both
 penalties lose about as many true claims as the existing setting ``gain="answers"``. The standard
@@ -446,7 +447,7 @@ number ({all[claims]:,.0f} claims), fitting takes {all[fit]:.1f} s and filtering
 {all[filter]:.1f} s, with a peak memory of {all[memory]:,.0f} MB."""
 
 CONDITIONS = """\
-The numbers were computed at commit {commits} with {versions}. A plus sign after a commit ID marks
+The numbers were computed at {commits} with {versions}. A plus sign after a commit ID marks
 uncommitted changes. The random splits are generated with seed 0, and each filter uses the seed of
 its split. Every file in ``benchmarks/results`` contains the commit and the package versions with
 which it was computed. :doc:`results_tables` contains all tables.

@@ -126,10 +126,13 @@ def local_file(
     if checksum == source.checksum:
         return path
     if not download_if_missing:
-        state = "is missing" if checksum == "missing" else f"has checksum {checksum}"
+        state = (
+            "is missing" if checksum == "missing" else f"has the checksum {checksum}"
+        )
         raise FileNotFoundError(
-            f"{path} {state}, expected {source.checksum}. Set download_if_missing=True to "
-            f"download the file, or save {source.url} at this path"
+            f"{path} must have the checksum {source.checksum}, but it {state}. Set "
+            f"download_if_missing=True to download the file, or save {source.url} at this "
+            "path"
         )
     _download(source, path, n_retries, delay)
     return path

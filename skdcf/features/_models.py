@@ -400,7 +400,7 @@ class StepReward(AnswerColumns):
             if self.separator in claim:
                 raise ValueError(
                     f"{name}: the claim {printable(claim[:60])!r} must not contain the separator "
-                    f"{self.separator!r}, because its reward would be ambiguous"
+                    f"{self.separator!r}, because its reward would otherwise be ambiguous"
                 )
         # A reward model is called over HTTP only if the source is a URL.
         assert isinstance(self.source, str)

@@ -83,8 +83,8 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     """
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise ValueError(
-            "accept_provenance must be a string that states why differently generated "
-            f"problems are acceptable, got {reason!r}"
+            "the reason passed to accept_provenance must be a string that states why "
+            f"differently generated problems are acceptable, got {reason!r}"
         )
     token = _accepted.set(reason)
     try:

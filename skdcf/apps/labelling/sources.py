@@ -371,7 +371,8 @@ class LabelStore:
         purpose = event.get("purpose", "labels")
         if purpose != self.purpose:
             raise ValueError(
-                f"the verdict must have the purpose {self.purpose!r}, got {purpose!r}"
+                f"the purpose of a verdict must be {self.purpose!r} in this journal, got "
+                f"{purpose!r}"
             )
         if "looks" in event:
             self.plan = self.plan or event

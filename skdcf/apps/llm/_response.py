@@ -225,7 +225,7 @@ def fault_of(
         )
         return EndpointError(
             f"the endpoint returned status {status}: {why}. Set base_url to the address "
-            "after the redirect"
+            "to which the endpoint redirects"
         )
     if status == 403 and (has_succeeded or _MODERATED.search(lowered)):
         return UnreadableError(fault)

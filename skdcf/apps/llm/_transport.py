@@ -136,8 +136,8 @@ class Endpoint:
         if not re.fullmatch("[!-~]+", value):
             raise EndpointError(
                 f"the environment variable {variable} must contain the key for "
-                f"{self._url.hostname}, without spaces and in printable ASCII characters. Set "
-                "the variable, or pass key_variable=None if no key is required"
+                f"{self._url.hostname}, in printable ASCII characters without spaces. Set the "
+                "variable, or pass key_variable=None if no key is required"
             )
         return value
 

@@ -339,12 +339,16 @@ def search_sentence(results):
         for kind in PROBLEMS
         for row in results[f"search-{kind}"].values()
     ]
+    where = (
+        f"At {better} of the {levels} levels, the filter with the best settings keeps"
+    )
+    if not better:
+        where = f"At none of the {levels} levels does the filter with the best settings keep"
     return (
         f"With the best settings, the filter keeps {more_or_fewer(np.median(gain))} true claims "
         f"than with the paper's settings, and {more_or_fewer(np.median(less))} than a logistic "
-        f"regression (medians over {levels} levels). The filter with the best settings "
-        "keeps more true claims than the logistic regression, by more than two standard errors, "
-        f"at {better or 'none'} of the {levels} levels."
+        f"regression (medians over {levels} levels). {where} more true claims than the logistic "
+        "regression by more than two standard errors."
     )
 
 

@@ -62,9 +62,10 @@ The default scorer was selected from about ninety variants. These variants diffe
 exponent, the mixture components, the labels of claims that depend on an error, the use of
 frailty, and the use of a prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM,
 PERL, ProcessBench gsm8k and three subjects of Mr-Ben. Some of the variants were also compared on
-GSM8K solutions and ProcessBench math. The gains of the default scorer on these data sets are
-therefore optimistically biased. QAGS XSum, PRMBench and Conformal-RAG were not used to select the
-default scorer, but PRMBench was used to select earlier versions of the scorer."""
+GSM8K solutions and ProcessBench math. The gains of the default scorer on the data sets of this
+comparison are therefore optimistically biased. QAGS XSum, PRMBench and Conformal-RAG were not
+used to select the default scorer, but PRMBench was used to select earlier versions of the scorer.
+"""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -304,9 +305,9 @@ The claims are segments of ChatGPT's answers to questions about mathematics, rea
 and world knowledge. Human annotators labelled each segment. Each segment is assumed to depend on
 the previous segment. FELM is the second data set used in arXiv:2604.20098. The row "as published"
 uses the settings printed in that paper with the columns on this page. That paper gives no
-settings for levels above 0.1, so the settings for alpha = 0.1 are also used at alpha = 0.2. That
-paper specifies the margin of 20 only for validation. With a margin of 0.1 instead of 20, more
-claims are kept (:doc:`paper`).""",
+settings for levels above 0.1, so the settings for alpha = 0.1 are also used at alpha = 0.2. In
+arXiv:2604.20098, the margin of 20 is specified only for validation. With a margin of 0.1 instead
+of 20, more claims are kept (:doc:`paper`).""",
     "mr-ben-biology": """\
 The data set contains answers to biology questions in the same format as Mr-Ben math. Most of the
 biology answers are correct (60 %), so the majority answer is informative.""",
@@ -480,12 +481,12 @@ numbers, weaken the cross-conformal guarantee by up to 0.16 for 100 labelled pro
 
 MEASURED = {
     "online": "On random graphs, this program compares the decisions for streamed claims with\n"
-    "those of ``predict``. It also measures the coverage of the streamed decisions, and how many\n"
-    "fewer true claims are kept because later claims are not yet known.",
+    "those of ``predict``. The program also measures the coverage of the streamed decisions, and\n"
+    "how many fewer true claims are kept because later claims are not yet known.",
     "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
-    "judges": "This program calibrates filters on the verdicts of models. It measures the\n"
-    "proportion of agent runs in which a step is kept that people judged wrong.",
+    "judges": "This program calibrates filters on the verdicts of models. The program\n"
+    "measures the proportion of agent runs in which a step is kept that people judged wrong.",
     "edge_cases": "This program measures the coverage in common use cases, with a target of 0.9.\n"
     'In each use case, either the target is reached or an error is raised. In rows marked "void",\n'
     "the guarantee does not hold, because the filter cannot detect an earlier step or was\n"

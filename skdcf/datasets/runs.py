@@ -259,9 +259,9 @@ class _Steps:
         """Return the edges for ``edges="data"``, as pairs of step positions."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
-                f'edges="data" supports at most {_MOST_STEPS:,} steps per run, got '
-                f"{len(self.texts):,}. Each step is compared with all earlier steps. Use "
-                'edges="chain", or split the run into parts'
+                f'each run must have at most {_MOST_STEPS:,} steps if edges="data", got '
+                f"{len(self.texts):,}. Each step is compared with all earlier steps. "
+                'Use edges="chain", or split the run into parts'
             )
         pairs = []
         for v, arguments in enumerate(self.arguments):

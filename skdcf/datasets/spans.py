@@ -189,7 +189,7 @@ def _read(span):
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError as error:
             raise ValueError(
-                f"{key} of span {span.get('name')!r} must be complete JSON ({error}). "
+                f"{key} of span {span.get('name')!r} must contain complete JSON ({error}). "
                 "Increase the attribute length limit in the program that exports the spans"
             ) from error
         if not isinstance(value, list):

@@ -319,10 +319,10 @@ def _refuse_seen(filter, graphs):
     used = trained | calibrated
     if used.any():
         raise ValueError(
-            f"an audit requires new questions, but the questions of {int(used.sum())} "
-            "answers were used for training or calibration (the first is "
-            f"{graphs.name_of(int(np.argmax(used)))}). The filter makes fewer errors on "
-            "questions that it has seen. Remove these answers from the audit"
+            "an audit requires answers to new questions, but the questions of "
+            f"{int(used.sum())} answers were used for training or calibration (the first "
+            f"is {graphs.name_of(int(np.argmax(used)))}). The filter makes fewer errors "
+            "on questions that it has seen. Remove these answers from the audit"
         )
 
 

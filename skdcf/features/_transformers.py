@@ -97,9 +97,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         if self.does_learn():
             raise ValueError(
-                f"{self!r} must not be fitted in a Pipeline, because it would be fitted to "
+                f"{self!r} must not be fitted in a Pipeline, because it would be fitted on "
                 "the calibration problems and void the guarantee. Pass this transformer to "
-                "the filter as features=, which fits it only to training problems"
+                "the filter as features=, so that it is fitted only on training problems"
             )
         return self.fit(X, y).transform(X)
 

@@ -87,7 +87,8 @@ html_theme_options = {
 }
 # These pages have no section with other pages to list.
 html_sidebars = {
-    page: [] for page in ("changelog", "glossary", "installation", "references")
+    page: []
+    for page in ("changelog", "glossary", "installation", "references", "security")
 }
 html_domain_indices = False
 html_context = {"default_mode": "auto"}

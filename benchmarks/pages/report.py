@@ -205,7 +205,7 @@ def described(experiment):
         f"questions, with {about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). Of "
         f"these {about['n_problems']:,} answers, {about['n_clean']:,} contain no error. The "
         f"experiment uses {experiment['n_splits']} random splits of the questions into halves. In "
-        f"each split, about {train:,.0f} answers are used for training and {test:,.0f} for "
+        f"each split, {train:,.0f} answers are used for training and {test:,.0f} for "
         "evaluation."
     )
 

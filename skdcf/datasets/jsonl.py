@@ -191,7 +191,8 @@ def read_jsonl(
         ``context``, and ``user_input`` is renamed to ``problem``.
     own : collection of str
         Additional keys in your file that contain lists of strings but not the context. If a line
-        has no context, any other unknown key with a list of strings raises an error.
+        has no context, an error is raised for any other unknown key whose value is a list of
+        strings.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864

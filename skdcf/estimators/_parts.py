@@ -366,7 +366,7 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Return a few problems for a part, together with their path risks, weights and groups."""
+    """Return the problems that a part stores for checks, with risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)

@@ -164,7 +164,7 @@ class CoherentConformalFilter(ConformalFilter):
         Returns
         -------
         filter : CoherentConformalFilter
-            The filter, which is not fitted.
+            The unfitted filter.
 
         Examples
         --------

@@ -333,7 +333,7 @@ class ComparisonReport(LevelTable):
 
 
 def _typical(settings):
-    """Return the mean of each numeric setting, and the mode of all other settings."""
+    """Return the mean of each numeric setting and the mode of each of the other settings."""
     out = {}
     for key in settings[0] if settings else ():
         values = [chosen[key] for chosen in settings]

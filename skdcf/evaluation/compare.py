@@ -540,6 +540,7 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
                 f"{path} contains results for different inputs. Pass the same inputs to "
                 "resume the comparison, or pass another path to start a new one"
             )
-    # `open_journal` creates the file, or terminates an incomplete line.
+    # `open_journal` creates a missing file, and terminates an incomplete last line of an existing
+    # file.
     open_journal(path)
     return finished

@@ -32,7 +32,8 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
-# Most sides of equations look like "3 * 5 + 2" or "12 eggs" and can be parsed without tokens.
+# In most equations, each side looks like "3 * 5 + 2" or "12 eggs" and can be parsed without
+# splitting it into tokens.
 _MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")

@@ -200,7 +200,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             starts.append(position)
             gap += _WIDEST
             continue
-        # An incomplete character has a length of at least 1.
+        # Count an incomplete character as at least one character.
         after = position + bool(gap)
         place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:

@@ -603,6 +603,7 @@ def _positions(batch, key):
         if key.dtype.kind not in "iub" or key.ndim != 1:
             raise IndexError(
                 "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
-                f"integers or a boolean mask, got {key.dtype} of shape {key.shape}"
+                f"integers or a boolean mask, got an array of dtype {key.dtype} and shape "
+                f"{key.shape}"
             )
     return np.arange(len(batch))[key]

@@ -445,8 +445,8 @@ def _constant(batch, name):
     if len(differs):
         raise ValueError(
             f"{batch.locate(int(differs[0]))}: the feature {name!r} defines the group of "
-            "a problem and must have the same value for all its claims, but the value "
-            "for this claim differs from that for the first claim"
+            "a problem, so it must have the same value for all claims of the problem, "
+            "but the value for this claim differs from the value for the first claim"
         )
     return first.tolist()
 

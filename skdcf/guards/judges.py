@@ -134,10 +134,10 @@ def note_judges(estimator, batch, labels):
     if share > _FEW:
         warn(
             f"a language model assigned {share:.0%} of the calibration labels "
-            f"({', '.join(names)}), so the guarantee is about the verdicts of this model "
-            "and does not bound the errors that it overlooks. Let a person label a "
-            "random sample of answers (skdcf label). These answers are then used for "
-            "calibration, and the others for training (skdcf fit --people FILE). To "
+            f"({', '.join(names)}), so the guarantee applies to the verdicts of this model "
+            "and does not bound the errors that the model overlooks. Let a person label a "
+            "random sample of answers (skdcf label). Then use these answers for "
+            "calibration and the others for training (skdcf fit --people FILE). To "
             "measure the reliability of the model labels, use skdcf label --compare",
             LabelWarning,
         )

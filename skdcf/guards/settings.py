@@ -89,9 +89,9 @@ def refuse_changed(estimator):
     if settings != estimator._calibrated_as:
         raise ValueError(
             "the settings edges, online, ties and guarantee must not change after "
-            "calibration, nor may the scorer start or stop reading edges. The filter was "
-            f"calibrated with {estimator._calibrated_as}, got {settings}. Call calibrate "
-            "or fit again"
+            "calibration, and the scorer must not start or stop reading edges. The "
+            f"filter was calibrated with {estimator._calibrated_as}, but its settings are "
+            f"now {settings}. Call calibrate or fit again"
         )
     # Functions with the same source code may differ, and the caller may have changed the original
     # function. Therefore, the functions must be identical objects.

@@ -206,7 +206,7 @@ def nulls_of(
             for name, (group, cut) in groups.items()
         }
     largest = filter.calibration_.guarantee.constant_loss
-    # The loss is a number of claims without an upper bound. Capping the loss can only decrease
+    # The loss is a count of claims, so it has no upper bound. Capping the loss can only decrease
     # its mean.
     most = max(1.0, 4 * level) if largest is None else largest
     nulls: dict[Any, Urn | MeanLoss] = {}

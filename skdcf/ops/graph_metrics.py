@@ -24,7 +24,9 @@ from .ancestors import count_ancestors, count_descendants
 
 # maximum number of links in a problem (processing the maximum takes about ten seconds)
 MOST_LINKS = 50_000_000
-_BLOCK = 2_000_000  # number of links processed together, which requires about 200 MB
+_BLOCK = (
+    2_000_000  # number of links processed at a time (each block requires about 200 MB)
+)
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -253,7 +255,8 @@ def _shorten(distance, shorter, longer, depth):
 
 
 def _accumulate(distance, shorter, longer):
-    """Compute the fractions of shortest paths from s that pass through v, by Brandes' algorithm."""
+    """Use Brandes' algorithm to compute the fraction of shortest paths from s that pass through
+    v."""
     tight = distance[shorter] + 1 == distance[longer]
     shorter = shorter[tight]
     longer = longer[tight]

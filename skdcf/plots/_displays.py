@@ -356,7 +356,7 @@ def _name_levels(ax, levels, points, i):
         "color": line_style(i)["color"],
         "textcoords": "offset points",
     }
-    if i % 2:  # The labels of two neighbouring lines are on different sides.
+    if i % 2:  # Labels of neighbouring lines are placed on opposite sides of the lines.
         look |= {"xytext": (-6, 5), "ha": "right"}
     else:
         look |= {"xytext": (6, -11), "ha": "left"}

@@ -146,7 +146,7 @@ class Served:
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        #: Pipeline that calls the models and the filter if the service answers questions.
+        #: Pipeline that calls the models and the filter, or None if no model is configured.
         self.pipeline: Any = None
         # position of the last judged answer that the monitor has counted
         self._n_watched = 0

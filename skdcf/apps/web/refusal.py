@@ -61,7 +61,7 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, _fault_of_value(error.errors()[0])
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    # The message may contain texts from the request, which must not be logged. Error messages
+    # The message may contain text from the request. This text must not be logged. Error messages
     # from the operating system and the journal are safe to show, because they do not contain any
     # text from the request.
     detail = getattr(error, "strerror", None) or type(error).__name__

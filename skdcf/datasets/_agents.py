@@ -57,15 +57,11 @@ def fetch_agent_process_bench(
         Whether to compare each run with the four other runs of the same task, as in
         `skdcf.adapters.from_runs`. With ``alternatives=True``, the subset must contain the step
         texts.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a run whose verdicts do not match its steps, or to drop the
         run.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------

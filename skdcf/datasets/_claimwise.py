@@ -57,15 +57,11 @@ def fetch_coherent_math(
     label : {"manual_annotation", "annotation"}
         Label meaning. "manual_annotation" states whether a claim is correct as a step in the
         answer. "annotation" states whether a claim is true on its own (version "gpt" only).
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
         drop the problem.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -111,14 +107,10 @@ def fetch_conformal_factuality(
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
         like the functions of `skdcf.edges`.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with an unknown label, or to drop the problem.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -183,15 +175,11 @@ def fetch_felm(
         segment is assumed to depend on the previous segment. With "none", the segments are
         assumed to be independent. A callable ``graph(claims, problem)`` must return pairs
         (parent, child), like the functions of `skdcf.edges`.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error if the numbers of labels and segments of a problem differ, or to
         drop the problem.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -249,14 +237,10 @@ def fetch_refchecker(
         "false", the label is 0, because an annotator judged the claim and did not find it
         supported. With "unknown", the label is -1, which is also the label of unjudged claims.
         The metadata contain the original verdicts.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for an answer with an unknown label, or to drop the answer.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -315,14 +299,10 @@ def fetch_qags(
         Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
         on the previous sentence. A callable ``graph(claims, None)`` must return pairs (parent,
         child), like the functions of `skdcf.edges`.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a summary with invalid responses, or to drop the summary.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -394,14 +374,11 @@ def fetch_perl(
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``. Files are stored at paths such as
         ``perl/gsm8k/gsm8k_negatives.json``.
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {retry_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with invalid premises or labels, or to drop the
         problem.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------

@@ -36,15 +36,11 @@ def fetch_conformal_rag(
         Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
         previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
         like the functions of `skdcf.edges`.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for an answer with an unknown verdict or without passages, or to
         drop the answer.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------

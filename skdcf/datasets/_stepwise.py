@@ -100,15 +100,11 @@ def fetch_prmbench(
     graph : {"chain", "none"} or callable
         Rule that creates the edges, with the same options as in `fetch_felm`. The published data
         do not contain graphs.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for an invalid problem, or to drop the problem. All published
         problems are valid.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -188,15 +184,11 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     graph : {"chain", "none"} or callable
         Rule that creates the edges, with the same options as in `fetch_felm`. The published data
         do not contain graphs.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a solution whose judged steps differ from its text, or to
         drop the solution.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -255,15 +247,11 @@ def fetch_process_bench(
     graph : {"chain", "none"} or callable
         Rule that creates the edges, with the same options as in `fetch_felm`. The published data
         do not contain graphs.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error if the position of the first error is not that of a step, or to
         drop the answer.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -313,15 +301,11 @@ def fetch_mr_ben(
         Rule that creates the edges, with the same options as in `fetch_felm`. The published data
         do not contain graphs. If the steps are not a chain, the unknown labels after the first
         error are treated as false.
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error if the position of the first error is not that of a step, or to
         drop the answer.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------
@@ -390,15 +374,11 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
 
     Parameters
     ----------
-    {data_home}
-    {download_if_missing}
-    {n_retries}
-    {delay}
+    {download_options}
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a solution without a calculation, or to drop the solution.
         The file contains 48 solutions without a calculation.
-    {return_X_y}
-    {return_groups}
+    {return_options}
 
     Returns
     -------

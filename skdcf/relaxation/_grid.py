@@ -62,7 +62,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     margin : float, default=1.0
         Distance m by which the grid extends beyond the smallest and largest risks.
     keep_shift, gate_shift : float, default=0.0
-        Shifts of the first and last sigmoids, which only the theorems require.
+        Shifts of the first and the last sigmoid. Only the theorems require nonzero shifts.
 
     References
     ----------

@@ -113,11 +113,14 @@ class Handler(BaseHTTPRequestHandler):
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
         server.note("start", key)
         try:
-            self.answer(server.script(json.loads(body), n))
-            server.note("end", key)
+            out = server.script(json.loads(body), n)
+            time.sleep(getattr(out, "delay", 0))
         finally:
+            # A client that has read the reply may send the next request before this thread runs.
             with server.lock:
                 server.in_flight -= 1
+        self.answer(out)
+        server.note("end", key)
 
     def seen_headers(self):
         """Headers, and under names that no header has, the path and the client's port."""
@@ -137,7 +140,6 @@ class Handler(BaseHTTPRequestHandler):
         elif isinstance(out, Status):
             self.send(out.code, out.headers, out.body.encode())
         else:
-            time.sleep(out.delay)
             self.send(200, {}, json.dumps(completion(out)).encode())
 
     def send(self, code, headers, body, promised=None):

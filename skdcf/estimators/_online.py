@@ -21,7 +21,8 @@ from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, optional_rows, ranges
 from ..graphs.sources import never_kept, without_positions
-from ..guards.settings import settings_of
+from ..guards.levels import level_of, warn_of_level
+from ..guards.settings import refuse_changed, settings_of
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
@@ -280,9 +281,10 @@ class _Answer:
             edges = self.edges
             risks_before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
-        # Check the settings, the level and the number of problems only for the first claim.
         if v == 0:
-            self.level = self.filter._at_level([graph], self.alpha)[2]
+            refuse_changed(self.filter)
+            self.level = level_of(self.filter, self.alpha)
+            warn_of_level(self.filter.calibration_, self.level)
             risks_before = []
 
         view = self.whole._look([graph])

@@ -45,7 +45,7 @@ def extract(options):
     if options.prices is not None:
         cost = f", costing {usage.cost(options.prices):.4g}"
     inform(
-        f"{len(done)} problems were processed, and {len(odd)} of them were flagged",
+        f"{len(odd)} of {len(done)} problems were flagged",
         f"{usage.calls} calls were made. {usage.cached} replies came from the cache, and "
         f"{usage.retries} requests were repeated. The calls used {usage.prompt_tokens} "
         f"prompt tokens and {usage.completion_tokens} completion tokens{cost}",

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import zlib
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -102,7 +103,7 @@ def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
         object_pairs_hook=_without_copies,
     )
     with _opened(path, start) as file, _explained(name):
-        lines = iter(lambda: file.readline(max_line_bytes + 1), file.read(0))
+        lines = iter(partial(file.readline, max_line_bytes + 1), file.read(0))
         for number, line in enumerate(lines, first_line):
             if len(line) > max_line_bytes:
                 raise ValueError(
@@ -110,7 +111,7 @@ def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
                     "Increase max_line_bytes (--max-line-bytes) to allow longer lines"
                 )
             start += len(line)
-            if line.strip():
+            if not line.isspace():
                 if empty and first_line == 1:
                     if isinstance(line, bytes):
                         line = line.lstrip(codecs.BOM_UTF8)
@@ -136,8 +137,9 @@ def _may_have_halves(line):
     if isinstance(line, str):
         return _HALF.search(line)
     # Few lines contain these bytes, and testing for them is much faster than searching for the
-    # pattern.
-    return (b"\\u" in line or b"\xed" in line) and _HALF_IN_BYTES.search(line)
+    # pattern. Testing for a single byte is the fastest.
+    is_escaped = b"\\" in line and b"\\u" in line
+    return (is_escaped or b"\xed" in line) and _HALF_IN_BYTES.search(line)
 
 
 def name_of(path):
@@ -206,7 +208,7 @@ def _decoded(line, decoder):
     try:
         text = line.rstrip()
         if isinstance(text, bytes):
-            text = text.decode(json.detect_encoding(text), "surrogatepass")
+            text = text.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
         record = decoder.decode(text)
     except UnicodeDecodeError as error:
         return ValueError(

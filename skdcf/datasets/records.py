@@ -346,7 +346,7 @@ class LineReader:
             converted one at a time, for example because one of them is invalid.
         """
         try:
-            columns = _read_packed([_Content(r, **self._options) for r in records])
+            columns = _read_packed(records, self._options)
             if columns is None or self._finish is None:
                 return columns
             return list(map(self._finish, records, columns.problems()))
@@ -375,117 +375,152 @@ def read_problem(
     ValueError
         If the object does not match the schema.
     """
-    content = _Content(record, rename=rename, warned=warned, own=own)
-    check_values(content.fields)
-    content.take_values()
-    logprobs = content.fields.pop("logprobs", None)
-    graph = _graph(content.fields, content.metadata)
+    fields, own_values = _split_keys(record, rename=rename, warned=warned, own=own)
+    check_values(fields)
+    labels = fields.pop("labels", None)
+    mask = fields.pop("mask", None)
+    logprobs = fields.pop("logprobs", None)
+    metadata = _merge(
+        fields.pop("metadata", None), fields.pop("group", None), own_values
+    )
+    labels, metadata = _replace_words(labels, metadata)
+    graph = _graph(fields, metadata)
     if logprobs is not None:
         graph = add_surprisal(graph, logprobs)
-    labels = content.labels
-    mask = content.mask
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)
     mask = None if mask is None else np.array(mask, dtype=bool)
-    return Problem(graph, labels, mask, group=content.group, metadata=content.metadata)
+    return Problem(graph, labels, mask, group=_group_of(metadata), metadata=metadata)
 
 
-class _Content:
-    """Values of a line, separated into known keys and all other keys."""
+def _split_keys(record, *, rename, warned, own):
+    """Return the values of a line under keys of the format, and the values under other keys."""
+    record = _renamed(record, rename or {})
+    _read_texts_of_passages(record, own)
+    _read_usual_names(record, own)
+    own_keys = [key for key in record if key not in schemas_of_keys()]
+    record = {k: v for k, v in record.items() if v is not None or k in own_keys}
+    _check_keys(record, own_keys, own, set() if warned is None else warned)
+    if isinstance(record.get("labels"), list):
+        record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
+    own_values = {key: record.pop(key) for key in own_keys}
+    return record, own_values
 
-    def __init__(self, record, *, rename, warned, own):
-        record = _renamed(record, rename or {})
-        _read_texts_of_passages(record, own)
-        _read_usual_names(record, own)
-        own_keys = [key for key in record if key not in schemas_of_keys()]
-        record = {k: v for k, v in record.items() if v is not None or k in own_keys}
-        _check_keys(record, own_keys, own, set() if warned is None else warned)
-        if isinstance(record.get("labels"), list):
-            record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
-        self.own = {key: record.pop(key) for key in own_keys}
-        self.fields = record
 
-    def take_values(self):
-        """Remove the labels, the mask and the metadata from the validated fields."""
-        self.labels = self.fields.pop("labels", None)
-        self.mask = self.fields.pop("mask", None)
-        self.metadata = _merge(self.fields, self.own)
-        for word, key in MARKED_WORDS.items():
-            if self.labels and word in self.labels:
-                marked = [v for v, label in enumerate(self.labels) if label == word]
-                self.labels = [
-                    LABEL_WORDS[word] if label == word else label
-                    for label in self.labels
-                ]
-                self.metadata = {**(self.metadata or {}), key: marked}
+def _replace_words(labels, metadata):
+    """Return labels without words, and metadata that lists the claims with these words."""
+    for word, key in MARKED_WORDS.items():
+        if labels and word in labels:
+            marked = [v for v, label in enumerate(labels) if label == word]
+            metadata = {**(metadata or {}), key: marked}
+            labels = [LABEL_WORDS[word] if y == word else y for y in labels]
+    return labels, metadata
 
-    @property
-    def group(self):
-        """Group of the problem, or None."""
-        return (self.metadata or {}).get("group")
+
+def _group_of(metadata):
+    """Return the group of a problem, or None."""
+    return (metadata or {}).get("group")
 
 
 #: Format keys whose values packed problems can store.
 _PACKED = {"version", "id", "problem", "claims", "alternatives", "context", "features"}
 _PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
+_NUMBERS = {int, bool, float}
 
 
-def _read_packed(contents):
+def _read_packed(records, options):
     """Return the problems of several lines, or None if they cannot be packed or are invalid.
 
     The error messages do not name the line, so invalid lines are read again one at a time.
     """
-    lines = [content.fields for content in contents]
-    for key in set().union(*lines):
-        values = [line[key] for line in lines if key in line]
-        if key not in _PACKED or not _all_fit(values, schemas_of_keys()[key]):
-            return None
-    for content in contents:
-        content.take_values()
-    columns = {key: [line.get(key) for line in lines] for key in _PACKED}
-    columns["labels"] = [content.labels for content in contents]
-    columns["mask"] = [content.mask for content in contents]
-    sizes = [len(line.get("claims", line.get("features"))) for line in lines]
+    columns = _read_columns(records, options)
+    if columns is None:
+        return None
+    texts = columns["claims"]
+    rows = columns["features"]
+    sizes = [len(a if b is None else b) for a, b in zip(rows, texts, strict=True)]
     if not _are_regular(columns, sizes):
         return None
     bounds = offsets_of(sizes)
     edges = _join_edges([pairs or () for pairs in columns["edges"]], bounds)
     if edges is None:
         return None
-    claims = zip(columns["claims"], sizes, strict=True)
     features = None
-    if columns["features"][0] is not None:
-        features = np.array([*chain.from_iterable(columns["features"])], dtype=float)
-    metadata = [content.metadata for content in contents]
+    if rows[0] is not None:
+        features = np.array([*chain.from_iterable(rows)], dtype=float)
+    claims = (c or (None,) * size for c, size in zip(texts, sizes, strict=True))
+    context = [[c] if type(c) is str else c for c in columns["context"]]
+    check_context(chain.from_iterable(filter(None, context)))
     batch = GraphBatch.from_arrays(
         features,
         bounds,
         edges,
         edges_known=[pairs is not None for pairs in columns["edges"]],
-        claims=list(chain.from_iterable(c or (None,) * size for c, size in claims)),
+        claims=chain.from_iterable(claims),
         problems=columns["problem"],
         alternatives=columns["alternatives"],
-        context=[c if c is None else check_context(c) for c in columns["context"]],
+        context=context,
         feature_names=columns["feature_names"][0],
         ids=columns["id"],
-        metadata=metadata,
+        metadata=columns["metadata"],
     )
     return Columns(
         graphs=batch,
         labels=_split_joined(columns["labels"], np.int64),
         masks=_split_joined(columns["mask"], bool),
-        groups=[content.group for content in contents],
-        metadata=metadata,
+        groups=list(map(_group_of, columns["metadata"])),
+        metadata=columns["metadata"],
     )
+
+
+def _read_columns(records, options):
+    """Return the values of several lines by key, or None if they do not match the schema."""
+    lines = records
+    own_values: Any = [{}] * len(records)
+    if not _are_usual(records, options["rename"]):
+        pairs = [_split_keys(record, **options) for record in records]
+        lines, own_values = zip(*pairs, strict=True)
+    keys = set().union(*lines)
+    if not keys <= _PACKED:
+        return None
+    columns: dict[str, Any] = dict.fromkeys(_PACKED, [None] * len(lines))
+    for key in keys:
+        columns[key] = [line.get(key) for line in lines]
+        values = [value for value in columns[key] if value is not None]
+        if not _all_fit(values, schemas_of_keys()[key]):
+            return None
+    metadata = columns["metadata"]
+    if any(own_values) or not keys.isdisjoint(("group", "metadata")):
+        metadata = list(map(_merge, metadata, columns["group"], own_values))
+    labels = columns["labels"]
+    if str in _types_within(labels):
+        judged = map(_replace_words, labels, metadata)
+        labels, metadata = zip(*judged, strict=True)
+    return columns | {"labels": labels, "metadata": metadata}
+
+
+def _are_usual(records, rename):
+    """Return whether no key and no value of the lines has to be replaced before it is checked."""
+    if rename or not set().union(*records) <= _PACKED:
+        return False
+    passages = [record.get("context") for record in records]
+    labels = [record.get("labels") for record in records]
+    return dict not in _types_within(passages) and _types_within(labels) <= _NUMBERS
+
+
+def _types_within(values):
+    """Return the types of the entries of all values that are lists."""
+    lists = (value for value in values if type(value) is list)
+    return set(map(type, chain.from_iterable(lists)))
 
 
 def _are_regular(columns, sizes):
     """Return whether all columns have one value per claim, and all lines have the same features."""
     for key in ("claims", "features", "labels", "mask"):
-        for values, size in zip(columns[key], sizes, strict=True):
-            if values is not None and len(values) != size:
-                return False
+        pairs = zip(columns[key], sizes, strict=True)
+        if [size if values is None else len(values) for values, size in pairs] != sizes:
+            return False
     names = columns["feature_names"]
     has_features = {features is not None for features in columns["features"]}
     # A table without rows does not show the number of its columns.
@@ -809,11 +844,10 @@ def _near(key):
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
 
-def _merge(record, own):
+def _merge(given, group, own):
     """Return the metadata of a line, including the group and user-defined keys."""
-    has_metadata = "metadata" in record
-    metadata = dict(record.pop("metadata", {}))
-    extra = own | ({"group": record.pop("group")} if "group" in record else {})
+    metadata = dict(given or {})
+    extra = own if group is None else own | {"group": group}
     for k, value in extra.items():
         if metadata.setdefault(k, value) != value:
             raise ValueError(
@@ -826,7 +860,7 @@ def _merge(record, own):
     if type(group) not in (str, int, type(None)):
         title = schemas_of_keys()["group"]["title"]
         raise ValueError(f"group must be {title}, got {group!r}")
-    return metadata if metadata or has_metadata else None
+    return metadata if metadata or given is not None else None
 
 
 def _graph(record, metadata):
@@ -884,8 +918,8 @@ def jsonl_schema() -> dict[str, Any]:
 
 
 def check_values(record: Any) -> None:
-    """Raise ValueError if a value of a record does not match the schema."""
-    for key in record.keys() & schemas_of_keys().keys():
+    """Raise ValueError for the first value of a record that does not match the schema."""
+    for key in filter(schemas_of_keys().__contains__, record):
         schema = schemas_of_keys()[key]
         if not _all_fit([record[key]], schema):
             place, value = _find_fault(record[key], schema, key)
@@ -925,7 +959,7 @@ def _all_fit(values, schema):
         return set(values) <= set(schema["enum"])
     if "items" not in schema:
         low = schema.get("minimum")
-        return low is None or all(v is None or v >= low for v in values)
+        return low is None or min(values, default=low) >= low
     lists = [value for value in values if type(value) is list]
     least = schema.get("minItems", 0)
     most = schema.get("maxItems", math.inf)

@@ -6,6 +6,7 @@ The problem and claim names in messages are provided by `skdcf.graphs._derived.N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set, ValuesView
+from itertools import chain
 
 import numpy as np
 
@@ -184,14 +185,31 @@ def check_field(name, value, n_claims, where):
 def check_fields(name, values, names):
     """Validate a field of a batch, and return it as an object array or None."""
     values = check_column(values, len(names.offsets) - 1, name)
+    if values is None or (name == "problems" and _have_type(values, str)):
+        return values
+    if name in ("alternatives", "context") and _are_lists_of_texts(values):
+        texts = (value if value is None else tuple(value) for value in values)
+        return np.fromiter(texts, dtype=object, count=len(values))
     sizes = np.diff(names.offsets).tolist()
-    for i, value in enumerate(() if values is None else values):
+    for i, value in enumerate(values):
         if value is not None:
             try:
                 values[i] = check_field(name, value, sizes[i], "")
             except ValueError as error:
                 raise ValueError(f"{names.at(i)}{error}") from None
     return values
+
+
+def _have_type(values, *allowed):
+    """Return whether all values are None or have one of the types."""
+    return {*map(type, values)} <= {*allowed, type(None)}
+
+
+def _are_lists_of_texts(values):
+    """Return whether all values are None or a list or tuple of strings."""
+    if not _have_type(values, list, tuple):
+        return False
+    return {*map(type, chain.from_iterable(filter(None, values)))} <= {str}
 
 
 def check_flat_claims(claims, names, needed):
@@ -202,8 +220,8 @@ def check_flat_claims(claims, names, needed):
     """
     offsets = names.offsets
     claims = check_column(claims, int(offsets[-1]), "claims")
-    if claims is None:
-        return None
+    if claims is None or {*map(type, claims)} == {str}:
+        return claims
     has_text = np.array([text is not None for text in claims], dtype=bool)
     is_text = np.array([isinstance(text, str) for text in claims], dtype=bool)
     problem_of = segment_ids(offsets)

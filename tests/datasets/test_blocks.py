@@ -1,6 +1,8 @@
 """Lines that are checked in blocks: the same problems and errors as one line at a time."""
 
+import cProfile
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -107,6 +109,20 @@ SAME = {
     },
     "other names": {"feature_names": ["a", "b"]},
     "large integers": {"features": [[2**62 + 1, 2**70], [0, 0], [1, 1]]},
+    "empty labels": {"labels": ["", "  ", 1.0]},
+    "nothing but nulls": dict.fromkeys(
+        ["id", "problem", "context", "edges", "labels", "mask", "group", "version"]
+    ),
+    "texts of one and passages of another key": {
+        "context": None,
+        "contexts": ["One passage."],
+    },
+    "an empty context": {"context": []},
+    "other answers": {"alternatives": ["Another.", ""]},
+    "a group in the metadata": {"group": ..., "metadata": {"group": "g"}},
+    "a group twice": {"group": 7, "metadata": {"group": 7, "own": {"group": 8}}},
+    "flagged claims": {"metadata": {"flagged_claims": [2], "no_verdict": []}},
+    "a key of the format in the metadata": {"metadata": {"claims": 3}},
 }
 
 
@@ -141,6 +157,25 @@ FAULTS = {
     "nothing to read": {"claims": ..., "features": ...},
     "a misspelled key": {"claims": ..., "features": ..., "claim": ["One."]},
     "another version": {"version": 2},
+    "a truth value as a position": {"edges": [[False, True]]},
+    "a fraction as a position": {"edges": [[0.0, 1]]},
+    "a list among labels": {"labels": [[1], 1, 0]},
+    "an unknown word among labels": {"labels": ["unsure", "wrong", 0]},
+    "a number in the mask": {"mask": [1, 0, 0]},
+    "a truth value as id": {"id": True},
+    "a fraction as group": {"group": 1.0},
+    "a truth value as group of the metadata": {
+        "group": ...,
+        "metadata": {"group": True},
+    },
+    "metadata that are a list": {"metadata": [1]},
+    "a passage that is an object": {"context": ["One.", {"text": "Two."}]},
+    "a text with half a passage": {"context": "\0"},
+    "an overflow": {"features": [[10**400, 1], [0, 1], [1, 2]]},
+    "two names of one column": {"feature_names": ["a", "a"]},
+    "three names of two columns": {"feature_names": ["a", "b", "c"]},
+    "claims that are null": {"claims": None, "features": None},
+    "passages under another key": {"context": None, "seen": ["A long passage. " * 5]},
 }
 
 
@@ -180,6 +215,27 @@ def test_a_file_is_read_without_unpacking(tmp_path, monkeypatch):
     monkeypatch.setattr(GraphBatch, "__iter__", None)
     monkeypatch.setattr(jsonl, "BLOCK_BYTES", 2000)
     assert read_jsonl(path).graphs[PLACE] == due[PLACE]
+
+
+def test_usual_lines_need_few_calls(tmp_path):
+    """What can be checked for a block of lines is not checked for each line."""
+    lines = [
+        {key: line[key] for key in ("id", "problem", "claims", "edges", "labels")}
+        for line in lines_with() * 50
+    ]
+    path = write(tmp_path / "a.jsonl", lines)
+    read_jsonl(path)
+    profile = cProfile.Profile()
+    profile.runcall(read_jsonl, path)
+    calls = sum(row.callcount for row in profile.getstats())
+    assert calls < 80 * len(lines)
+
+
+@pytest.mark.parametrize("keys", [*permutations(["claims", "labels", "mask"])])
+def test_the_first_fault_of_a_line_is_named(tmp_path, keys):
+    path = write(tmp_path / "a.jsonl", [dict.fromkeys(keys, 3)])
+    with pytest.raises(ValueError, match=f"line 1: {keys[0]}.*3"):
+        read_jsonl(path)
 
 
 def test_lines_before_a_cut_are_read(tmp_path, monkeypatch):

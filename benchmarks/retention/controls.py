@@ -147,7 +147,8 @@ def false_price_cell(X, labels, groups, parts, seed):
     q, hazard = 0.5 * prices.true_after_error_, prices.hazard(new)
     ways = {
         "as it is": prices.confidence(new),
-        'gain="answers"': -log_price(hazard, new, q, np.sqrt),
+        'gain="claims"': -log_price(hazard, new, q),
+        'gain="answers"': -log_price(hazard, new, q, np.log1p),
         "gain: number to the power of 3/4": -log_price(
             hazard, new, q, lambda n: n**0.75
         ),

@@ -160,7 +160,7 @@ def error_rate_upper_bound(
     does not depend on the calibration, so it holds for any filter.
 
     Choose ``n_audited`` before judging the first answer. If an audit is extended until the bound
-    is small enough, the bound is wrong in 18 % of cases instead of 5 %. To compute the bound K
+    is small enough, the bound is wrong in more than 5 % of cases. To compute the bound K
     times during an audit, choose all K sample sizes beforehand and pass ``confidence_level=1 -
     0.05 / K`` each time.
 

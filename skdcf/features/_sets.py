@@ -510,10 +510,8 @@ class MetadataIndicators(GraphTransformer):
     Notes
     -----
     The error rate of a model is strong evidence, although it does not distinguish the claims of
-    an answer. On answers of many models, a filter with the model's name as a feature keeps 17
-    to 30 % more claims at strict levels. The name must be known at prediction time. The
-    calibration answers must be sampled like the new answers, and there is no guarantee for a
-    model without calibration answers.
+    an answer. The name must be known at prediction time. The calibration answers must be sampled
+    like the new answers, and there is no guarantee for a model without calibration answers.
 
     Examples
     --------

@@ -253,7 +253,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     A wording is false if any vaguer wording of the same claim is false. The label of a true
     wording becomes unknown if the label of a vaguer wording is unknown. With the resulting
     labels, the guarantee holds exactly for all wordings. If the label of a true wording were
-    instead copied to all vaguer wordings, the error rates would be 0.14 to 0.17 instead of 0.1.
+    instead copied to all vaguer wordings, the error rate would be 0.26 instead of 0.1 in the
+    simulation ``benchmarks/guarantees/wordings.py``.
 
     Parameters
     ----------

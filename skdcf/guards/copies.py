@@ -1,9 +1,8 @@
 """Guard against equal calibration answers that may be copies of one answer judged twice.
 
 When five calibration answers were each counted twice, the miscoverage was 0.17 at alpha = 0.1.
-Counting each distinct text only once would also invalidate the guarantee. For example, if 30 % of
-the answers consist of the same false text, counting this text once leads to a miscoverage of
-0.33.
+Counting each distinct text only once would also invalidate the guarantee, for example if many
+answers consist of the same false text.
 """
 
 from __future__ import annotations

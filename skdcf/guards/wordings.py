@@ -1,8 +1,8 @@
 """Guard against wordings in settings that do not support them.
 
 A user-defined guarantee counts each wording separately, but a text shows only one wording of each
-claim. When wordings were counted separately, the proportion of false claims was 0.116 instead of
-0.1. An online filter would show a claim before all its vaguer wordings are known.
+claim. If wordings were counted separately, the guarantee would not hold for the text. An online
+filter would show a claim before all its vaguer wordings are known.
 """
 
 

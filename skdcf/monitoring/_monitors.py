@@ -773,8 +773,8 @@ class SlidingCalibration(Settings):
     If problems change slowly, the loss of coverage is at most the total variation distance between
     the next problem and the problems in the window, averaged over the window (Barber, Candès,
     Ramdas and Tibshirani 2023). Predict the mask of a problem with `filter_` before you add the
-    problem's labels. The delay of a label must not depend on its value. When labels of false
-    answers were delayed by 400 answers, miscoverage was .113 at alpha = .1.
+    problem's labels. The delay of a label must not depend on its value. If the labels
+    of false answers arrive later than other labels, the miscoverage exceeds alpha.
 
     After the first human verdict, all model verdicts are ignored, even after the last human verdict
     has left the window.

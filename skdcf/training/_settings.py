@@ -320,8 +320,7 @@ def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     """Minimise a function with L-BFGS.
 
     The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. In an experiment, a line search based only on the Armijo condition saved at most 10 %
-    of the evaluations, and GridRelaxation kept fewer claims on small problems.
+    satisfy. A line search based only on the Armijo condition saved few evaluations.
 
     Parameters
     ----------

@@ -286,7 +286,7 @@ def _plan_audit(store, looks, *, masks, seed, by):
     """Return the plan of an audit, which is stored in the journal before the first verdict.
 
     If auditors extended the sample until the bound was satisfactory, the bound would be wrong in
-    18.4 % of the audits instead of 5 %. The plan therefore fixes the sample sizes in advance.
+    more than 5 % of the audits. The plan therefore fixes the sample sizes in advance.
     Each journal contains a random salt, so different audits draw different texts.
     """
     decided = hashlib.sha256()

@@ -326,8 +326,8 @@ natural, and the labels are the most reliable of all data sets on this page. The
 grade-school mathematics problems.""",
     "process-bench-math": """\
 The data set contains answers to questions from MATH, which were judged in the same way as the
-GSM8K part of ProcessBench. The public prior was fitted on 26 of the questions in this data set.
-These 26 questions are excluded whenever the prior is used.""",
+GSM8K part of ProcessBench. The public prior was fitted on 25 of the questions in this data set.
+These 25 questions are excluded whenever the prior is used.""",
     "conformal-rag": """\
 The data set contains long answers to medical questions (Feng et al., SIGIR 2025,
 arXiv:2506.20978). The passages are taken from a reference answer. A **language model** judged

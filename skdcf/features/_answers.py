@@ -310,8 +310,9 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     -----
     The factor is interpolated between five data sets with two alternatives per answer. On these
     data sets, the proportions of correct answers are .16 (Mr-Ben's mathematics), .31, .45 (Mr-Ben's
-    chemistry), .48 and .60 (Mr-Ben's biology). The factors are 1.0, 1.0, 1.4, 1.5 and 1.6. The
-    factor varies between data sets and is likely to vary between models.
+    chemistry), .48 and .60 (Mr-Ben's biology). With an earlier default filter, the factors were
+    1.0, 1.0, 1.4, 1.5 and 1.6. The factor varies between data sets and is likely to vary between
+    models.
 
     Examples
     --------

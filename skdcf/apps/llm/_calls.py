@@ -98,7 +98,7 @@ class Call:
         JSON schema of the reply, serialised as JSON.
     temperature : float
         Sampling temperature.
-    seed : int or None
+    seed : int
         Seed sent to the endpoint.
     max_tokens : int or None
         Maximum length of the reply in tokens. If None, the endpoint's limit applies.
@@ -114,7 +114,7 @@ class Call:
     messages: tuple[tuple[str, str], ...]
     schema: str | None = None
     temperature: float = 0.0
-    seed: int | None = 0
+    seed: int = 0
     max_tokens: int | None = None
     logprobs: bool = False
     prompt: str = ""

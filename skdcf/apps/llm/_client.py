@@ -28,7 +28,7 @@ from ._cache import ReplyCache
 from ._calls import Prompt, number_rows
 from ._errors import CallError
 from ._reply import Reply, Usage
-from ._session import MOST_PER_LIMIT, Engine, Session, gather_all
+from ._session import MOST_PER_LIMIT, Engine, gather_all
 from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
@@ -205,15 +205,14 @@ class ChatClient(Settings):
         unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
         return unit, limit if self.confirm_above is None else self.confirm_above
 
-    def _submit(self, items, work, model, *, show=False, dry=False):
+    def _submit(self, items, work, model, **options):
         """Start ``work(chat, item)`` for each item, and return a future.
 
-        The future returns the results of all items and the usage of the run.
-
-        If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
+        The future returns the results of all items and the usage of the run. ``options`` are
+        the options of `gather_all`.
         """
-        session = Session(self._started(), dry)
-        return session.engine.submit(gather_all(session, items, work, model, show=show))
+        engine = self._started()
+        return engine.submit(gather_all(engine, items, work, model, **options))
 
     async def _later(self, *work, **options):
         """Run `_submit` without blocking the caller's event loop."""

@@ -48,19 +48,19 @@ class Pace:
 
     def __init__(self, in_flight: int):
         self.slots = import_extra("anyio", "apps").CapacityLimiter(in_flight)
-        self.has_succeeded = False  # whether the endpoint has ever replied
         self._halved = -math.inf  # time at which the number of slots was last halved
 
         self._n_refused = 0  # number of consecutive refusals
         self._waited = 0.0  # total duration of the pauses after these refusals
         self._pause = 0.0  # duration of the last pause
-        self._resume = -math.inf  # end of the last pause
+        self._resume = time.monotonic()  # end of the last pause
+        self._n_taken = (
+            0  # number of successful calls that started after the last pause
+        )
         self._next = -math.inf  # earliest start of the next call
         # seconds between the starts of two calls, unless calls are refused
         self._gap = 0.0
         self._gain = 0.0  # increase in calls per second after each success
-        self._n_taken = 0  # number of successes since the last refusals
-        self._first = 0.0  # start of the first of these successful calls
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -75,61 +75,47 @@ class Pace:
             try:
                 yield
             except PassingError as error:
-                self._fail(error, begun)
+                if isinstance(error, SlowError):
+                    self._halve(error, begun)
+                is_limit = isinstance(error, RefusedError) or error.wait is not None
+                # Calls that started before the last pause ended do not start another pause.
+                if is_limit and begun >= self._resume:
+                    self._slow_down(error)
                 raise
-            self._succeed(begun)
+            self._waited = 0.0
+            if begun >= self._resume:
+                self._n_refused = 0
+                self._n_taken += 1
+                self._gap /= 1 + self._gain * self._gap
 
-    def _succeed(self, begun):
-        """Increase the rate after a success, or measure the rate after refusals."""
-        self.has_succeeded = True
-        self._waited = 0.0
-        if begun < self._resume:
-            return
-        if self._n_refused and self._n_taken:
-            # The measured time includes the time spent on refusals.
-            measured = (begun - self._first) / self._n_taken
-            self._gap = min(measured, 2 * self._gap or measured, self._pause / 2)
-            self._gain = 1 / (_RECOVERY * self._gap)
-        if self._n_refused or not self._n_taken:
-            self._first = begun
-            self._n_taken = self._n_refused = 0
-        self._n_taken += 1
-        self._gap /= 1 + self._gain * self._gap
-
-    def _fail(self, error, begun):
-        """Adapt the rate and the number of slots to the failure of a call."""
-        if isinstance(error, SlowError):
-            self._halve(error, begun)
-        wait = error.wait
-        if wait is not None and wait > _LONGEST_WAIT:
-            raise CallError(
-                f"the server requests a wait of {wait:.0f} s, but the maximum wait is "
-                f"{_LONGEST_WAIT:.0f} s. Try again later: {error}"
-            ) from error
-        if isinstance(error, RefusedError):
-            # Calls that started before the last pause ended do not start another pause.
-            if begun < self._resume:
-                return
-            wait = self._lengthen(error)
-        if wait is not None:
-            self._pause = max(wait, _SHORTEST)
-            self._resume = max(self._resume, time.monotonic() + self._pause)
-
-    def _lengthen(self, error):
-        """Return the duration of the next pause, which is longer after many refusals."""
+    def _slow_down(self, error):
+        """Pause all calls, and reduce the rate at which they start after the pause."""
         if self._waited > _PATIENCE:
             raise EndpointError(
                 f"the endpoint has rejected all calls for {self._waited:.0f} s. The last error "
                 f"was: {error}"
             ) from error
-        if error.wait is None:
-            wait = back_off(self._n_refused + 1)
+        pause = error.wait
+        if pause is None:
+            pause = back_off(self._n_refused + 1)
+        elif pause > _LONGEST_WAIT:
+            raise CallError(
+                f"the server requests a wait of {pause:.0f} s, but the maximum wait is "
+                f"{_LONGEST_WAIT:.0f} s. Try again later: {error}"
+            ) from error
         else:
             # The server may still refuse calls after the wait that it requests.
-            wait = max(error.wait, _SHORTEST) * 2 ** (self._n_refused // _MANY)
+            pause = max(pause, _SHORTEST) * 2 ** (self._n_refused // _MANY)
+        resume = time.monotonic() + pause
+        if self._n_taken:
+            # The measured time per success includes the pause.
+            measured = (resume - self._resume) / self._n_taken
+            self._gap = min(measured, 2 * self._gap or measured, pause / 2)
+            self._gain = 1 / (_RECOVERY * self._gap)
         self._n_refused += 1
-        self._waited += wait
-        return wait
+        self._n_taken = 0
+        self._waited += pause
+        self._pause, self._resume = pause, resume
 
     def _halve(self, error, begun):
         """Halve the number of slots, unless this was done since the call started at ``begun``."""

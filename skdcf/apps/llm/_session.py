@@ -5,12 +5,13 @@ the reply again. Replies that cannot be parsed are not stored and are therefore 
 
 Each client has one `Engine`, which runs an event loop in a separate thread. All threads that use
 the client share the engine's open connections, its limit on concurrent calls and its cache. A
-`Session` is one run of the engine. A `Chat` makes the calls of one problem in a run.
+`Chat` makes the calls of one problem in a run of the engine.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import os
@@ -19,8 +20,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import count, islice
 from typing import Any
 from weakref import WeakValueDictionary
@@ -29,9 +31,16 @@ from tqdm.auto import tqdm
 
 from ..._checks import warn
 from ...exceptions import ParameterWarning
+from . import _pace as pacing
 from ._calls import Call
 from ._decoding import repair_json, texts_in
-from ._errors import CallError, EndpointError, UnreadableError
+from ._errors import (
+    CallError,
+    EndpointError,
+    PassingError,
+    RefusedError,
+    UnreadableError,
+)
 from ._pace import Pace
 from ._reply import Reply, Usage
 
@@ -60,15 +69,18 @@ class Engine:
 
     def __init__(self, transport, settings, cache):
         self.settings = settings
-        self.transport = transport(settings, Pace(settings["in_flight"]))
+        self._opened = AsyncExitStack()  # what is closed together with the engine
+        self.transport = transport(settings, self._opened)
+        self.pace = Pace(settings["in_flight"])
         self.cache = cache
-        self.replied = time.monotonic()  # end time of the last call
+        self.replied = 0.0  # end time of the last call
         # Models whose reasoning requires more tokens than the limit of a reply
         self.thinking = set()
         # Locks of the calls in progress, keyed by the digest of the call.
         self.locks = WeakValueDictionary[str, asyncio.Lock]()
         self.usage = Usage()  # sum over all runs
-        self._warned = set()
+        # Issue a warning only once if it applies to all calls.
+        self.warn_once = functools.cache(partial(warn, category=ParameterWarning))
         self.process = os.getpid()
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._loop = self._runner.get_loop()
@@ -79,15 +91,9 @@ class Engine:
         with self._runner:
             self._loop.run_forever()
             with suppress(Exception):
-                self._runner.run(self.transport.close())
+                self._runner.run(self._opened.aclose())
         if self.cache is not None:
             self.cache.close()
-
-    def warn_once(self, text):
-        """Issue a warning only once if it applies to all calls."""
-        if text not in self._warned:
-            self._warned.add(text)
-            warn(text, ParameterWarning)
 
     def submit(self, work):
         """Start work in the event loop, and return a `concurrent.futures.Future`."""
@@ -109,28 +115,21 @@ class Engine:
             self._thread.join(5)
 
 
-class Session:
-    """State of one run of the engine."""
-
-    def __init__(self, engine, dry):
-        self.engine = engine
-        self.dry = dry  # whether to use only the cache
-        self.known = engine.cache or {}
-        self.usage = Usage()
-        self.errors = []  # errors since the last successful call
-        self.unreadable = {}  # errors of calls without a usable reply, keyed by digest
-
-
 @dataclass
 class Chat:
-    """A session together with the model that is called for one problem.
+    """Calls of a model for one problem in a run of the engine.
 
-    ``allowance`` is an iterator with one item per permitted call. ``usage`` contains the numbers
-    of calls and tokens for the problem. ``flags`` describes anomalies, and ``left_out`` names the
-    options that the endpoint did not accept.
+    The problems of a run share ``known``, which contains the stored replies, ``unreadable``, which
+    contains the errors of calls without a usable reply, and ``errors``, which lists the errors
+    since the last successful call. ``allowance`` is an iterator with one item per permitted call.
+    ``usage`` contains the numbers of calls and tokens for the problem. ``flags`` describes
+    anomalies, and ``left_out`` names the options that the endpoint did not accept.
     """
 
-    session: Session
+    engine: Engine
+    known: Any
+    unreadable: dict[str, UnreadableError]
+    errors: list[str]
     model: str | None
     allowance: Iterator[int]
     usage: Usage = field(default_factory=Usage)
@@ -147,17 +146,17 @@ class Chat:
             self.flags.append(text)
 
     async def ask(
-        self, prompt, content, read, *, again=None, schema=None, limit=None, **options
+        self, prompt, content, read, *, schema=None, limit=None, stride=1, **options
     ):
         """Return the result of ``read`` for the reply of the model.
 
         ``content`` is the input of the model, given as a string or as an object. If ``read``
-        raises ValueError, ``again(call, reply, fault)`` returns the next call, which is always
-        derived from the first call. ``limit`` is the length limit of the reply in tokens, unless
-        the client has its own limit. If JSON is expected, the backslashes of the reply are
+        raises ValueError, the request is repeated with another seed. ``stride`` is the difference
+        between the seeds of two requests. ``limit`` is the length limit of the reply in tokens,
+        unless the client has its own limit. If JSON is expected, the backslashes of the reply are
         repaired.
         """
-        engine = self.session.engine
+        engine = self.engine
         shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
@@ -178,20 +177,20 @@ class Chat:
             options.get("max_tokens") or engine.settings["max_tokens"] or limit
         )
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
-        return await self._ask_once(call, read_repaired, again or _complain)
+        return await self._ask_once(call, read_repaired, stride)
 
-    async def _ask_once(self, call, read, again):
+    async def _ask_once(self, call, read, stride):
         """Return the result of ``read`` for the reply to a call, which may be stored.
 
         The first readable reply is stored under the digest of the first call. If an equal call
         is in progress, its end is awaited, and the stored reply is read. A call without a usable
         reply is not repeated in the same run.
         """
-        engine = self.session.engine
+        engine = self.engine
         key = call.key(engine.transport.identity)
         lock = engine.locks.setdefault(key, asyncio.Lock())
         async with lock:
-            stored = self.session.known.get(key)
+            stored = self.known.get(key)
             if stored is not None:
                 # If a stored reply cannot be parsed, the request is sent again.
                 with suppress(ValueError, TypeError):
@@ -199,31 +198,21 @@ class Chat:
                     value = read(reply)
                     self.usage.add(reply, cached=True)
                     return value
-            if self.session.dry:
-                raise CallError("the cache contains no valid reply to this call")
-            if key in self.session.unreadable:
-                raise self.session.unreadable[key]
+            if key in self.unreadable:
+                raise self.unreadable[key]
             try:
-                reply, value = await self._converse(call, read, again)
+                reply, value = await self._converse(call, read, stride)
             except UnreadableError as error:
-                self.session.unreadable[key] = error
+                self.unreadable[key] = error
                 raise
             self._store(key, reply, call.prompt)
             return value
 
-    async def _converse(self, call, read, again):
+    async def _converse(self, first, read, stride):
         """Return the first usable reply and its value, within the maximum number of requests."""
-        engine = self.session.engine
-        first = call
-        reply: Any = None
-        fault = ""
+        engine = self.engine
+        call = first
         for number in range(MOST_ASKS):
-            if number:
-                call = again(first, reply, fault)
-                if call.seed == first.seed:
-                    call = _vary(call, number)
-                if reply.finish_reason in ("length", "malformed"):
-                    call = replace(call, structured=False)
             limit = first.max_tokens
             # A limit set by the user always applies. The default limit does not apply to models
             # that use more tokens for reasoning than for the reply.
@@ -235,6 +224,7 @@ class Chat:
                 return reply, read(reply)
             except ValueError as error:
                 fault = str(error)
+            call = _ask_again(first, reply, fault, number + 1, stride)
         raise UnreadableError(
             f"{call.prompt}: the reply from {call.model!r} cannot be used: {fault}",
             reply.text,
@@ -243,21 +233,20 @@ class Chat:
     def _store(self, key, reply, prompt):
         """Store a reply. After a disk error, the reply is used without being stored."""
         try:
-            self.session.known[key] = json.dumps(asdict(reply)), prompt
+            self.known[key] = json.dumps(asdict(reply)), prompt
         except sqlite3.OperationalError as error:
-            self.session.engine.warn_once(
+            self.engine.warn_once(
                 f"a reply cannot be stored in the cache ({error}), so another run "
                 "would request it again. Free some disk space"
             )
 
     async def _fetch(self, call):
         """Send a call, and count and log it."""
-        engine = self.session.engine
-        errors = self.session.errors
-        if (n := len(errors)) >= max(10, 2 * engine.settings["in_flight"]):
+        engine = self.engine
+        if (n := len(self.errors)) >= max(10, 2 * engine.settings["in_flight"]):
             raise EndpointError(
                 f"no more calls are made, because the last {n} calls have failed. The last "
-                f"error was: {errors[-1]}"
+                f"error was: {self.errors[-1]}"
             )
         if next(self.allowance, None) is None:
             raise CallError(
@@ -268,10 +257,10 @@ class Chat:
         begin = time.monotonic()
         reply = Reply("", "failed")
         try:
-            reply = await engine.transport.complete(call, self.usage)
-            errors.clear()
+            reply = await self._complete(call)
+            self.errors.clear()
         except CallError as error:
-            errors.append(str(error))
+            self.errors.append(str(error))
             raise
         finally:
             engine.replied = time.monotonic()
@@ -290,34 +279,59 @@ class Chat:
             engine.thinking.add(call.model)
         return reply
 
+    async def _complete(self, call):
+        """Return the reply to a call, or raise CallError if all attempts fail."""
+        engine = self.engine
+        n_failed = 0
+        while True:
+            try:
+                async with engine.pace.turn():
+                    return await engine.transport.attempt(call)
+            except RefusedError:
+                pass  # All calls have already been paused.
+            except PassingError as error:
+                n_failed += 1
+                if n_failed > engine.settings["max_retries"]:
+                    raise CallError(
+                        f"the endpoint did not reply after {n_failed} attempts: {error}"
+                    ) from error
+                if error.wait is None:
+                    await asyncio.sleep(pacing.back_off(n_failed - 1))
+            self.usage.retries += 1
+
 
 def _is_thought(text):
     """Return whether a truncated reply contains only reasoning."""
     return not text.strip() or ("<think>" in text and "</think>" not in text)
 
 
-def _vary(call, number):
-    """Return a call with another seed and temperature, so the reply is likely to differ."""
-    seed = None if call.seed is None else call.seed + number
-    warmest = max(call.temperature, _WARMEST)
-    warmer = min(call.temperature + _WARMER * number, warmest)
-    return replace(call, seed=seed, temperature=warmer)
+def _ask_again(first, reply, fault, number, stride):
+    """Return the next call after an unusable reply, derived from the first call.
 
-
-def _complain(call, reply, fault):
-    """Return the call, extended by its reply (unless empty) and a description of the fault."""
+    The call has another seed. If JSON is expected, the call also contains a description of the
+    fault, and has a higher temperature, so the reply is likely to differ.
+    """
+    call = replace(first, seed=first.seed + number * stride)
+    if first.schema is None:
+        return call
+    warmest = max(first.temperature, _WARMEST)
+    warmer = min(first.temperature + _WARMER * number, warmest)
     if reply.finish_reason == "length":
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
-    system, (_, content) = call.messages
-    if not reply.text.strip():
-        return replace(call, messages=(system, ("user", f"{content}\n\n{complaint}")))
-    shown = ("assistant", reply.text[:_SHOWN_BACK])
-    return replace(call, messages=(*call.messages, shown, ("user", complaint)))
+    system, (_, content) = first.messages
+    messages = (system, ("user", f"{content}\n\n{complaint}"))
+    if reply.text.strip():
+        shown = ("assistant", reply.text[:_SHOWN_BACK])
+        messages = (*first.messages, shown, ("user", complaint))
+    is_whole = reply.finish_reason not in ("length", "malformed")
+    return replace(call, messages=messages, temperature=warmer, structured=is_whole)
 
 
-async def gather_all(session, items, work, model, show=False):
+async def gather_all(engine, items, work, model, *, show=False, dry=False):
     """Run ``work(chat, item)`` concurrently for all items.
+
+    If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
 
     Returns
     -------
@@ -327,13 +341,18 @@ async def gather_all(session, items, work, model, show=False):
     usage : Usage
         The numbers of calls and tokens of the run.
     """
-    settings = session.engine.settings
+    chat_of = partial(
+        Chat, engine=engine, known=engine.cache or {}, unreadable={}, errors=[]
+    )
+    usage = Usage()
+    most_calls = 0 if dry else engine.settings["max_calls"]
     # The number of items in progress is sufficient to use all slots.
-    places = asyncio.Semaphore(2 * settings["in_flight"])
+    places = asyncio.Semaphore(2 * engine.settings["in_flight"])
 
     async def complete(item):
+        nonlocal usage
         async with places:
-            chat = Chat(session, model, islice(count(), settings["max_calls"]))
+            chat = chat_of(model=model, allowance=islice(count(), most_calls))
             try:
                 return await work(chat, item)
             except EndpointError:
@@ -341,16 +360,16 @@ async def gather_all(session, items, work, model, show=False):
             except CallError as error:
                 return error
             finally:
-                session.usage += chat.usage
+                usage += chat.usage
                 bar.update()
 
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
-        waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
+        waiting = asyncio.create_task(_say_what_is_waited_for(engine, bar))
         try:
             results = await gather_coroutines(*map(complete, items))
         finally:
             waiting.cancel()
-    return results, session.usage
+    return results, usage
 
 
 async def _say_what_is_waited_for(engine, bar):

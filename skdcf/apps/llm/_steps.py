@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -430,16 +430,12 @@ class SampleAnswers(Step):
 
     async def _one(self, chat, question, seed, flag=None):
         how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
-        seeds = iter((seed + self.n, seed + 2 * self.n))
-
-        def again(call, reply, fault):
-            return replace(call, seed=next(seeds))
 
         def read(reply):
             return _said(reply, flag)
 
         return await chat.ask(
-            self.wording(), question, read, again=again, limit=LIMIT, seed=seed, **how
+            self.wording(), question, read, stride=self.n, limit=LIMIT, seed=seed, **how
         )
 
 
@@ -665,10 +661,9 @@ class Verify(Step):
         table = np.array(verdicts, dtype=float).reshape(n, 2)
         if n_none := np.isnan(table[:, 0]).sum():
             chat.flag(f"{n_none} of {n} claims have no verdict")
-        engine = chat.session.engine
         refused = "logprobs" in chat.left_out
         if self.log_odds and not refused and np.isnan(table[:, 1]).sum() > n_none:
-            engine.warn_once(_NO_ODDS)
+            chat.engine.warn_once(_NO_ODDS)
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):

@@ -17,7 +17,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,8 +25,7 @@ from urllib.parse import urlsplit
 
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
-from . import _pace as pacing
-from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowError
+from ._errors import CallError, EndpointError, PassingError, SlowError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
@@ -61,9 +60,8 @@ class FunctionTransport:
 
     name = "the function"
 
-    def __init__(self, settings, pace):
+    def __init__(self, settings, opened):
         self._function = function = settings["complete"]
-        self._pace = pace
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
@@ -72,29 +70,25 @@ class FunctionTransport:
             named = inspect.signature(function).parameters
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
-    async def complete(self, call, usage):
+    async def attempt(self, call):
         """Call the function, which returns a string, a Reply, or an awaitable of either."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
-        async with self._pace.slots:
-            out = self._function(_messages_of(call), **options)
-            out = await out if inspect.isawaitable(out) else out
+        out = self._function(_messages_of(call), **options)
+        out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
             raise CallError(
                 f"the client must return a string, got {type(out).__name__}"
             )
         return Reply(out) if isinstance(out, str) else out
 
-    async def close(self):
-        """Do nothing, because there is no connection."""
-
 
 class Endpoint:
     """Transport that sends calls to an endpoint that uses the chat-completions protocol."""
 
-    def __init__(self, settings, pace):
+    def __init__(self, settings, opened):
         self._settings = settings
-        self._pace = pace
+        self._opened = opened  # stack of what is closed together with the client
         self._extra = settings["extra"] or {}
         url = settings["base_url"]
         self._url = urlsplit(url)
@@ -105,7 +99,6 @@ class Endpoint:
         self.identity = [url, self._extra] if self._extra else url
         # For each model, whether the endpoint accepts each option
         self._accepts = defaultdict(dict)
-        self._opened = AsyncExitStack()
         self._client: Any = None
 
     async def _connect(self):
@@ -127,10 +120,6 @@ class Endpoint:
                 logger.addFilter(self._mask_record)
                 self._opened.callback(logger.removeFilter, self._mask_record)
 
-    async def close(self):
-        """Close the connections."""
-        await self._opened.aclose()
-
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
         if not re.fullmatch("[!-~]+", value):
@@ -147,28 +136,9 @@ class Endpoint:
         record.args = ()
         return True
 
-    async def complete(self, call, usage):
-        """Return the reply to a call, or raise CallError if all attempts fail."""
-        await self._connect()
-        n_failed = 0
-        while True:
-            try:
-                async with self._pace.turn():
-                    return await self._attempt(call)
-            except RefusedError:
-                pass  # All calls have already been paused.
-            except PassingError as error:
-                n_failed += 1
-                if n_failed > self._settings["max_retries"]:
-                    raise CallError(
-                        f"the endpoint did not reply after {n_failed} attempts: {error}"
-                    ) from error
-                if error.wait is None:
-                    await asyncio.sleep(pacing.back_off(n_failed - 1))
-            usage.retries += 1
-
-    async def _attempt(self, call):
+    async def attempt(self, call):
         """Send a request, and repeat it with weaker forms of the options that are refused."""
+        await self._connect()
         accepts = self._accepts[call.model]
         refused = {name for name in accepts if not accepts[name]}
         while True:
@@ -223,7 +193,7 @@ class Endpoint:
                 asked += f", did you mean base_url {self._settings['base_url']}/v1?"
             message = f"{asked} {message}"
         wait = read_wait(headers, message)
-        return fault_of(status, message, wait, self._pace.has_succeeded)
+        return fault_of(status, message, wait, any(self._accepts.values()))
 
     async def _send(self, body):
         """Send one request. Return the status, the body without keys, and the headers."""

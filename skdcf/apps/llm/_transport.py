@@ -10,6 +10,7 @@ configured host.
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import inspect
 import json
 import logging
@@ -25,7 +26,7 @@ from urllib.parse import urlsplit
 
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
-from ._errors import CallError, EndpointError, PassingError, SlowError
+from ._errors import CallError, EndpointError, PassingError, SlowError, UnreadableError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
@@ -106,8 +107,8 @@ class Endpoint:
         named = self._settings["headers"] or {}
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
         variable = self._settings["key_variable"]
-        key = os.environ.get(variable or "", "").strip()
-        if variable is not None and (key or not is_loopback(self._url.hostname)):
+        is_local = is_loopback(self._url.hostname)
+        if variable is not None and (os.environ.get(variable) or not is_local):
             headers.setdefault("authorization", f"Bearer {self._read_key(variable)}")
         self._mask = _masker_of(headers)
         self._headers = {**headers, "content-type": "application/json"}
@@ -116,7 +117,9 @@ class Endpoint:
             self._client = await self._opened.enter_async_context(
                 openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
             )
-            for logger in _their_loggers():
+            # The loggers of the HTTP library may log headers.
+            for name in fnmatch.filter([*logging.root.manager.loggerDict], "http*"):
+                logger = logging.getLogger(name)
                 logger.addFilter(self._mask_record)
                 self._opened.callback(logger.removeFilter, self._mask_record)
 
@@ -150,7 +153,11 @@ class Endpoint:
                 self._learn(call.model, in_use, refused)
                 weaker = [n for n in refused if _body_of(call, refused - {n}) != body]
                 left_out = [name for name in weaker if not accepts[name]]
-                return self._without_keys(replace(reply, left_out=left_out))
+                # Keys in one piece have been masked.
+                whole_reply = reply.text + "".join(reply.tokens)
+                if self._mask(whole_reply) != whole_reply:
+                    raise UnreadableError("the reply contains a key in several pieces")
+                return replace(reply, left_out=left_out)
             message = " ".join(content.decode("utf-8", "replace").split())
             if _MALFORMED.search(message):
                 return Reply("", finish_reason="malformed")
@@ -177,13 +184,6 @@ class Endpoint:
                 f"{model!r}. Later calls omit these options or send weaker forms of them",
                 ParameterWarning,
             )
-
-    def _without_keys(self, reply):
-        """Mask keys that the server repeats in several pieces, so they are never stored."""
-        whole_reply = reply.text + "".join(reply.tokens)
-        if self._mask(whole_reply) == whole_reply:
-            return reply
-        return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
 
     def _fault(self, status, message, headers):
         """Return the exception for an error response."""
@@ -233,12 +233,6 @@ async def _read(response):
         if response.is_success:
             raise
     return body[:most]
-
-
-def _their_loggers():
-    """Return the loggers of the openai client and the HTTP library, which may log headers."""
-    names = [*logging.root.manager.loggerDict]
-    return [logging.getLogger(n) for n in names if n.startswith(("openai", "http"))]
 
 
 def _masker_of(headers):

@@ -346,6 +346,32 @@ def test_a_key_with_a_backslash_is_masked_in_all_its_forms(monkeypatch):
         assert drawn == decompose(server) == [["It is ***."]]
 
 
+def test_a_reply_with_a_key_in_pieces_is_neither_used_nor_kept(tmp_path):
+    """No piece of a stream, and no single token, is the key."""
+    middle = len(KEY) // 2
+    pieces = [json.dumps({"claims": [KEY]})[: middle + 13]]
+    pieces.append(json.dumps({"claims": [KEY]})[middle + 13 :])
+    streamed = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+    streamed.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    stream = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in streamed)
+    tokens = [{piece: -0.1} for piece in pieces]
+    replies = {
+        "stream": Raw(stream.encode()),
+        "tokens": Say(claims("a"), top_logprobs=tokens),
+    }
+    cache = tmp_path / "c"
+    for reply in replies.values():
+        with (
+            ChatServer(lambda request, n, reply=reply: reply) as server,
+            pytest.raises(CallError, match="key"),
+        ):
+            decompose(server, cache=cache)
+        assert len(server.requests) == 1
+    assert KEY[middle:].encode() not in b"".join(
+        path.read_bytes() for path in tmp_path.iterdir()
+    )
+
+
 # --- 6. falling back
 
 

@@ -86,9 +86,9 @@ class ChatClient(Settings):
         Maximum number of retries of a call after a status code 408, 409, 425 or 5xx, a lost
         connection, a timeout or a malformed response. A response with status code 429 (rate
         limit) is not counted as an attempt. After a rate limit, all calls pause for the time that
-        the server requests, up to two minutes. If the server does not specify a time, the first
-        pause lasts one second, and each further pause is twice as long, up to 60 seconds. The run
-        fails after ten minutes without a successful call.
+        the server requests. If the server does not specify a time, the first pause lasts one
+        second, and each further pause is twice as long, up to 60 seconds. The run fails if the
+        pauses would last more than ten minutes without a successful call.
     max_tokens : int, optional
         Maximum length of a reply in tokens. If None, the limit is about three times the expected
         length plus 300. A reply that reaches the limit is requested again, without a schema and

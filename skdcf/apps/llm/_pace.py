@@ -20,12 +20,9 @@ from contextlib import asynccontextmanager
 
 from ..._checks import import_extra, warn
 from ...exceptions import ParameterWarning
-from ._errors import CallError, EndpointError, PassingError, RefusedError, SlowError
+from ._errors import EndpointError, PassingError, RefusedError, SlowError
 
-# Maximum wait in seconds that a server may request. If the server requests a longer wait, the
-# call fails.
-_LONGEST_WAIT = 120.0
-# maximum total duration in seconds of the pauses after which the run fails if no call succeeds
+# maximum total duration in seconds of the pauses without a successful call
 _PATIENCE = 600.0
 _MANY = 10  # number of consecutive refusals after which the requested pause doubles
 _RECOVERY = 20  # number of successful calls after which the rate doubles
@@ -90,22 +87,16 @@ class Pace:
 
     def _slow_down(self, error):
         """Pause all calls, and reduce the rate at which they start after the pause."""
-        if self._waited > _PATIENCE:
-            raise EndpointError(
-                f"the endpoint has rejected all calls for {self._waited:.0f} s. The last error "
-                f"was: {error}"
-            ) from error
-        pause = error.wait
-        if pause is None:
-            pause = back_off(self._n_refused + 1)
-        elif pause > _LONGEST_WAIT:
-            raise CallError(
-                f"the server requests a wait of {pause:.0f} s, but the maximum wait is "
-                f"{_LONGEST_WAIT:.0f} s. Try again later: {error}"
-            ) from error
-        else:
+        pause = back_off(self._n_refused + 1)
+        if error.wait is not None:
             # The server may still refuse calls after the wait that it requests.
-            pause = max(pause, _SHORTEST) * 2 ** (self._n_refused // _MANY)
+            pause = max(error.wait, _SHORTEST) * 2 ** (self._n_refused // _MANY)
+        if self._waited + pause > _PATIENCE:
+            raise EndpointError(
+                f"the endpoint has refused all calls for {self._waited:.0f} s, and the next "
+                f"pause would last {pause:.0f} s. The maximum is {_PATIENCE:.0f} s without a "
+                f"successful call. Try again later: {error}"
+            ) from error
         resume = time.monotonic() + pause
         if self._n_taken:
             # The measured time per success includes the pause.

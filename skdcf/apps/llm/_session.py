@@ -1,4 +1,4 @@
-"""Make concurrent calls without repetitions, and count the calls and their tokens.
+"""Make concurrent calls, retry after temporary failures, and count the calls and their tokens.
 
 With a cache, each reply is written to disk immediately, so a restarted program does not request
 the reply again. Replies that cannot be parsed are not stored and are therefore requested again.

@@ -1,4 +1,4 @@
-"""Send requests over HTTP with the openai client, and retry after temporary failures.
+"""Send each call to a function, or over HTTP with the openai client.
 
 The openai client handles connections and encodings. The retries of the openai client are not
 used, because a pause requested by the server must apply to all concurrent calls, and each

@@ -159,6 +159,24 @@ def test_a_server_that_requests_a_wait_of_0_seconds_is_not_flooded():
     assert n_calls < 200
 
 
+@pytest.mark.parametrize(
+    ("wait", "error", "message"),
+    [
+        (300.0, RefusedError, "status 429"),
+        (700.0, EndpointError, r"700 s.*600 s.*status 429"),
+    ],
+)
+def test_pauses_of_up_to_ten_minutes_are_waited_for(wait, error, message):
+    pace = pace_module.Pace(in_flight=1)
+
+    async def refuse():
+        async with pace.turn():
+            raise RefusedError("status 429", wait=wait)
+
+    with pytest.raises(error, match=message):
+        asyncio.run(refuse())
+
+
 def test_other_faults_end_a_pause_neither_sooner_nor_later():
     outcomes = [Status(429), Status(500), HangUp(), Status(429)]
 
@@ -169,7 +187,9 @@ def test_other_faults_end_a_pause_neither_sooner_nor_later():
         assert decompose(server, 10) == [["a"]] * 10
 
 
-def test_what_a_server_says_is_waited_for_and_no_longer_than_two_minutes(monkeypatch):
+def test_what_a_server_says_is_waited_for_and_no_longer_than_the_patience_allows(
+    monkeypatch,
+):
     monkeypatch.setattr(pace_module, "_PATIENCE", 5.0)
     body = json.dumps({"error": {"message": "Please try again in 300ms."}})
 

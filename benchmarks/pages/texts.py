@@ -471,10 +471,10 @@ FOLDS = """\
 With the former option ``calibration_size="cross"``, ten scorers were trained, each without a
 tenth of the problems, and all problems were used for calibration. This cross-conformal
 calibration guarantees a coverage of only 1 - 2 alpha, so its guarantee at level alpha / 2 is the
-same as the guarantee of the default at level alpha. We compared both methods with 25, 50 and 100
-labelled problems, with and without the public prior, on each of four data sets. Whenever the
-default at level alpha keeps any claims, it keeps more true claims per answer than cross-conformal
-calibration at level alpha / 2.
+same as the guarantee of the default at level alpha. We compared this method and the default of
+that time with 25, 50 and 100 labelled problems, with and without the public prior, on each of four
+data sets. Whenever the default at level alpha keeps any claims, it keeps more true claims per
+answer than cross-conformal calibration at level alpha / 2.
 
 The numbers are means over 20 random samples of the labelled problems. The differences between the
 two methods are paired by sample. "Mean of sets" is the mean over the four data sets for each

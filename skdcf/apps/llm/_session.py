@@ -69,8 +69,8 @@ class Engine:
 
     def __init__(self, transport, settings, cache):
         self.settings = settings
-        self._opened = AsyncExitStack()  # what is closed together with the engine
-        self.transport = transport(settings, self._opened)
+        self.opened = AsyncExitStack()  # what is closed together with the engine
+        self.transport = transport(self)
         self.pace = Pace(settings["in_flight"])
         self.cache = cache
         self.replied = 0.0  # end time of the last call
@@ -91,7 +91,7 @@ class Engine:
         with self._runner:
             self._loop.run_forever()
             with suppress(Exception):
-                self._runner.run(self._opened.aclose())
+                self._runner.run(self.opened.aclose())
         if self.cache is not None:
             self.cache.close()
 
@@ -188,8 +188,7 @@ class Chat:
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
-        lock = engine.locks.setdefault(key, asyncio.Lock())
-        async with lock:
+        async with engine.locks.setdefault(key, asyncio.Lock()):
             stored = self.known.get(key)
             if stored is not None:
                 # If a stored reply cannot be parsed, the request is sent again.

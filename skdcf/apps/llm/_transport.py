@@ -17,7 +17,6 @@ import logging
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -61,15 +60,15 @@ class FunctionTransport:
 
     name = "the function"
 
-    def __init__(self, settings, opened):
-        self._function = function = settings["complete"]
+    def __init__(self, engine):
+        self._function = function = engine.settings["complete"]
         module = getattr(function, "__module__", "")
-        named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
+        self._takes_options = False
         # For functions that are not written in Python, the signature may be unavailable.
         with suppress(ValueError):
-            named = inspect.signature(function).parameters
-        self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
+            parameters = inspect.signature(function).parameters.values()
+            self._takes_options = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     async def attempt(self, call):
         """Call the function, which returns a string, a Reply, or an awaitable of either."""
@@ -87,9 +86,9 @@ class FunctionTransport:
 class Endpoint:
     """Transport that sends calls to an endpoint that uses the chat-completions protocol."""
 
-    def __init__(self, settings, opened):
-        self._settings = settings
-        self._opened = opened  # stack of what is closed together with the client
+    def __init__(self, engine):
+        self._settings = settings = engine.settings
+        self._opened = engine.opened
         self._extra = settings["extra"] or {}
         url = settings["base_url"]
         self._url = urlsplit(url)

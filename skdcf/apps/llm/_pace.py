@@ -50,10 +50,9 @@ class Pace:
         self._n_refused = 0  # number of consecutive refusals
         self._waited = 0.0  # total duration of the pauses after these refusals
         self._pause = 0.0  # duration of the last pause
-        self._resume = time.monotonic()  # end of the last pause
-        self._n_taken = (
-            0  # number of successful calls that started after the last pause
-        )
+        self._resume = -math.inf  # end of the last pause
+        self._n_taken = 0  # number of successful calls since the last refusals
+        self._first = time.monotonic()  # start of the first of these calls
         self._next = -math.inf  # earliest start of the next call
         # seconds between the starts of two calls, unless calls are refused
         self._gap = 0.0
@@ -81,7 +80,9 @@ class Pace:
                 raise
             self._waited = 0.0
             if begun >= self._resume:
-                self._n_refused = 0
+                if self._n_refused:
+                    self._n_refused = self._n_taken = 0
+                    self._first = begun
                 self._n_taken += 1
                 self._gap /= 1 + self._gain * self._gap
 
@@ -100,11 +101,10 @@ class Pace:
         resume = time.monotonic() + pause
         if self._n_taken:
             # The measured time per success includes the pause.
-            measured = (resume - self._resume) / self._n_taken
+            measured = (resume - self._first) / self._n_taken
             self._gap = min(measured, 2 * self._gap or measured, pause / 2)
             self._gain = 1 / (_RECOVERY * self._gap)
         self._n_refused += 1
-        self._n_taken = 0
         self._waited += pause
         self._pause, self._resume = pause, resume
 

@@ -126,12 +126,12 @@ PRIVATE_NAMES = {
 # package offers the others these names and no more; one that nobody takes is struck out.
 TAKEN = {
     "apps.cli": "main",
-    "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
+    "datasets.jsonl": "bunch_of describe_faults format_jsonl read_blocks",
     "datasets.lines": "iter_objects",
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
-        "BROKEN OWN PASSAGES Problem USUAL build_dataset format_problem passages_with_texts "
-        "LineReader schemas_of_keys plain spread"
+        "BROKEN Columns OWN PASSAGES Problem USUAL build_dataset format_problem format_problems "
+        "passages_with_texts problems_of LineReader schemas_of_keys plain spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "datasets.tables": "explain_rows open_table",
@@ -156,12 +156,12 @@ TAKEN = {
     "graphs.labels": "LABEL_WORDS Labels UNSURE_WORDS read_column read_labels word_key",
     "graphs.per_problem": "LabelList",
     "graphs.problems": (
-        "GROUP Groups Problems as_one as_set kept_text pack_graphs read_groups read_weights "
-        "hashes_of"
+        "GROUP Groups Problems as_one as_set kept_text kept_texts pack_graphs read_groups "
+        "read_weights hashes_of"
     ),
     "graphs.ragged": (
-        "flatten offsets_of optional_rows pass_all ranges reduce_segments segment_ids sort_small "
-        "starts_run"
+        "flatten offsets_of optional_rows pass_all ranges reduce_segments segment_ids slices "
+        "sort_small starts_run"
     ),
     "graphs.sources": (
         "FLAGGED KINDS MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "

@@ -228,10 +228,8 @@ def read_jsonl(
     dropped: list[tuple[int, str]] = []
     read = records.LineReader(rename, own)
     check_count("max_line_bytes", max_line_bytes, 1)
-    blocks = list(
-        read_blocks(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
-    )
-    return bunch_of(blocks, name_of(path), dropped)
+    blocks = read_blocks(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
+    return bunch_of([rows for _, rows in blocks], name_of(path), dropped)
 
 
 def iter_jsonl(
@@ -268,13 +266,8 @@ def iter_jsonl(
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
     read = records.LineReader(rename, own)
-    return read_lines(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
-
-
-def read_lines(path: Any, read: Any, *args: Any, **options: Any) -> Iterator[Any]:
-    """Yield the result of ``read`` for each line in a file, as in `read_blocks`."""
-    blocks = read_blocks(path, read, *args, **options)
-    return chain.from_iterable(map(records.problems_of, blocks))
+    blocks = read_blocks(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
+    return chain.from_iterable(records.problems_of(rows) for _, rows in blocks)
 
 
 def read_blocks(
@@ -286,8 +279,8 @@ def read_blocks(
     *,
     note: Callable[[dict[str, Any]], None] | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[records.Columns | list[Any]]:
-    """Yield the results of ``read`` for the lines in a file or part of a file.
+) -> Iterator[tuple[list[Any], records.Columns | list[Any]]]:
+    """Yield the objects of lines in a file or part of a file, and the results of ``read``.
 
     If a file contains invalid lines, the error message describes several of them, so they can be
     corrected together. If a stream contains invalid lines, the error message describes only the
@@ -314,8 +307,10 @@ def read_blocks(
 
     Yields
     ------
+    objects : list of dict
+        The parsed objects of one or more lines.
     rows : Columns or list
-        The problems of a block, or the results of ``read`` for one or more lines.
+        The problems of these lines, or the results of ``read``.
     """
     first_error = None
     last_line = math.inf
@@ -324,7 +319,8 @@ def read_blocks(
     blocks = iter_blocks(
         path, *part, block_bytes=block_bytes, max_line_bytes=max_line_bytes
     )
-    for number, rows in chain.from_iterable(_rows_of(b, read, note) for b in blocks):
+    results = chain.from_iterable(_results_of(b, read, note) for b in blocks)
+    for number, objects, rows in results:
         if number > last_line:
             break
         if isinstance(rows, records.BROKEN):
@@ -333,7 +329,7 @@ def read_blocks(
                 first_error = rows
                 last_line = number if hasattr(path, "read") else number + _LOOKED_AT
         elif first_error is None:
-            yield rows
+            yield objects, rows
     if first_error is not None:
         faults = describe_faults(dropped)
         shown = [
@@ -345,8 +341,8 @@ def read_blocks(
         raise ValueError(Message(*parts[1:])) from first_error
 
 
-def _rows_of(block, read, note):
-    """Yield line numbers with results or errors, for a whole block at once if possible."""
+def _results_of(block, read, note):
+    """Yield line numbers, objects, and results or errors, for a whole block if possible."""
     objects = [record for _, record in block if isinstance(record, dict)]
     if note is not None:
         for record in objects:
@@ -355,7 +351,7 @@ def _rows_of(block, read, note):
     if isinstance(read, records.LineReader) and len(objects) == len(block) > 1:
         rows = read.read_block(objects)
     if rows is not None:
-        yield block[0][0], rows
+        yield block[0][0], objects, rows
         return
     for number, record in block:
         try:
@@ -364,7 +360,7 @@ def _rows_of(block, read, note):
             rows = [read(record)]
         except records.BROKEN as error:
             rows = error
-        yield number, rows
+        yield number, [record], rows
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
@@ -472,7 +468,8 @@ class JsonlPartition:
         part = (self.start, self.stop, self.first_line)
         reader = records.LineReader()
         blocks = read_blocks(self.path, reader, "raise", dropped=[], part=part)
-        return bunch_of(list(blocks), f"{self.path}, from line {self.first_line}", [])
+        problems = [rows for _, rows in blocks]
+        return bunch_of(problems, f"{self.path}, from line {self.first_line}", [])
 
 
 def jsonl_partitions(

@@ -34,7 +34,7 @@ from ..features import add_surprisal
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import offsets_of, slices
 from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
@@ -64,6 +64,7 @@ BROKEN = (
     RecursionError,
     OverflowError,
 )
+_to_json = json.JSONEncoder(allow_nan=False).encode
 _PLAIN = {str, int, float, bool, type(None)}
 #: Names that other tools (RAGAS, LangChain, LlamaIndex, TruLens) use for the format keys.
 USUAL = {
@@ -144,10 +145,22 @@ class Columns(NamedTuple):
     metadata: Sequence[dict[str, Any] | None]
 
     @classmethod
-    def from_problems(cls, problems: Iterable[Problem]) -> Columns:
-        """Pack problems, or raise ValueError if their features differ."""
-        graphs, *columns = zip(*problems, strict=True)
-        return cls(GraphBatch.from_graphs(graphs), *columns)
+    def join(cls, blocks: Iterable[Columns | list[Problem]]) -> Columns:
+        """Join blocks of problems, or raise ValueError if their features differ."""
+        blocks = list(blocks)
+        if blocks and all(isinstance(block, Columns) for block in blocks):
+            batches, *columns = zip(*blocks, strict=True)
+            joined = map(list, map(chain.from_iterable, columns))
+            return cls(GraphBatch.concatenate(batches), *joined)
+        problems = list(chain.from_iterable(map(problems_of, blocks)))
+        graphs = GraphBatch.from_graphs([problem.graph for problem in problems])
+        _, *columns = zip(*problems, strict=True)
+        return cls(graphs, *columns)
+
+    def take(self, rows: Sequence[int]) -> Columns:
+        """Return the problems at the given positions."""
+        columns: Any = ([column[i] for i in rows] for column in self[1:])
+        return Columns(self.graphs[rows], *columns)
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problem of each line."""
@@ -264,11 +277,7 @@ def as_bunch(
                 dropped[0][1],
             )
         )
-    if not all(isinstance(block, Columns) for block in blocks):
-        blocks = [Columns.from_problems(chain.from_iterable(map(problems_of, blocks)))]
-    batches, *columns = zip(*blocks, strict=True)
-    batch = GraphBatch.concatenate(batches)
-    labels, masks, groups, metadata = map(list, map(chain.from_iterable, columns))
+    batch, labels, masks, groups, metadata = Columns.join(blocks)
     if any(row is not None for row in labels):
         labels = [
             np.full(size, -1) if y is None else y
@@ -313,15 +322,15 @@ class LineReader:
     own : collection of str
         Keys of user data, which may resemble keys of the format.
     finish : callable, optional
-        Function ``finish(record, problem)`` without side effects. The result of the function is
-        returned instead of the problem.
+        Function ``finish(problem)`` without side effects. The result of the function is returned
+        instead of the problem.
     """
 
     def __init__(
         self,
         rename: Mapping[str, str] | None = None,
         own: Collection[str] = (),
-        finish: Callable[[dict[str, Any], Problem], Any] | None = None,
+        finish: Callable[[Problem], Any] | None = None,
     ) -> None:
         self._options: dict[str, Any] = {"rename": rename, "own": own, "warned": set()}
         self._finish = finish
@@ -329,7 +338,7 @@ class LineReader:
     def __call__(self, record: Any) -> Any:
         """Convert the object of a line to a problem, or raise ValueError."""
         problem = read_problem(record, **self._options)
-        return problem if self._finish is None else self._finish(record, problem)
+        return problem if self._finish is None else self._finish(problem)
 
     def read_block(self, records: Sequence[Any]) -> Columns | list[Any] | None:
         """Convert the objects of several lines to problems, checking all values together.
@@ -349,7 +358,7 @@ class LineReader:
             columns = _read_packed(records, self._options)
             if columns is None or self._finish is None:
                 return columns
-            return list(map(self._finish, records, columns.problems()))
+            return list(map(self._finish, columns.problems()))
         except BROKEN:
             return None
 
@@ -517,15 +526,20 @@ def _types_within(values):
 
 def _are_regular(columns, sizes):
     """Return whether all columns have one value per claim, and all lines have the same features."""
-    for key in ("claims", "features", "labels", "mask"):
-        pairs = zip(columns[key], sizes, strict=True)
-        if [size if values is None else len(values) for values, size in pairs] != sizes:
-            return False
+    per_claim = ("claims", "features", "labels", "mask")
+    if not all(_have_sizes(columns[key], sizes) for key in per_claim):
+        return False
     names = columns["feature_names"]
     has_features = {features is not None for features in columns["features"]}
     # A table without rows does not show the number of its columns.
     is_complete = all(sizes) or has_features == {False}
     return all(n == names[0] for n in names) and len(has_features) == 1 and is_complete
+
+
+def _have_sizes(column, sizes):
+    """Return whether all lists in a column have the given sizes. An entry may also be None."""
+    pairs = zip(column, sizes, strict=True)
+    return [size if row is None else len(row) for row, size in pairs] == sizes
 
 
 def _join_edges(edges, bounds):
@@ -554,29 +568,20 @@ def format_problem(problem: Any) -> str:
         raise ValueError(
             f"graphs must contain ReasoningGraph objects, got {type(graph).__name__}"
         )
-    record = {"version": VERSION, **graph.to_dict()}
     if not isinstance(metadata, Mapping | None):
         raise ValueError(f"metadata must be a dict, got {type(metadata).__name__}")
-    has_metadata = metadata is not None or graph.metadata is not None
-    metadata = {**record.pop("metadata", {}), **(metadata or {})}
-    group_key = metadata.pop("group", None)
-    own_values = {
-        key: metadata.pop(key) for key in metadata.pop(OWN, ()) if key in metadata
-    }
-    record |= {"group": group_key if group is None else group}
-    record["metadata"] = metadata if has_metadata else None
-    columns = {"labels": _per_claim(labels), "mask": _per_claim(mask)}
-    _check_lengths(graph, **columns)
-    features = record.pop("features", None)
-    edges = record.pop("edges", None)
-    record = (
-        plain(record | own_values) | columns | {"features": features, "edges": edges}
-    )
-    record = {k: v for k, v in record.items() if v is not None or k in own_values}
+    if metadata is not None or graph.metadata is not None:
+        metadata = {**(graph.metadata or {}), **(metadata or {})}
+    per_claim = {"labels": _per_claim(labels), "mask": _per_claim(mask)}
+    _check_lengths(graph, **per_claim)
+    fields = graph.to_dict()
+    fields.pop("metadata", None)
+    per_claim |= {"features": fields.pop("features"), "edges": fields.pop("edges")}
+    fields |= {"group": group, "metadata": metadata}
+    record, free = _record_of(plain(fields), per_claim)
     check_values(record)
     check_context(record.get("context"))
-    text = json.dumps(record, allow_nan=False)
-    free = {k: v for k, v in record.items() if k == "metadata" or k in own_values}
+    text = _to_json(record)
     back = json.loads(json.dumps(free))
     if wrong := [key for key, value in free.items() if back.get(key) != value]:
         raise ValueError(
@@ -585,6 +590,115 @@ def format_problem(problem: Any) -> str:
             "strings as keys"
         )
     return text
+
+
+def _record_of(fields, per_claim):
+    """Return the object of a line, and the part of it that the schema does not describe."""
+    metadata = fields["metadata"]
+    group = fields["group"]
+    own_values = {}
+    if metadata is not None:
+        metadata = dict(metadata)
+        group_key = metadata.pop("group", None)
+        group = group_key if group is None else group
+        own_values = {
+            key: metadata.pop(key) for key in metadata.pop(OWN, ()) if key in metadata
+        }
+    fields = fields | {"group": group, "metadata": metadata} | own_values
+    record = {"version": VERSION} | fields | per_claim
+    record = {k: v for k, v in record.items() if v is not None or k in own_values}
+    free = {k: v for k, v in record.items() if k == "metadata" or k in own_values}
+    return record, free
+
+
+def format_problems(columns: Columns) -> Iterator[str]:
+    """Yield the line of each problem as `format_problem` does, but check all lines together.
+
+    Parameters
+    ----------
+    columns : Columns
+        The problems. Their metadata replace the metadata of the graphs.
+
+    Yields
+    ------
+    line : str
+        One line of JSON in ASCII.
+    """
+    try:
+        lines: Any = _format_packed(columns)
+    except BROKEN:
+        lines = None
+    if lines is None:
+        graphs = columns.graphs.replace_metadata(columns.metadata)
+        lines = map(format_problem, columns._replace(graphs=graphs).problems())
+    yield from lines
+
+
+def _format_packed(columns):
+    """Return the lines of several problems, or None if they must be formatted one at a time.
+
+    The error messages do not name the problem, so invalid problems are formatted again.
+    """
+    batch = columns.graphs
+    sizes = batch.sizes.tolist()
+    # Wordings, and features of a problem without claims, require additional keys.
+    if batch.wordings is not None or not (batch.features is None or all(sizes)):
+        return None
+    fields = {
+        "claims": _split_to_lists(batch.claims, batch.offsets),
+        "alternatives": batch.alternatives,
+        "context": batch.context,
+        "feature_names": batch.feature_names and [batch.feature_names] * len(batch),
+    }
+    fields = {name: _as_lists(column) for name, column in fields.items()}
+    fields |= {"problem": batch.problems, "id": batch.ids}
+    fields |= {"group": columns.groups, "metadata": columns.metadata}
+    first_claims = np.repeat(batch.offsets[:-1], np.diff(batch.edge_offsets))
+    pairs = batch.edges - first_claims[:, None]
+    edges = zip(
+        _split_to_lists(pairs, batch.edge_offsets), batch.edges_known, strict=True
+    )
+    per_claim = {
+        "labels": list(map(_per_claim, columns.labels)),
+        "mask": list(map(_per_claim, columns.masks)),
+        "features": _split_to_lists(batch.features, batch.offsets),
+        "edges": [pairs if is_known else None for pairs, is_known in edges],
+    }
+    if not all(_have_sizes(per_claim[name], sizes) for name in ("labels", "mask")):
+        return None
+    records, free = zip(
+        *map(_record_of, _rows_of(fields), _rows_of(per_claim)), strict=True
+    )
+    for key in set().union(*records) & schemas_of_keys().keys():
+        values = [record[key] for record in records if key in record]
+        if not _all_fit(values, schemas_of_keys()[key]):
+            return None
+    check_context(chain.from_iterable(record.get("context", ()) for record in records))
+    if json.loads(json.dumps(free)) != [*free]:
+        return None
+    return list(map(_to_json, records))
+
+
+def _split_to_lists(values, offsets):
+    """Return the values of each segment as a list, or None if there are no values."""
+    if values is None:
+        return None
+    values = values.tolist()
+    return [values[rows] for rows in slices(offsets)]
+
+
+def _as_lists(texts):
+    """Return the texts of each problem as a list, or as None if they are unknown."""
+    if texts is None:
+        return None
+    return [None if row is None or None in row else list(row) for row in texts]
+
+
+def _rows_of(columns):
+    """Yield the values of each problem by key. A column that is None has no key."""
+    columns = {key: column for key, column in columns.items() if column is not None}
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
 
 
 def plain(value: Any, tuples: Any = tuple) -> Any:
@@ -883,6 +997,8 @@ def _per_claim(values):
     """Return labels or a mask as a list of plain values, converted to integers if possible."""
     if values is None:
         return None
+    if isinstance(values, np.ndarray) and values.dtype.kind in "bi":
+        return values.tolist()
     values = plain(np.asarray(values, dtype=object).tolist())
     return [int(x) if type(x) is float and x in (0, 1, -1) else x for x in values]
 

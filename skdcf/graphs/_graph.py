@@ -349,6 +349,8 @@ class ReasoningGraph:
 
     def _edges_between(self):
         """Return the edges as claim indices, without edges between wordings of the same claim."""
+        if self.wordings is None:
+            return self.edges
         return edges_between(self.edges, count_wordings(self))
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
+from itertools import compress
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,7 +30,8 @@ from .hashes import (
     most_answers,
     question_hashes,
 )
-from .sources import sentences_without_claim
+from .ragged import slices
+from .sources import WITHOUT_CLAIM, sentences_without_claim
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -199,6 +201,39 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
         claim.
     """
     return " ".join(answer_text(graph.shown(mask)).split())
+
+
+def kept_texts(
+    batch: GraphBatch, masks: Sequence[NDArray[np.bool_]]
+) -> list[str | None]:
+    """Return the text that `kept_text` returns for each answer, or None for unknown claims.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+    masks : sequence of boolean arrays, one per problem
+        Whether each claim is kept.
+
+    Returns
+    -------
+    texts : list of (str or None)
+        The kept text of each problem, or None if its claims have no texts.
+    """
+    if batch.claims is None:
+        return [None] * len(batch)
+    claims = batch.claims.tolist()
+    metadata = batch.metadata_rows or [{}] * len(batch)
+    texts: list[str | None] = []
+    for i, rows in enumerate(slices(batch.offsets)):
+        if claims[rows][:1] == [None]:
+            texts.append(None)
+        elif batch.wordings is None and WITHOUT_CLAIM not in metadata[i]:
+            kept = compress(claims[rows], masks[i].tolist())
+            texts.append(" ".join(" ".join(kept).split()))
+        else:
+            texts.append(kept_text(batch[i], masks[i]))
+    return texts
 
 
 #: Metadata key whose value identifies the question of an answer, as a string or an integer.

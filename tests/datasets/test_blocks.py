@@ -272,3 +272,61 @@ def test_a_block_ends_with_its_size(tmp_path):
     assert sum(sizes) == N_LINES
     assert 3 < len(sizes) < N_LINES
     assert {len(block) for block in iter_blocks(path, block_bytes=0)} <= {1, 0}
+
+
+def columns_with(**changes):
+    """Packed problems, one of which has other values."""
+    problems = list(map(records.read_problem, lines_with(**changes)))
+    return records.Columns.join([problems])
+
+
+@pytest.mark.parametrize(
+    "name", [k for k in SAME if k not in ("no features", "other names")]
+)
+def test_problems_are_written_together_as_one_by_one(name):
+    columns = columns_with(**SAME[name])
+    one_by_one = list(map(records.format_problem, columns.problems()))
+    assert list(records.format_problems(columns)) == one_by_one
+
+
+def test_usual_problems_are_written_without_unpacking(monkeypatch):
+    columns = columns_with(run=[1, {"a": None}])
+    due = list(map(records.format_problem, columns.problems()))
+    monkeypatch.setattr(GraphBatch, "__iter__", None)
+    assert list(records.format_problems(columns)) == due
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("labels", [1, 0]),
+        ("labels", [1, 0, 2]),
+        ("masks", [True]),
+        ("masks", [1, 0, 1]),
+        ("groups", 1.5),
+        ("metadata", {"pair": (1, 2)}),
+        ("metadata", {"share": np.inf}),
+        ("metadata", {"own_keys": ["of"], "of": {1: 2}}),
+        ("metadata", {"array": np.arange(2)}),
+    ],
+)
+def test_other_values_are_written_or_refused_as_one_by_one(name, value):
+    columns = columns_with()
+    changed = list(getattr(columns, name))
+    changed[PLACE] = value
+    columns = columns._replace(**{name: changed})
+
+    def outcome(lines):
+        found = []
+        try:
+            found.extend(lines())
+        except ValueError as error:
+            return found, str(error)
+        return found, None
+
+    def one_by_one():
+        graphs = columns.graphs.replace_metadata(columns.metadata)
+        for problem in columns._replace(graphs=graphs).problems():
+            yield records.format_problem(problem)
+
+    assert outcome(lambda: records.format_problems(columns)) == outcome(one_by_one)

@@ -6,8 +6,11 @@ import json
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, repeat, starmap
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -34,7 +37,8 @@ from ...estimators import (
 from ...exceptions import CalibrationWarning, LabelWarning, ShareError
 from ...features import reasoning_features
 from ...graphs import GraphBatch
-from ...graphs.problems import GROUP, kept_text, read_groups
+from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
+from ...graphs.ragged import reduce_segments
 from ...graphs.sources import SOURCES
 from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim, problems_needed
@@ -371,21 +375,23 @@ def filter_problems(options):
         refuse_without_hazards(filter.scorer_)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    rows = iterate_rows(options)
+    blocks = read_lines(options)
     if options.choose:
-        rows = _chosen_rows(filter, list(rows))
+        blocks = [_chosen_lines(filter, Lines.join(blocks))]
     if options.guarantee == "shown":
-        rows = _shown(filter, list(rows), alpha, options=options, counts=counts)
+        chunks = _shown(filter, blocks, alpha, options=options, counts=counts)
     else:
-        rows = _filtered(filter, rows, alpha, options=options, counts=counts)
+        chunks = _filtered(filter, blocks, alpha, options=options, counts=counts)
+    lines: Iterable[str]
     if options.text:
-        lines = (marked_text(row) or options.empty for row in rows)
+        lines = (text or options.empty for c in chunks for text in shown_texts(c))
     else:
         guarantee = options.guarantee
         if guarantee == "answers" and filter.calibration_.guarantee.show != 1:
             guarantee = "passing"
         decision = {"alpha": alpha, "guarantee": guarantee}
-        lines = (format_row(row, decision, options) for row in rows)
+        formatted = (format_lines(chunk, decision, options) for chunk in chunks)
+        lines = chain.from_iterable(formatted)
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims in {counts['problems']} "
@@ -405,103 +411,144 @@ def filter_problems(options):
 
 
 @dataclass
-class Line:
-    """A problem read from a line of a file, with the decision of the filter.
+class Lines:
+    """Problems read from lines of a file, with the decisions of the filter.
+
+    Each field has one entry per problem. The fields of decisions are None before the filter
+    decides.
 
     Parameters
     ----------
-    problem : Problem
-        Problem read from the line.
-    group : str, int or None
-        Value of the key ``group`` in the line, even if ``--group-by`` selects another key.
-    names : dict
-        Mapping from keys of the JSON Lines format to the keys used instead in the line.
-    mask : ndarray of bool of shape (n_claims,)
+    problems : Columns, or list of Problem
+        Problems read from the lines.
+    groups : list of (str, int or None)
+        Value of the key ``group`` in each line, even if ``--group-by`` selects another key.
+    names : list of dict
+        Mappings from keys of the JSON Lines format to the keys used instead in the line.
+    masks : list of boolean arrays
         Whether each claim is kept.
-    levels : ndarray of float of shape (n_claims,)
+    levels : list of float arrays
         Smallest alpha at which each claim is kept.
-    error_probability : float or None
-        Estimated probability that the kept claims include a false claim. The value is None if the
+    error_probability : list of float
+        Estimated probability that the kept claims include a false claim. The value is NaN if the
         probability is unknown or if no claim is kept.
-    is_guaranteed : bool
+    is_guaranteed : list of bool
         Whether the kept text was selected by the filter and is therefore covered by the
         guarantee.
-    checked : list of int or None
-        Positions of the claims that are kept because a person found them true, or None if there
-        was no review.
-    passes : bool or None
-        Whether the guarantee covers the answer, or None if the guarantee covers all answers.
+    checked : list of lists of int
+        Positions of the claims that are kept because a person found them true. The field is None
+        if there was no review.
+    passes : list of bool
+        Whether the guarantee covers the answer. The field is None if it covers all answers.
     """
 
-    problem: records.Problem
-    group: str | int | None
-    names: dict[str, str]
-    mask: Any = None
+    problems: Any
+    groups: list[str | int | None]
+    names: list[dict[str, str]]
+    masks: Any = None
     levels: Any = None
-    error_probability: float | None = None
-    is_guaranteed: bool = True
-    checked: list[int] | None = None
-    passes: bool | None = None
+    error_probability: Any = None
+    is_guaranteed: Any = None
+    checked: Any = None
+    passes: Any = None
+
+    def __len__(self):
+        return len(self.groups)
+
+    @classmethod
+    def join(cls, parts):
+        """Join problems without decisions, or raise ValueError if their features differ."""
+        parts = list(parts)
+        problems = records.Columns.join(part.problems for part in parts)
+        groups = chain.from_iterable(part.groups for part in parts)
+        names = chain.from_iterable(part.names for part in parts)
+        return cls(problems=problems, groups=list(groups), names=list(names))
+
+    def take(self, rows):
+        """Return the problems at the given positions, without decisions."""
+        problems = self.problems
+        if isinstance(problems, records.Columns):
+            problems = problems.take(rows)
+        else:
+            problems = [problems[i] for i in rows]
+        groups = [self.groups[i] for i in rows]
+        return Lines(problems, groups=groups, names=[self.names[i] for i in rows])
 
 
-def iterate_rows(options):
-    """Yield the problems in a file as instances of `Line`."""
+def read_lines(options):
+    """Yield the problems in a file as instances of `Lines`."""
     rename = files.renamed(options)
+    for objects, rows in files.read_blocks(options, files.problem_reader(options)):
+        if isinstance(rows, records.Columns):
+            metadata = rows.metadata
+        else:
+            metadata = [problem.metadata for problem in rows]
+        groups = [record.get("group") for record in objects]
+        names = map(files.names_in_file, objects, metadata, repeat(rename))
+        yield Lines(rows, groups=groups, names=list(names))
 
-    def line_of(record, problem):
-        names = files.names_in_file(record, problem, rename)
-        return Line(problem=problem, group=record.get("group"), names=names)
 
-    return files.read_records(options, files.problem_reader(options, line_of))
-
-
-def _chosen_rows(filter, rows):
-    """Yield a `Line` for each chosen answer, with the choice recorded in its metadata."""
-    graphs = _batch_of(filter, rows)
+def _chosen_lines(filter, lines):
+    """Return the chosen answers, with the choice recorded in their metadata."""
+    graphs = check(filter, lines.problems.graphs)
     chosen = chosen_answers(filter, graphs)
-    files.inform(f"{len(chosen)} of {len(rows)} answers were chosen, one per question")
-    for i, graph in zip(choose(filter, graphs), chosen, strict=True):
-        problem = rows[i].problem._replace(graph=graph, metadata=graph.metadata)
-        yield replace(rows[i], problem=problem)
+    files.inform(f"{len(chosen)} of {len(lines)} answers were chosen, one per question")
+    lines = lines.take(choose(filter, graphs))
+    metadata = [graph.metadata for graph in chosen]
+    problems = lines.problems._replace(graphs=chosen, metadata=metadata)
+    return replace(lines, problems=problems)
 
 
-def _filtered(filter, rows, alpha, options, counts):
-    """Filter the problems in ``rows``, and yield each `Line` with the decision of the filter."""
+def _chunks(blocks):
+    """Yield lists of `Lines` that have `_CHUNK` problems in total, or fewer at the end."""
+    chunk = []
+    n_missing = _CHUNK
+    for block in blocks:
+        while len(block) >= n_missing:
+            yield [*chunk, block.take(range(n_missing))]
+            block = block.take(range(n_missing, len(block)))
+            chunk = []
+            n_missing = _CHUNK
+        if len(block):
+            chunk.append(block)
+            n_missing -= len(block)
+    if chunk:
+        yield chunk
+
+
+def _filtered(filter, blocks, alpha, options, counts):
+    """Filter the problems in chunks, and yield `Lines` with the decisions of the filter."""
     # disable=None shows progress only in a terminal.
     with tqdm(unit=" problems", disable=None) as bar:
         n_before = 0
-        while chunk := list(islice(rows, _CHUNK)):
+        for chunk in _chunks(blocks):
             try:
-                graphs = _batch_of(filter, chunk)
+                lines = Lines.join(chunk)
+                # The problems are checked once here, because each method of the filter would
+                # check them again.
+                graphs = check(filter, lines.problems.graphs)
                 masks = filter.predict(graphs, alpha)
             except ValueError as error:
                 raise ValueError(renumbered(error, n_before)) from error
-            n_before += len(chunk)
+            n_before += len(lines)
             if options.at_least_one:
-                chunk, masks = _at_least_one(
-                    filter, chunk, graphs, masks=masks, counts=counts
+                lines, masks = _at_least_one(
+                    filter, lines, graphs, masks=masks, counts=counts
                 )
-            yield from decided(filter, chunk, graphs, masks=masks, counts=counts)
-            bar.update(len(chunk))
+            yield decided(filter, lines, graphs, masks=masks, counts=counts)
+            bar.update(len(lines))
 
 
-def _batch_of(filter, rows):
-    """Return the problems as a batch, with the feature columns that the filter uses."""
-    # The problems are checked once here, because each method of the filter would check them
-    # again.
-    return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
-
-
-def _at_least_one(filter, rows, graphs, masks, counts):
-    """Return the rows and masks after keeping the safest claim of each otherwise empty answer."""
+def _at_least_one(filter, lines, graphs, masks, counts):
+    """Return the lines and masks after keeping the safest claim of each otherwise empty answer."""
     masks = list(masks)
-    rows = list(rows)
+    is_guaranteed = [True] * len(lines)
     for i, safest in enumerate(_safest_claims(filter, graphs)):
         if not masks[i].any() and safest.any():
             masks[i] = safest
-            rows[i] = replace(rows[i], is_guaranteed=False)
+            is_guaranteed[i] = False
             counts["outside"] += 1
-    return rows, masks
+    return replace(lines, is_guaranteed=is_guaranteed), masks
 
 
 def _safest_claims(filter, graphs):
@@ -517,42 +564,44 @@ def _safest_claims(filter, graphs):
         yield mask & ~np.isposinf(risk)
 
 
-def decided(filter, rows, graphs, *, masks, counts):
-    """Yield each `Line` with its mask, error probability and claim levels."""
+def decided(filter, lines, graphs, *, masks, counts):
+    """Return the lines with their masks, error probabilities and claim levels."""
     levels = filter.predict_alpha(graphs)
     chances = np.full(len(masks), np.nan)
     if hasattr(filter.scorer_, "error_probability"):
         chances = filter.error_probability(graphs, masks)
-    passes = [None] * len(masks)
+    passes = None
     if filter.calibration_.guarantee.show != 1:
         passes = passing_answers(filter, graphs).tolist()
+    n_kept = reduce_segments(np.add, np.concatenate(masks), graphs.offsets, 0)
+    # An answer without claims is not counted, because the filter removed nothing from it.
+    n_empty = int(np.sum((n_kept == 0) & (graphs.sizes > 0)))
+    counts.update(
+        problems=len(lines),
+        claims=graphs.n_claims,
+        kept=int(n_kept.sum()),
+        empty=n_empty,
+    )
+    return replace(
+        lines,
+        masks=masks,
+        levels=levels,
+        passes=passes,
+        error_probability=[round(chance, 4) for chance in np.asarray(chances).tolist()],
+    )
 
-    for i, row in enumerate(rows):
-        n = int(masks[i].sum())
-        n_claims = len(masks[i])
-        # An answer without claims is not counted, because the filter removed nothing from it.
-        counts.update(problems=1, claims=n_claims, kept=n, empty=int(n == 0 < n_claims))
-        yield replace(
-            row,
-            mask=masks[i],
-            levels=levels[i],
-            passes=passes[i],
-            error_probability=None
-            if np.isnan(chances[i])
-            else round(float(chances[i]), 4),
-        )
 
-
-def _shown(filter, rows, alpha, options, counts):
-    """Yield each `Line`, filtered to bound the expected error rate among the shown texts."""
-    graphs = _batch_of(filter, rows)
+def _shown(filter, blocks, alpha, options, counts):
+    """Yield the lines, filtered to bound the expected error rate among the shown texts."""
+    lines = Lines.join(blocks)
+    graphs = check(filter, lines.problems.graphs)
     masks = release_claims(
         filter, graphs, alpha, one_per_question=options.one_per_question
     )
     n_shown = sum(bool(mask.any()) for mask in masks)
     percent = f"{100 * alpha:g} %"
     files.inform(
-        f"{n_shown} of {len(rows)} answers are shown",
+        f"{n_shown} of {len(lines)} answers are shown",
         "guarantee: the expected share of shown texts with a false claim is at most "
         f"{percent} per batch. Among the batches with at least one shown text, the "
         f"expected share is at most {percent} divided by the proportion of such batches. "
@@ -567,61 +616,94 @@ def _shown(filter, rows, alpha, options, counts):
             f"each group is a separate batch. Number of answers per group: {sizes}"
         )
     if options.at_least_one:
-        rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
-    yield from decided(filter, rows, graphs, masks=masks, counts=counts)
+        lines, masks = _at_least_one(filter, lines, graphs, masks=masks, counts=counts)
+    yield decided(filter, lines, graphs, masks=masks, counts=counts)
 
 
-def marked_text(row, mark_checked=False):
-    """Return the kept text of a `Line`, with a note if the guarantee does not cover the text.
+def shown_texts(lines, mark_checked=False):
+    """Yield the kept text of each problem, or raise ValueError if a kept claim has no text."""
+    graphs = lines.problems.graphs
+    for i, text in enumerate(_marked_texts(lines, mark_checked)):
+        yield kept_text(graphs[i], lines.masks[i]) if text is None else text
 
-    If ``mark_checked`` is True, claims that a person checked are also marked.
+
+def _marked_texts(lines, mark_checked):
+    """Return the kept texts, with a note on each text that the guarantee does not cover.
+
+    If ``mark_checked`` is True, claims that a person checked are also marked. The text is None
+    for a problem whose claims have no texts.
     """
-    graph = row.problem.graph
-    text = kept_text(graph, row.mask)
-    if mark_checked and row.checked:
-        marks = {v: "[checked] " for v in row.checked}
-        rows = shown_rows(graph, row.mask)
-        text = " ".join(f"{marks.get(v, '')}{graph.claims[v]}" for v in rows)
-        text = " ".join(text.split())
-    if row.is_guaranteed:
-        return text
-    return (
-        f"[not guaranteed; {row.error_probability:.0%} probability of an error] {text}"
-    )
+    graphs = lines.problems.graphs
+    texts = kept_texts(graphs, lines.masks)
+    if mark_checked:
+        for i, checked in enumerate(lines.checked):
+            if checked and texts[i] is not None:
+                texts[i] = _with_marks(graphs[i], lines.masks[i], checked)
+    for i, is_guaranteed in enumerate(lines.is_guaranteed or ()):
+        if not is_guaranteed and texts[i] is not None:
+            chance = lines.error_probability[i]
+            texts[i] = (
+                f"[not guaranteed; {chance:.0%} probability of an error] {texts[i]}"
+            )
+    return texts
 
 
-def format_row(row, about, options, *, mark_checked=False):
-    """Return a line as JSON, with its original keys and the decision of the filter."""
-    problem = row.problem
-    levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
-    fields = about | {"claim_alpha": levels}
-    if row.passes is not None:
-        fields["passes"] = row.passes
-    # If the text consists only of removed claims, the level does not apply to the text.
-    if not row.is_guaranteed:
-        fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
-    if row.error_probability is not None:
-        fields["error_probability"] = row.error_probability
-    if row.checked is not None:
-        fields["checked"] = row.checked
-    text = None
-    if problem.graph.claims is not None:
-        text = marked_text(row, mark_checked)
-        fields["text"] = text
-    metadata = {**(problem.metadata or {}), RESULT: fields}
-    metadata.pop(files.NAMES, None)
-    passages = metadata.pop(records.PASSAGES, None)
-    if options.group_by is not None:
-        metadata.pop(GROUP, None)
-    graph = problem.graph.replace(metadata=metadata)
-    line = records.format_problem(
-        problem._replace(graph=graph, mask=row.mask, group=row.group, metadata=metadata)
+def _with_marks(graph, mask, checked):
+    """Return the kept text of an answer, with a mark before each claim that a person checked."""
+    marks = {v: "[checked] " for v in checked}
+    rows = shown_rows(graph, mask)
+    text = " ".join(f"{marks.get(v, '')}{graph.claims[v]}" for v in rows)
+    return " ".join(text.split())
+
+
+def format_lines(lines, about, options, *, mark_checked=False):
+    """Yield each line as JSON, with its original keys and the decision of the filter."""
+    texts = _marked_texts(lines, mark_checked)
+    decisions = _decisions_of(lines, about, texts)
+    metadata = []
+    passages = []
+    for given, decision in zip(lines.problems.metadata, decisions, strict=True):
+        row = {**(given or {}), RESULT: decision}
+        row.pop(files.NAMES, None)
+        passages.append(row.pop(records.PASSAGES, None))
+        if options.group_by is not None:
+            row.pop(GROUP, None)
+        metadata.append(row)
+    problems = lines.problems._replace(
+        masks=lines.masks, groups=lines.groups, metadata=metadata
     )
-    if not (row.names or passages) and options.text_key is None:
+    written = records.format_problems(problems)
+    rows = zip(written, lines.names, passages, texts, strict=True)
+    yield from starmap(partial(_with_keys_of_file, options), rows)
+
+
+def _decisions_of(lines, about, texts):
+    """Yield the decision on each problem, which is written to its metadata."""
+    for i, (levels, text) in enumerate(zip(lines.levels, texts, strict=True)):
+        # If the text consists only of removed claims, the level does not apply to the text.
+        if lines.is_guaranteed and not lines.is_guaranteed[i]:
+            fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
+        else:
+            levels = [a if isfinite(a) else None for a in levels.tolist()]
+            fields = about | {"claim_alpha": levels}
+            if lines.passes is not None:
+                fields["passes"] = lines.passes[i]
+        if not isnan(lines.error_probability[i]):
+            fields["error_probability"] = lines.error_probability[i]
+        if lines.checked is not None:
+            fields["checked"] = lines.checked[i]
+        if text is not None:
+            fields["text"] = text
+        yield fields
+
+
+def _with_keys_of_file(options, line, names, passages, text):
+    """Return a line with the keys and passages of the file and, if requested, with its text."""
+    if not (names or passages) and options.text_key is None:
         return line
-    record = {row.names.get(key, key): value for key, value in json.loads(line).items()}
+    record = {names.get(key, key): value for key, value in json.loads(line).items()}
     if passages:
-        key = row.names.get("context", "context")
+        key = names.get("context", "context")
         record[key] = records.passages_with_texts(passages, record[key])
     if options.text_key is not None:
         _put_text(record, options.text_key, text or options.empty)
@@ -667,15 +749,16 @@ def check_file(options):
     """Print a summary of a file, and list the invalid lines."""
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)
-    rows = list(files.read_records(options, read, "drop", dropped))
-    if not rows and not dropped:
+    blocks = files.read_blocks(options, read, "drop", dropped)
+    blocks = [rows for _, rows in blocks]
+    if not blocks and not dropped:
         raise ValueError(
             f"{options.problems}: the file must contain at least one problem, but it is "
             "empty"
         )
     summary: dict[str, Any] = {"problems": 0}
-    if rows:
-        summary = _summary(jsonl.bunch_of([rows], options.problems, dropped))
+    if blocks:
+        summary = _summary(jsonl.bunch_of(blocks, options.problems, dropped))
     dropped = [(number, reworded(reason, "program")) for number, reason in dropped]
     summary["read_as"] = _usual_names(options)
     summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]

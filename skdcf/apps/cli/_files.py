@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,7 @@ from tqdm import tqdm
 
 from ..._checks import printable
 from ..._files import write_text
-from ...datasets import records
-from ...datasets.jsonl import bunch_of, read_lines
+from ...datasets import jsonl, records
 from ...datasets.paths import MISSING, paths_of, value_at
 from ...graphs import question_groups
 from ...graphs.problems import GROUP
@@ -39,8 +39,14 @@ def source(path, answers=()):
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
-def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
-    """Yield the result of calling ``read`` on each line of a file.
+def read_records(options, read, *, path=None):
+    """Yield the result of calling ``read`` on each line of a file, as in `read_blocks`."""
+    for _, rows in read_blocks(options, read, path=path):
+        yield from records.problems_of(rows)
+
+
+def read_blocks(options, read, on_invalid="raise", dropped=None, *, path=None):
+    """Yield the objects of one or more lines of a file, and the results of calling ``read``.
 
     If a key in ``--map`` is missing from all lines, the function raises ValueError and lists the
     existing keys.
@@ -52,7 +58,7 @@ def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
     mapped = _MappedKeys(rename)
 
     try:
-        yield from read_lines(
+        yield from jsonl.read_blocks(
             source(path or options.problems, answers),
             read,
             on_invalid,
@@ -161,18 +167,12 @@ def own_keys(options):
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
-def problem_reader(options, finish=None):
-    """Return a function that converts the JSON object in a line to a `Problem`.
-
-    If ``finish`` is given, the function returns the result of ``finish(record, problem)``.
-    """
-
-    def finish_in_group(record, problem):
-        if options.group_by is not None:
-            problem = _with_group(problem, options.group_by)
-        return problem if finish is None else finish(record, problem)
-
-    return records.LineReader(renamed(options), own_keys(options), finish_in_group)
+def problem_reader(options):
+    """Return a function that converts the JSON object in a line to a `Problem`."""
+    finish = None
+    if options.group_by is not None:
+        finish = partial(_with_group, by=options.group_by)
+    return records.LineReader(renamed(options), own_keys(options), finish)
 
 
 def answer_reader(options):
@@ -192,7 +192,7 @@ def answer_reader(options):
     def read_answer(record):
         line = read(record)
         problem = line.problem
-        names = names_in_file(record, problem, read.rename)
+        names = names_in_file(record, problem.metadata, read.rename)
         if names:
             problem = _with_metadata(problem, {NAMES: names})
         if options.group_by is not None:
@@ -202,14 +202,14 @@ def answer_reader(options):
     return read_answer
 
 
-def names_in_file(record, problem, rename):
+def names_in_file(record, metadata, rename):
     """Return a mapping from keys of the JSON Lines format to the keys used instead in the file.
 
     For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
     original log.
     """
     rename = rename | {"question": "problem"}
-    metadata = problem.metadata or {}
+    metadata = metadata or {}
     names = dict(metadata.get(NAMES) or {})
     names |= {rename[key]: key for key in record if key in rename}
     own_keys = metadata.get(records.OWN, ())
@@ -268,8 +268,8 @@ def read_problems(options, *, labelled=False, path=None):
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
-    rows = list(read_records(options, problem_reader(options), path=path))
-    problems = bunch_of([rows], path, [])
+    blocks = read_blocks(options, problem_reader(options), path=path)
+    problems = jsonl.bunch_of([rows for _, rows in blocks], path, [])
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: at least one line must contain "labels", but no line does. Add one '

@@ -22,11 +22,12 @@ import numpy as np
 from ... import GraphBatch, datasets, load
 from ..._checks import printable
 from ..._files import write_text
+from ...datasets.records import Columns
 from ...estimators import seen
 from ...metrics import error_rate_upper_bound
 from .. import labelling
 from ..labelling.sources import WORDS, get_label_sources, set_label_sources
-from ._commands import decided, format_row, iterate_rows, marked_text
+from ._commands import Lines, decided, format_lines, read_lines, shown_texts
 from ._files import check_folder, inform, read_problems, write_lines
 
 _SHOWN = 20  # maximum number of disagreements to print
@@ -140,14 +141,14 @@ def _review(options):
     if options.budget is not None and options.budget < 0:
         raise ValueError(f"--budget must be nonnegative, got {options.budget}")
     filter = load(options.review)
-    rows = list(iterate_rows(options))
-    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    lines = Lines.join(read_lines(options))
+    graphs = lines.problems.graphs
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
     # Raise an error for an invalid error rate before the annotator starts to judge.
     review.describe(error_rate)
     masks_before = review.masks()
-    budget = len(rows) if options.budget is None else options.budget
+    budget = len(lines) if options.budget is None else options.budget
     order = labelling.BudgetOrder(review, budget)
 
     journal = options.journal or f"{options.problems}.review"
@@ -165,23 +166,15 @@ def _review(options):
         # error probability.
         pairs = zip(masks_before, masks, strict=True)
         unchecked = [mask_before & mask_now for mask_before, mask_now in pairs]
-        decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
-        lines = [
-            replace(
-                _judged(row, store, i, meaning=meaning, sampling="review"),
-                mask=masks[i],
-                checked=checked,
-            )
-            for i, (row, checked) in enumerate(
-                zip(decisions, review.checked(), strict=True)
-            )
-        ]
-        _write_rows(options, lines, _level(filter, options))
+        decisions = decided(filter, lines, graphs, masks=unchecked, counts=Counter())
+        judged = _judged(decisions, store, meaning=meaning, sampling="review")
+        judged = replace(judged, masks=masks, checked=review.checked())
+        _write_lines(options, judged, _level(filter, options))
     n_kept = sum(int(mask.sum()) for mask in masks)
     n_before = sum(int(mask.sum()) for mask in masks_before)
     n_empty = sum(len(mask) > 0 and not mask.any() for mask in masks)
     inform(
-        f"{n_kept} of {graphs.n_claims} claims in {len(rows)} problems are kept, "
+        f"{n_kept} of {graphs.n_claims} claims in {len(lines)} problems are kept, "
         f"compared with {n_before} without checks. All claims of {n_empty} problems "
         "were removed"
     )
@@ -194,8 +187,8 @@ def _audit(options):
     check_folder(options.output)
     looks = None if options.n is None else _read_looks(options.n)
     filter = load(options.audit)
-    rows = list(iterate_rows(options))
-    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    lines = Lines.join(read_lines(options))
+    graphs = lines.problems.graphs
     _refuse_seen(filter, graphs)
     masks = filter.predict(graphs, options.alpha)
     is_shown = [bool(mask.any()) for mask in masks]
@@ -223,18 +216,16 @@ def _audit(options):
         store.follow()
 
     if options.output:
+        lines_drawn = lines.take(drawn)
         decisions = decided(
             filter,
-            [rows[i] for i in drawn],
-            GraphBatch.from_graphs(drawn_graphs),
+            lines_drawn,
+            lines_drawn.problems.graphs,
             masks=[masks[i] for i in drawn],
             counts=Counter(),
         )
-        lines = [
-            _judged(row, store, i, meaning=meaning, sampling="audit")
-            for i, row in enumerate(decisions)
-        ]
-        _write_rows(options, lines, _level(filter, options))
+        judged = _judged(decisions, store, meaning=meaning, sampling="audit")
+        _write_lines(options, judged, _level(filter, options))
     n_texts, n_wrong, n_open = order.look(store)
     n_wrong += n_open
     # The bounds hold simultaneously (Bonferroni correction), so the audit can stop at any
@@ -250,7 +241,7 @@ def _audit(options):
         f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the "
         f"{n_shown} nonempty texts contain a false claim. {n_wrong} of the {n_texts} "
         "randomly drawn texts contain one. The bound corresponds to at most "
-        f"{bound * n_shown / len(rows):.1%} of all {len(rows)} answers"
+        f"{bound * n_shown / len(lines):.1%} of all {len(lines)} answers"
     )
     if len(looks) > 1:
         number = looks.index(n_texts) + 1
@@ -346,10 +337,20 @@ def _meaning_of_filter(options, filter, graphs):
     return meaning
 
 
-def _judged(row, store, i, *, meaning, sampling):
-    """Return the `Line` of an answer, with labels that are marked as unsuitable for calibration."""
-    graph = row.problem.graph
-    labels = row.problem.labels
+def _judged(lines, store, *, meaning, sampling):
+    """Return the lines with labels, which are marked as unsuitable for calibration."""
+    about = {"sampling": sampling, "label_meaning": meaning}
+    problems = [
+        _judged_problem(problem, store, i, about)
+        for i, problem in enumerate(lines.problems.problems())
+    ]
+    return replace(lines, problems=Columns.join([problems]))
+
+
+def _judged_problem(problem, store, i, about):
+    """Return a problem with the labels and sources in the store."""
+    graph = problem.graph
+    labels = problem.labels
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
     sources = get_label_sources(graph)
     names = store.annotators()
@@ -361,23 +362,22 @@ def _judged(row, store, i, *, meaning, sampling):
         labels[v] = WORDS[word]
         by = next(by for by in names if words[by][v] == word)
         sources[v] = store.sources(i, by)[v]
-    metadata = {**(row.problem.metadata or {}), "sampling": sampling}
-    metadata |= {"label_meaning": meaning}
+    metadata = (problem.metadata or {}) | about
     marked = set_label_sources(graph.replace(metadata=metadata), sources)
-    problem = row.problem._replace(
-        graph=marked, labels=labels, metadata=marked.metadata
-    )
-    return replace(row, problem=problem)
+    return problem._replace(graph=marked, labels=labels, metadata=marked.metadata)
 
 
-def _write_rows(options, rows, level):
-    marks = {"mark_checked": options.mark_checked}
+def _write_lines(options, lines, level):
+    """Write the kept texts, or the lines with the decisions of the filter."""
     if options.text:
-        lines = (marked_text(row, **marks) or options.empty for row in rows)
+        texts = shown_texts(lines, options.mark_checked)
+        written = (text or options.empty for text in texts)
     else:
         decision = {"alpha": level, "guarantee": "answers"}
-        lines = (format_row(row, decision, options, **marks) for row in rows)
-    write_lines(options.output, lines)
+        written = format_lines(
+            lines, decision, options, mark_checked=options.mark_checked
+        )
+    write_lines(options.output, written)
 
 
 def _meaning(options, graphs):

@@ -501,7 +501,7 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skdcf.apps.cli._commands.GraphBatch.from_graphs", interrupt)
+    monkeypatch.setattr("skdcf.apps.cli._commands.check", interrupt)
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
         == 130
@@ -765,3 +765,17 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
         assert run(*command, "--accept-provenance", "the same model, renamed") == 0
         assert "the same model, renamed" in capsys.readouterr().err
     assert run(*fit) == 0 and run("evaluate", model, two) == 2  # it does not last
+
+
+def test_lines_are_filtered_in_blocks_as_one_by_one(files, tmp_path, monkeypatch):
+    """Lines are filtered 500 at a time, and usual lines are not unpacked for it."""
+    lines = (files / "new.jsonl").read_text(encoding="utf-8").splitlines() * 9
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr("skdcf.datasets.jsonl.BLOCK_BYTES", 0)
+    assert run("filter", files / "m.skops", path, "-o", tmp_path / "a") == 0
+    monkeypatch.setattr("skdcf.datasets.jsonl.BLOCK_BYTES", 2**16)
+    monkeypatch.setattr(skdcf.GraphBatch, "__iter__", None)
+    assert run("filter", files / "m.skops", path, "-o", tmp_path / "b") == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert len((tmp_path / "b").read_text(encoding="utf-8").splitlines()) == 540

@@ -164,11 +164,11 @@ TAKEN = {
         "sort_small starts_run"
     ),
     "graphs.sources": (
-        "FLAGGED KINDS MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "
+        "FLAGGED KINDS LAYOUT MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "
         "iterate_sources makes_claim marked_claims never_kept read_sources without_positions"
     ),
     "graphs.wordings": (
-        "claims_as_worded count_once premises_of rows_of_claims shares_of_claims shown_rows "
+        "claims_as_worded count_once premises_of rows_of_claims shares_of_claims "
         "statements_of table_of_wordings text_key true_shares"
     ),
     "guarantees": "Overlapping PathRisks choose_share refuse_dependence",

@@ -30,8 +30,9 @@ from .hashes import (
     most_answers,
     question_hashes,
 )
+from .layout import join_sentences
 from .ragged import slices
-from .sources import WITHOUT_CLAIM, sentences_without_claim
+from .sources import cut_metadata, in_order, read_layout, sentences_without_claim
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -146,11 +147,12 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """Return the text of an answer, with one claim per line.
+    """Return the text of an answer.
 
-    Sentences without claims that were found by `skdcf split` are inserted at their original
-    positions. The text of an answer without claims is empty, even if the answer contains other
-    sentences.
+    If the answer was split by `skdcf split`, the text has the layout of the answer, such as its
+    paragraphs and lists, and contains the sentences without claims. Otherwise, the text has one
+    claim per line. The text of an answer without claims is empty, even if the answer contains
+    other sentences.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def answer_text(graph: ReasoningGraph) -> str:
     Returns
     -------
     text : str
-        The claim texts, joined by newlines.
+        The claim texts, joined by the stored layout or by newlines.
 
     Raises
     ------
@@ -176,16 +178,21 @@ def answer_text(graph: ReasoningGraph) -> str:
                 Advice("give_claims", "pass claims= to the graph"),
             )
         )
-    lines = list(graph.claims or ())
-    if lines:
-        sentences = sentences_without_claim(graph.metadata, graph.n_claims)
-        for n_before, text in reversed(sentences):
-            lines.insert(n_before, text)
-    return "\n".join(lines)
+    return _joined(graph.claims, graph.metadata)
+
+
+def _joined(claims, metadata):
+    """Return the claims and the sentences without claims, joined by the layout or by newlines."""
+    if not claims:
+        return ""
+    others = sentences_without_claim(metadata, len(claims))
+    sentences = in_order(claims, metadata, [text for _, text in others])
+    layout = read_layout(metadata, len(claims))
+    return join_sentences(sentences, layout) if layout else "\n".join(sentences)
 
 
 def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
-    """Return the kept claims of an answer as one line, or "" if no claims are kept.
+    """Return the text of the kept claims of an answer, or "" if no claims are kept.
 
     Parameters
     ----------
@@ -198,9 +205,15 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     -------
     text : str
         The most specific kept wording of each claim, with adjacent sentences that contain no
-        claim.
+        claim. The text is a single line if the layout of the answer is not known.
     """
-    return " ".join(answer_text(graph.shown(mask)).split())
+    shown = graph.shown(mask)
+    return _on_one_line(answer_text(shown), shown.metadata, shown.n_claims)
+
+
+def _on_one_line(text, metadata, n_claims):
+    """Return a text as a single line, unless its layout is known."""
+    return text if read_layout(metadata, n_claims) else " ".join(text.split())
 
 
 def kept_texts(
@@ -228,9 +241,10 @@ def kept_texts(
     for i, rows in enumerate(slices(batch.offsets)):
         if claims[rows][:1] == [None]:
             texts.append(None)
-        elif batch.wordings is None and WITHOUT_CLAIM not in metadata[i]:
-            kept = compress(claims[rows], masks[i].tolist())
-            texts.append(" ".join(" ".join(kept).split()))
+        elif batch.wordings is None:
+            kept = [*compress(claims[rows], masks[i].tolist())]
+            about = cut_metadata(metadata[i], masks[i])
+            texts.append(_on_one_line(_joined(kept, about), about, len(kept)))
         else:
             texts.append(kept_text(batch[i], masks[i]))
     return texts

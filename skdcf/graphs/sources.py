@@ -1,11 +1,13 @@
 """Sources of labels, and other metadata about individual claims."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .layout import cut_layout, is_layout
 
 #: Metadata key for the sources of labels. The value is a list with one entry per claim, which is
 #: None or a dict with the keys ``kind``, ``by``, ``when`` and ``version``.
@@ -27,6 +29,10 @@ NO_CLAIM = "makes_no_claim"
 #: Metadata key for sentences in the answer that are not claims. Each sentence is stored with the
 #: number of preceding claims.
 WITHOUT_CLAIM = "sentences_without_claim"
+#: Metadata key for the text between the sentences of an answer. The value is a list of the text
+#: before each sentence, followed by the text after the last sentence. The entry for a sentence
+#: with line breaks other than "\n" is a list, which also contains these line breaks.
+LAYOUT = "sentence_layout"
 #: Metadata keys for claims whose label in a file is one of these words.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
@@ -56,12 +62,18 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     rows = metadata.get(SOURCES)
     if isinstance(rows, list) and len(rows) == len(mask):
         changed[SOURCES] = list(compress(rows, mask))
-    if sentences := sentences_without_claim(metadata, len(mask)):
+    sentences = sentences_without_claim(metadata, len(mask))
+    kept_sentences = [
+        mask[max(n_before - 1, 0) : n_before + 1].any() for n_before, _ in sentences
+    ]
+    if sentences:
         changed[WITHOUT_CLAIM] = [
             [int(mask[:n_before].sum()), text]
-            for n_before, text in sentences
-            if mask[max(n_before - 1, 0) : n_before + 1].any()
+            for n_before, text in compress(sentences, kept_sentences)
         ]
+    if layout := read_layout(metadata, len(mask)):
+        kept = in_order(mask.tolist(), metadata, kept_sentences)
+        changed[LAYOUT] = cut_layout(layout, kept)
     return metadata | changed
 
 
@@ -78,7 +90,7 @@ def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
     remaining_metadata : dict or None
         The metadata that does not refer to individual claims.
     """
-    of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
+    of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM, LAYOUT}
     return metadata and {k: v for k, v in metadata.items() if k not in of_claims}
 
 
@@ -173,6 +185,56 @@ def sentences_without_claim(
         for pair in pairs
     )
     return pairs if fits else []
+
+
+def read_layout(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
+    """Return the text between the sentences of an answer.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Metadata of the problem.
+    n_claims : int
+        Number of claims in the problem.
+
+    Returns
+    -------
+    layout : list of (str or list of str)
+        The stored layout, as described in `LAYOUT`. The list is empty if no layout is stored, if
+        the layout does not match the number of sentences, or if it contains words.
+    """
+    listed: Any = (metadata or {}).get(LAYOUT)
+    n_sentences = n_claims + len(sentences_without_claim(metadata, n_claims))
+    return list(listed) if is_layout(listed, n_sentences) else []
+
+
+def in_order(
+    of_claims: Sequence[Any],
+    metadata: Mapping[str, Any] | None,
+    of_others: Sequence[Any],
+) -> list[Any]:
+    """Return the values of all sentences of an answer, in the order of the answer.
+
+    Parameters
+    ----------
+    of_claims : sequence
+        A value for each claim.
+    metadata : dict or None
+        Metadata of the problem.
+    of_others : sequence
+        A value for each sentence that contains no claim.
+
+    Returns
+    -------
+    values : list
+        The values.
+    """
+    values = list(of_claims)
+    sentences = sentences_without_claim(metadata, len(values))
+    places = [n_before for n_before, _ in sentences]
+    for n_before, value in reversed([*zip(places, of_others, strict=True)]):
+        values.insert(n_before, value)
+    return values
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:

@@ -206,25 +206,6 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     return [range(a, b) for a, b in pairwise(first)]
 
 
-def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the index of the most specific kept wording of each kept claim.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        One problem.
-    kept : sequence of bool
-        Whether each wording is kept.
-
-    Returns
-    -------
-    rows : list of int
-        Indices of the shown wordings.
-    """
-    kept_rows = ([v for v in rows if kept[v]] for rows in rows_of_claims(graph))
-    return [rows[0] for rows in kept_rows if rows]
-
-
 def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
     """Return the direct premises of the claim to which a wording belongs.
 

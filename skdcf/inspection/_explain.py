@@ -157,7 +157,7 @@ class Explanation(Table):
 
     @property
     def text(self) -> str:
-        """Return the kept claims, one per line, or raise ValueError if the texts are unknown."""
+        """Return the filtered text, or raise ValueError if the texts are unknown."""
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:

@@ -40,7 +40,6 @@ from ...graphs import GraphBatch
 from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
 from ...graphs.ragged import reduce_segments
 from ...graphs.sources import SOURCES
-from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim, problems_needed
 from ...monitoring import release_claims
 from ...ops.conformal import conformal_rank
@@ -384,7 +383,8 @@ def filter_problems(options):
         chunks = _filtered(filter, blocks, alpha, options=options, counts=counts)
     lines: Iterable[str]
     if options.text:
-        lines = (text or options.empty for c in chunks for text in shown_texts(c))
+        texts = (text for c in chunks for text in shown_texts(c))
+        lines = (one_line(text) or options.empty for text in texts)
     else:
         guarantee = options.guarantee
         if guarantee == "answers" and filter.calibration_.guarantee.show != 1:
@@ -638,21 +638,32 @@ def _marked_texts(lines, mark_checked):
     if mark_checked:
         for i, checked in enumerate(lines.checked):
             if checked and texts[i] is not None:
-                texts[i] = _with_marks(graphs[i], lines.masks[i], checked)
+                claims = list(graphs[i].claims)
+                for v in checked:
+                    claims[v] = _with_mark(claims[v])
+                marked = graphs[i].replace(claims=claims)
+                texts[i] = kept_text(marked, lines.masks[i])
     for i, is_guaranteed in enumerate(lines.is_guaranteed or ()):
-        if not is_guaranteed and texts[i] is not None:
+        text = texts[i]
+        if not is_guaranteed and text is not None:
             chance = lines.error_probability[i]
+            space = "\n\n" if len(text.splitlines()) > 1 else " "
             texts[i] = (
-                f"[not guaranteed; {chance:.0%} probability of an error] {texts[i]}"
+                f"[not guaranteed; {chance:.0%} probability of an error]{space}{text}"
             )
     return texts
 
 
-def _with_marks(graph, mask, checked):
-    """Return the kept text of an answer, with a mark before each claim that a person checked."""
-    marks = {v: "[checked] " for v in checked}
-    rows = shown_rows(graph, mask)
-    text = " ".join(f"{marks.get(v, '')}{graph.claims[v]}" for v in rows)
+def _with_mark(claim):
+    """Return a claim with a mark before its first word, or above its code block or formula."""
+    if "\n" in claim:
+        return f"[checked]\n{claim}"
+    words = claim.lstrip("#| ")
+    return f"{claim.removesuffix(words)}[checked] {words}"
+
+
+def one_line(text):
+    """Return a text without line breaks, so each line of a file contains one answer."""
     return " ".join(text.split())
 
 

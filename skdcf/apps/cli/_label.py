@@ -27,7 +27,7 @@ from ...estimators import seen
 from ...metrics import error_rate_upper_bound
 from .. import labelling
 from ..labelling.sources import WORDS, get_label_sources, set_label_sources
-from ._commands import Lines, decided, format_lines, read_lines, shown_texts
+from ._commands import Lines, decided, format_lines, one_line, read_lines, shown_texts
 from ._files import check_folder, inform, read_problems, write_lines
 
 _SHOWN = 20  # maximum number of disagreements to print
@@ -371,7 +371,7 @@ def _write_lines(options, lines, level):
     """Write the kept texts, or the lines with the decisions of the filter."""
     if options.text:
         texts = shown_texts(lines, options.mark_checked)
-        written = (text or options.empty for text in texts)
+        written = (one_line(text) or options.empty for text in texts)
     else:
         decision = {"alpha": level, "guarantee": "answers"}
         written = format_lines(

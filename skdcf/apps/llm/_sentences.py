@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..._checks import import_extra
 
@@ -83,15 +84,52 @@ def split_sentences(
     >>> split_sentences("Half of 7 is 3.5, says Dr. Lee. Twice that is 7.\\n- So it is 7")
     ['Half of 7 is 3.5, says Dr. Lee.', 'Twice that is 7.', 'So it is 7']
     """
+    return sentences_with_layout(answer, language)[0]
+
+
+def sentences_with_layout(
+    answer: str, language: str = "en"
+) -> tuple[list[str], list[Any]]:
+    """Split an answer into sentences, and return the text between them.
+
+    Parameters
+    ----------
+    answer : str
+        The text to split.
+    language : str
+        Language code, as in `split_sentences`.
+
+    Returns
+    -------
+    sentences : list of str
+        The sentences, as returned by `split_sentences`.
+    layout : list of (str or list of str)
+        The text before each sentence, followed by the text after the last sentence. The text
+        consists of line breaks, markers of list items, and horizontal rules. The entry for a
+        code block whose line breaks are not all ``"\\n"`` is a list, which also contains these
+        line breaks.
+    """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise ValueError(
             f"language must be an ISO 639 code, such as 'en' or 'de', got {language!r}"
         )
-    claims: list[str] = []
     # Unpaired surrogates are replaced.
-    for block, is_whole in _blocks(answer.encode("utf-8", "replace").decode()):
-        claims += [block] if is_whole else pieces_of(block, language)
-    return [claim for claim in map(str.strip, claims) if claim]
+    answer = answer.encode("utf-8", "replace").decode()
+    sentences: list[str] = []
+    layout: list[Any] = []
+    end = 0
+    for start, block, is_whole in _blocks(answer):
+        for piece in [block] if is_whole else pieces_of(block, language):
+            if sentence := piece.strip():
+                first = start + len(piece) - len(piece.lstrip())
+                before = answer[end:first]
+                end = first + len(sentence)
+                sentences.append("\n".join(sentence.splitlines()))
+                is_changed = sentence != sentences[-1]
+                breaks = _line_breaks(sentence)
+                layout.append([before, *breaks] if is_changed else before)
+            start += len(piece)
+    return sentences, [*layout, answer[end:]]
 
 
 def pieces_of(text: str, language: str = "en") -> list[str]:
@@ -142,27 +180,37 @@ def splitter_of(language: str = "en") -> dict[str, str]:
     return {"splitter": "sentencex", "language": language}
 
 
-def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line or code block, and whether it must remain a single claim."""
+def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the start and the text of each line or code block, and whether it is one claim."""
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""
-    block: list[str] = []
-    for number, line in enumerate(lines):
+    start = end = 0
+    for number, whole_line in enumerate(text.splitlines(keepends=True)):
+        line = lines[number]
         begun = _FENCE.match(line) or _FORMULA.fullmatch(line)
+        if not fence:
+            start = end
+        end += len(whole_line)
         if fence:
-            block.append(line)
             if _ends(line.strip(), fence):
-                yield "\n".join(block), True
+                yield start, text[start:end], True
                 fence = ""
         elif begun:
             fence = begun[1]
-            block = [line]
         elif not _RULE.fullmatch(line):
             in_table = number in rows
-            yield line if in_table else _BULLET.sub("", line).strip(), in_table
+            sentences = line if in_table else _BULLET.sub("", line).strip()
+            start += len(line.rstrip()) - len(sentences.rstrip())
+            yield start, sentences, in_table
     if fence:  # The answer was truncated within a code block.
-        yield "\n".join(block), True
+        yield start, text[start:], True
+
+
+def _line_breaks(text: str) -> list[str]:
+    """Return the line breaks in a text."""
+    pairs = zip(text.splitlines(), text.splitlines(keepends=True), strict=True)
+    return [whole_line.removeprefix(line) for line, whole_line in pairs][:-1]
 
 
 def _ends(line: str, begin: str) -> bool:

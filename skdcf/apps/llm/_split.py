@@ -12,9 +12,9 @@ from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, value_at
 from ...edges import chain_edges, no_edges
 from ...features import add_surprisal, logprobs_of_claims
-from ...graphs.sources import WITHOUT_CLAIM
+from ...graphs.sources import LAYOUT, WITHOUT_CLAIM
 from ._no_claim import NoClaimList, no_claim_list
-from ._sentences import split_sentences, splitter_of
+from ._sentences import sentences_with_layout, splitter_of
 
 ANSWER = "answer"
 LOGPROBS = "logprobs"
@@ -232,8 +232,8 @@ class AnswerSplitter:
         Returns
         -------
         problem : Problem
-            The problem, whose metadata contain the provenance and the sentences that make no
-            claim.
+            The problem, whose metadata contain the provenance, the sentences that make no claim,
+            and the layout of the answer.
 
         Raises
         ------
@@ -247,7 +247,7 @@ class AnswerSplitter:
             )
         line = read(record)
         answer = line.answer or ""
-        sentences = split_sentences(answer, language=self.language)
+        sentences, layout = sentences_with_layout(answer, self.language)
         claims, without_claim = self._no_claim.divide(sentences)
         edges = [*map(list, _EDGES[self.edges](claims))]
         # The line is read again with the claims, because the group of a problem may depend on
@@ -256,6 +256,8 @@ class AnswerSplitter:
         metadata = (problem.metadata or {}) | {"extraction": self.provenance}
         if without_claim:
             metadata[WITHOUT_CLAIM] = without_claim
+        if claims:
+            metadata[LAYOUT] = layout
         graph = problem.graph
         if line.logprobs is not None:
             graph = add_surprisal(

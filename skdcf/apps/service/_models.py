@@ -262,8 +262,8 @@ class Decided(BaseModel):
     text: Annotated[
         str | None,
         Field(
-            description="The kept claims, one per line, or on one line if a whole answer was "
-            "sent. null if there are no texts."
+            description="The kept claims, with the layout of a whole answer, or one per line "
+            "if claims without a layout were sent. null if there are no texts."
         ),
     ]
     passes: Annotated[

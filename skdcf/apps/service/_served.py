@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import compress
 from time import perf_counter
 from typing import Any
 
@@ -19,9 +20,8 @@ from ..._messages import message_of
 from ...datasets.paths import put_at
 from ...datasets.records import BROKEN
 from ...estimators import passing_answers
-from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs import GraphBatch, ReasoningGraph, answer_text
 from ...graphs.problems import as_one, kept_text
-from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
@@ -391,10 +391,11 @@ class Served:
             # If the answer was filtered claim by claim, the graph contains only its
             # question.
             is_whole = graph.n_claims == len(claims)
-            rows = (
-                shown_rows(graph, kept) if is_whole else np.flatnonzero(kept).tolist()
+            text = (
+                answer_text(graph.shown(kept))
+                if is_whole
+                else "\n".join(map(str, compress(claims, kept)))
             )
-            text = "\n".join(str(claims[v]) for v in rows)
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
         reply["passes"] = passes
         return reply | self.origin(graph)

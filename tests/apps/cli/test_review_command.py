@@ -347,6 +347,39 @@ def test_texts_show_what_was_checked_if_that_is_wanted(folder, truth, tmp_path, 
         assert plain == (line["metadata"]["filtered"]["text"] or "-")
 
 
+@pytest.mark.parametrize(
+    ("claim", "marked"),
+    [
+        ("## {}", "## [checked] {}"),
+        ("| {} | 1 |", "| [checked] {} | 1 |"),
+        ("```\n{}\n```", "[checked]\n```\n{}\n```"),
+    ],
+)
+def test_marks_leave_the_layout_as_it_is(folder, truth, tmp_path, claim, marked):
+    graphs = []
+    for graph in read_jsonl(folder / "new.jsonl").graphs:
+        layout = ["", *["\n\n"] * (graph.n_claims - 1), ""]
+        claims = [claim.format(text) for text in graph.claims]
+        metadata = (graph.metadata or {}) | {"sentence_layout": layout}
+        graphs.append(graph.replace(claims=claims, metadata=metadata))
+    write_jsonl(tmp_path / "new.jsonl", graphs)
+    skdcf.save(skdcf.load(folder / "m"), tmp_path / "m")
+    command, _ = review_without_page(tmp_path, tmp_path, truth)
+    assert run(*command, "-o", tmp_path / "out", "--mark-checked") == 0
+    originals = read_jsonl(folder / "new.jsonl").graphs
+    n_checked = 0
+    for line, graph in zip(lines_of(tmp_path / "out"), originals, strict=True):
+        filtered = line["metadata"]["filtered"]
+        n_checked += len(filtered["checked"])
+        texts = [
+            (marked if v in filtered["checked"] else claim).format(text)
+            for v, text in enumerate(graph.claims)
+            if line["mask"][v]
+        ]
+        assert filtered["text"] == "\n\n".join(texts)
+    assert n_checked > 5
+
+
 def test_the_chance_of_a_text_is_that_of_what_nobody_checked(
     folder, filter, truth, tmp_path
 ):

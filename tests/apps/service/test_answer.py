@@ -27,7 +27,6 @@ from skdcf.apps.llm import (
 from skdcf.apps.service import create_app
 from skdcf.datasets.jsonl import format_jsonl
 from skdcf.estimators import choose, chosen_answers
-from skdcf.graphs.wordings import shown_rows
 
 KEY = "sk-behind-the-service-97531"
 QUESTION = "Start with 12, add 5, then multiply by 3. What comes out?"
@@ -504,7 +503,7 @@ def test_reworded_claims_of_an_answer_and_of_a_filtered_one(server):
     n_reworded = 0
     for item, graph in zip(items[40:], graphs[40:], strict=True):
         [mask] = cf.predict([graph])
-        shown = [graph.claims[v] for v in shown_rows(graph, mask)]
+        shown = list(graph.shown(mask).claims)
         status, reply, _ = ask(app, item["problem"], answer=item["answer"])
         assert status == 200, reply
         assert (reply["claims"], reply["mask"]) == (list(graph.claims), mask.tolist())

@@ -1,0 +1,249 @@
+"""The filtered text has the layout of the answer, whichever way the answer is filtered."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from skdcf import HardCF, save
+from skdcf.apps.cli import main
+from skdcf.apps.llm import AnswerReader, AnswerSplitter
+from skdcf.datasets import read_jsonl
+from skdcf.features import reasoning_features
+from skdcf.graphs import ReasoningGraph, answer_text
+
+MARKDOWN = """\
+Sure. Here is what I found:
+
+## Your policy
+
+You pay the first 150 euros. We pay the rest.
+
+- Dental care is included. You have 2 visits.
+  - Children are free.
+  - Adults pay half.
+* Glasses are not.
+
+1. Call us.
+2. Send the form.
+10) Wait for 3\u00a0days.
+
+| item | cap |
+|:-----|----:|
+| tooth | 100 |
+| eye | 50 |
+
+Duties
+======
+> We pay late. We always do.
+> > You wait.
+
+---
+
+```python
+x = 150
+
+print(x)
+```
+
+- [x] \u05d4\u05d9\u05d0 \u05d1\u05ea\u05d5\u05e7\u05e3.
+- [ ] \u05d4\u05d9\u05d0 \u05de\u05db\u05e1\u05d4 100.
+
+I hope this helps!
+"""
+ANSWERS = [MARKDOWN, MARKDOWN.replace("\n", "\r\n"), "```\r\nx = 1\r\ny = 2\r\n```"]
+
+
+def split(answer, **keys):
+    line = AnswerSplitter().split({"answer": answer} | keys, AnswerReader({}))
+    return line.graph
+
+
+SENTENCES = {"A": "Ants are red", "B": "Bees hum", "C": "Cats purr", "X": "Oxen swim"}
+
+
+def spelled(text):
+    """Replace each letter by a sentence."""
+    return re.sub(r"\b[ABCX]\b", lambda match: SENTENCES[match[0]], text)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_text_is_the_answer_if_all_claims_are_kept(answer):
+    graph = split(answer)
+    assert answer_text(graph) == answer.strip()
+    again = ReasoningGraph.from_dict(json.loads(json.dumps(graph.to_dict())))
+    assert answer_text(again) == answer.strip()
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "A.",
+            "The cap is 150 euros.",
+            "Sure.",
+            "Summary:",
+            "x = 1",
+            "\u05d0.",
+            "\u597d\u3002",
+        ),
+        *(" ", "\t", "\n", "\n\n", "\r\n", "\r", "\u00a0", "\u2028", "\x0c", "\x1c"),
+        *("- ", "1. ", "> ", "- [x] ", "## ", "**", "|", "|---|", "---", "```", "$$"),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join) | st.text())
+@example("```\r\nx\n\ny\r```\n---\n\n* * *")
+@example("A.\n---\nB.")
+def test_every_answer_is_unchanged_if_all_claims_are_kept(answer):
+    graph = split(answer)
+    if graph.n_claims:
+        assert answer_text(graph) == answer.strip()
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join), st.randoms())
+def test_a_filtered_text_has_the_sentences_of_the_filtered_graph(answer, random):
+    graph = split(answer)
+    mask = np.array([random.random() < 0.6 for _ in graph.claims], dtype=bool)
+    kept = graph.subgraph(mask)
+    text = answer_text(kept)
+    place = 0
+    for claim in kept.claims:
+        for line in claim.split("\n"):
+            place = text.index(line, place) + len(line)
+    smaller = kept.subgraph(np.ones(kept.n_claims, dtype=bool))
+    assert answer_text(smaller) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept", "text"),
+    [
+        ("- A.\n- B.\n- C.", "A C", "- A.\n- C."),
+        ("1. A.\n2. B.\n3. C.", "A C", "1. A.\n3. C."),
+        ("1. A.\n2. B.\n3. C.", "B C", "2. B.\n3. C."),
+        ("- X.\n- A. B.", "X B", "- X.\n- B."),
+        ("A. X. B.", "A B", "A. B."),
+        (
+            "\u597d\u3002\u574f\u3002\u5927\u3002",
+            "\u597d \u5927",
+            "\u597d\u3002\u5927\u3002",
+        ),
+        ("A. X.\nB. C.", "A B C", "A.\nB. C."),
+        ("A.\n\nX.\nB.", "A B", "A.\n\nB."),
+        ("A.\r\nX.\r\n\r\nB.", "A B", "A.\r\n\r\nB."),
+        ("A.\n\n---\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        ("A.\n\n---\n\nB. X.", "A B", "A.\n\n---\n\nB."),
+        (
+            "| h | k |\n|--|--|\n| X | 1 |\n| B | 2 |",
+            "h B",
+            "| h | k |\n|--|--|\n| B | 2 |",
+        ),
+        ("A.\n\n| X |\n|--|\n| B |\n| C |", "A B C", "A.\n\n| B |\n| C |"),
+        ("A\n===\nX.\n\nB.", "A B", "A\n===\n\nB."),
+        ("> A.\n> X.\n> B.", "A B", "> A.\n> B."),
+        ("A.\n\n## Sales\n\nX.\n\nX.\n\nB.", "A B", "A.\n\n## Sales\n\nB."),
+        ("A.\n\nX.\n\n## Sales\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        ("- A.\n  ```\n  X\n  ```\n- B.", "A B", "- A.\n- B."),
+        (
+            "- A.\r\n  ```\r\n  B\r\n  ```\r\n- X.",
+            "A B",
+            "- A.\r\n  ```\r\n  B\r\n  ```",
+        ),
+    ],
+)
+def test_markers_go_with_their_lines_and_breaks_remain(answer, kept, text):
+    graph = split(spelled(answer))
+    mask = [any(spelled(w) in claim for w in kept.split()) for claim in graph.claims]
+    assert 0 < sum(mask) < len(mask)
+    assert answer_text(graph.subgraph(mask)) == spelled(text)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        None,
+        [],
+        ["", " "],
+        ["", " ", 1],
+        ["", "\nThe bank is safe. ", ""],
+        ["", ["\n", "so "], ""],
+        ["", [], ""],
+        "abc",
+    ],
+)
+def test_a_layout_that_does_not_fit_or_has_words_is_not_used(layout):
+    metadata = {"sentence_layout": layout}
+    graph = ReasoningGraph([[0], [0]], [], claims=["A.", "B."], metadata=metadata)
+    assert answer_text(graph) == "A.\nB."
+    assert answer_text(graph.subgraph([True, False])) == "A."
+
+
+CAP = "The cap of house {i} is {cap} euros."
+
+
+def make_lines(n, seed):
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        cap = int(rng.integers(100, 900))
+        texts = [CAP.format(i=i, cap=cap), f"House {i} has a garden."]
+        said = CAP.format(i=i, cap=cap + int(rng.uniform() < 0.3))
+        answer = (
+            f"## Sales\r\n\r\n- {said}\r\n- {texts[1]}\r\n\r\nI hope this helps!\r\n"
+        )
+        yield {
+            "problem": f"What is the cap of house {i}?",
+            "context": [" ".join(texts)],
+            "answer": answer,
+        }
+
+
+def write(path, lines):
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return str(path)
+
+
+def test_commands_the_service_and_python_return_the_same_layout(tmp_path):
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
+    from serving import call
+
+    from skdcf.apps.service import create_app
+
+    def split_file(name, lines):
+        out = str(tmp_path / f"{name}-split.jsonl")
+        assert main(["split", write(tmp_path / name, lines), "-o", out]) == 0
+        return out
+
+    judged = read_jsonl(split_file("judged", make_lines(120, seed=0))).graphs
+    labels = [[int(c in graph.context[0]) for c in graph.claims] for graph in judged]
+    cf = HardCF("context_longest_run", features=reasoning_features(), alpha=0.1)
+    cf.fit(judged, labels)
+    save(cf, tmp_path / "m.skops")
+    new = [*make_lines(20, seed=1)]
+    for line in new:
+        line["problem"] += " Now?"
+    problems, out = split_file("new", new), tmp_path / "out.jsonl"
+    command = ["filter", str(tmp_path / "m.skops"), problems, "-o", str(out)]
+    assert main([*command, "--text-key", "answer"]) == 0
+    texts = [json.loads(line)["answer"] for line in out.read_text().splitlines()]
+    assert main([*command, "--text"]) == 0
+    one_line = [" ".join(text.split()) for text in texts]
+    assert out.read_text().splitlines() == one_line
+
+    assert cf.filter(read_jsonl(problems).graphs, output="text") == texts
+    app = create_app(cf)
+    claims_sent = map(
+        json.loads, (tmp_path / "new-split.jsonl").read_text().splitlines()
+    )
+    for line, problem, text in zip(new, claims_sent, texts, strict=True):
+        assert call(app, "/v1/filter", json.dumps(line).encode())[1]["text"] == text
+        sent = {key: value for key, value in problem.items() if key != "answer"}
+        assert call(app, "/v1/filter", json.dumps(sent).encode())[1]["text"] == text
+    whole = [line["answer"].strip() for line in new]
+    shortened = ["- " + text.split("\r\n- ")[2] for text in whole]
+    assert {t == w for t, w in zip(texts, whole, strict=True)} == {True, False}
+    assert all(t in (w, s) for t, w, s in zip(texts, whole, shortened, strict=True))

@@ -34,7 +34,7 @@ from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
 from ..guards.provenance import compare_provenance
 from ..guards.rounding import raised
-from ..guards.settings import refuse_changed, refuse_without_theory
+from ..guards.settings import refuse_changed, refuse_without_theory, settings_of
 from ..guards.several import warn_of_several_answers
 from ..guards.verdicts import without_some_claims
 from ..ops.hard import path_risk, segment_sum
@@ -339,6 +339,16 @@ class ConformalFilter(Settings):
         """Return the problems with the columns and edges that the scorer uses."""
         batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
+
+    def _with_columns_given(self, X):
+        """Return a copy of the filter without ``features``, and the problems with its columns."""
+        batch = self.transform_features(X)
+        reader = copy(self)
+        reader.features = reader.features_ = None
+        reader.n_features_in_ = batch.n_features
+        reader.feature_names_in_ = np.array(batch.feature_names, dtype=object)
+        reader._calibrated_as = settings_of(reader)
+        return reader, batch
 
     def _confidence(self, view):
         if not self.online:

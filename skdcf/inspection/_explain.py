@@ -614,8 +614,9 @@ def permutation_importance(
 
     For each permutation, the threshold is recomputed from all other problems in X
     (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
-    feature, and only retention changes. If a feature of the graph is permuted, a scorer that uses
-    the graph itself, such as "stack", can still use the same information.
+    feature, and only retention changes. If the filter has ``features``, the columns that it
+    computes are permuted. If a feature of the graph is permuted, a scorer that uses the graph
+    itself, such as "stack", can still use the same information.
 
     Parameters
     ----------
@@ -652,6 +653,8 @@ def permutation_importance(
     check_count("n_repeats", n_repeats, 1)
     batch, labels = check(filter, X, y)
     level = filter.calibration_.guarantee.level(alpha, filter.alpha)
+    if filter.features is not None:
+        filter, batch = filter._with_columns_given(batch)
     rng = check_random_state(random_state)
 
     def retention(problems):

@@ -9,9 +9,17 @@ from scipy.special import logit
 from scipy.stats import norm
 from sklearn.model_selection import GridSearchCV
 
-from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF, XGBoostCF
+from skdcf import (
+    CoherentConformalFilter,
+    GraphBatch,
+    HardCF,
+    SingleFeatureCF,
+    XGBoostCF,
+)
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
 from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.features import GraphTransformer
 from skdcf.inspection import (
     SeparationReport,
     permutation_importance,
@@ -124,6 +132,43 @@ def test_permutation_by_hand():
     assert "<table" in report._repr_html_()
     with pytest.raises(ValueError, match="n_repeats"):
         permutation_importance(cf, *test, n_repeats=0)
+
+
+class Columns(GraphTransformer):
+    """Return the columns of NARROW for problems that have none."""
+
+    requires_fit = False
+    reads_edges = False
+
+    def own_names(self):
+        return NARROW.feature_names
+
+    def own_columns(self, batch):
+        return NARROW.features[[int(text) for text in batch.claims]]
+
+
+@pytest.mark.parametrize("edges", ["given", "none", chain_edges])
+def test_permutation_of_the_columns_that_the_filter_computes(edges):
+    full = GraphBatch.from_arrays(
+        NARROW.features,
+        NARROW.offsets,
+        NARROW.edges,
+        claims=map(str, range(NARROW.n_claims)),
+        feature_names=NARROW.feature_names,
+    )
+    bare = full.replace_features(None)
+    options = {"alpha": 0.2, "edges": edges, "random_state": 1}
+    computed = HardCF("frequency-score", features=Columns(), **options)
+    computed.fit(bare[:100], Y[:100])
+    given = HardCF("frequency-score", **options).fit(full[:100], Y[:100])
+    calls = {"n_repeats": 2, "random_state": 3}
+    report = permutation_importance(computed, bare[100:], Y[100:], **calls)
+    expected = permutation_importance(given, full[100:], Y[100:], **calls)
+    assert report.feature_names == NARROW.feature_names
+    np.testing.assert_array_equal(report.importances, expected.importances)
+    assert report.ranking[0] == 0 and report.mean[0] > 0.2
+    assert computed.features is not None
+    computed.predict(bare[100:])
 
 
 @pytest.mark.long

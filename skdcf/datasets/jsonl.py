@@ -188,7 +188,9 @@ def read_jsonl(
         Mapping from keys in the file to keys of the format, such as ``dict(steps="claims",
         verdicts="labels")``. Common key names of other tools are renamed automatically. The
         keys ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
-        ``context``, and ``user_input`` is renamed to ``problem``.
+        ``context``, and ``user_input`` is renamed to ``problem``. If several keys are renamed to
+        ``context``, their passages are joined. A line that already has the new key must have the
+        same value under both keys.
     own : collection of str
         Additional keys in your file that contain lists of strings but not the context. If a line
         has no context, an error is raised for any other unknown key whose value is a list of

@@ -722,31 +722,59 @@ def _is_blank(label):
 
 
 def _renamed(record, rename):
-    """Return the record with its keys renamed to keys of the format."""
+    """Return the record with its keys renamed to keys of the format.
+
+    Several keys that are renamed to "context" are joined to one list of passages. Otherwise, a
+    key may be set twice only if both values are equal, as in the output of ``skdcf split``.
+    """
     if not rename and "question" not in record:
         return dict(record)
-    out: dict[str, Any] = {}
-    for key, value in record.items():
-        new = rename.get(key, key)
-        new = "problem" if new == "question" else new
-        if new in out and value is not None and out[new] is not None:
-            raise ValueError(
-                f"{new!r} must not be set twice, but {key!r} sets it again. Remove one of the "
-                "two keys"
-            )
-        if out.get(new) is None:
-            out[new] = value
-    for path, new in rename.items():
-        value = MISSING if path in record else value_at(record, path)
+    names = {"question": "problem"} | rename
+    out = {key: value for key, value in record.items() if key not in names}
+    contexts = [key for key, ours in names.items() if ours == "context"]
+    values = {key: value_at(record, key) for key in names}
+    if len(contexts) > 1:
+        last = contexts[-1]
+        values[last] = _join_passages(values.pop(key) for key in contexts)
+    for key, value in values.items():
+        ours = "problem" if names[key] == "question" else names[key]
         if value is MISSING:
             continue
-        if out.get(new) is not None:
+        if out.get(ours) is None:
+            out[ours] = value
+        elif value is not None and not _are_equal(ours, out[ours], value):
             raise ValueError(
-                f"{new!r} must not be set twice, but {path!r} sets it again. Remove one of "
-                "the two keys"
+                f"{ours!r} must not be set twice, but {key!r} sets it to another value. Remove "
+                "one of the two keys"
             )
-        out[new] = value
     return out
+
+
+def _join_passages(values):
+    """Return the passages under several keys as a list, or MISSING if no key exists."""
+    found = [value for value in values if value is not MISSING]
+    passages = [passage for value in found for passage in _list_passages(value)]
+    return passages if found else MISSING
+
+
+def _list_passages(value):
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _are_equal(key, value, other):
+    """Return whether two values of a key are equal. Passages of a context are compared as texts."""
+    if key != "context":
+        return value == other
+    return _list_texts(value) == _list_texts(other)
+
+
+def _list_texts(passages):
+    return [
+        _text_of_passage(passage) if isinstance(passage, dict) else passage
+        for passage in _list_passages(passages)
+    ]
 
 
 def _read_texts_of_passages(record, own):

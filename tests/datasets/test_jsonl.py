@@ -671,6 +671,37 @@ def test_keys_under_other_names(tmp_path):
         read_jsonl(lines_of(tmp_path, record | {"claims": ["c"]}), rename=names)
 
 
+@pytest.mark.parametrize(
+    "passages", [["x y", "z"], [{"text": "x y"}, {"text": "z"}], "x y"]
+)
+def test_a_line_of_the_format_may_repeat_its_values(tmp_path, passages):
+    log = {"turn": {"asked": "Who?"}, "found": {"hits": passages}}
+    names = {"turn.asked": "problem", "found.hits": "context"}
+    line = GOOD | {"problem": "Who?", "context": passages} | log
+    [graph] = read_jsonl(lines_of(tmp_path, line), rename=names).graphs
+    assert graph.problem == "Who?" and graph.context[0] == "x y"
+    for key, value in {"problem": "When?", "context": ["other"]}.items():
+        path = lines_of(tmp_path, line | {key: value})
+        with pytest.raises(ValueError, match=f"'{key}'.*twice.*'(turn|found)"):
+            read_jsonl(path, rename=names)
+
+
+def test_several_keys_hold_the_passages(tmp_path):
+    names = {"p2": "context", "p1": "context", "found.hits[].text": "context"}
+    hits = {"hits": [{"text": "c"}, {"text": "d"}]}
+    lines = [
+        GOOD | {"p1": "a", "p2": ["b"], "found": hits},
+        GOOD | {"p1": "a", "p2": None},
+        GOOD | {"p1": None, "p2": None},
+    ]
+    graphs = read_jsonl(lines_of(tmp_path, *lines), rename=names).graphs
+    assert list(map(list, graphs.context)) == [["b", "a", "c", "d"], ["a"], []]
+    joined = lines[0] | {"context": ["b", "a", "c", "d"]}
+    read_jsonl(lines_of(tmp_path, joined), rename=names)
+    with pytest.raises(ValueError, match=r"'context'.*twice"):
+        read_jsonl(lines_of(tmp_path, lines[0] | {"context": ["b"]}), rename=names)
+
+
 def test_keys_of_ones_own_come_back_where_they_stood(tmp_path):
     own = {"ticket": 7, "tags": ["x", None], "nothing": None, "problem_id": "p"}
     record = {**GOOD, **own, "group": "g", "metadata": {"model": "m"}}

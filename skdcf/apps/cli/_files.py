@@ -5,7 +5,7 @@ import json
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -211,7 +211,13 @@ def names_in_file(record, metadata, rename):
     rename = rename | {"question": "problem"}
     metadata = metadata or {}
     names = dict(metadata.get(NAMES) or {})
-    names |= {rename[key]: key for key in record if key in rename}
+    targets = Counter(rename[key] for key in record if key in rename)
+    # Columns that were joined keep no name of their own.
+    names |= {
+        rename[key]: key
+        for key in record
+        if key in rename and targets[rename[key]] == 1
+    }
     own_keys = metadata.get(records.OWN, ())
     for theirs, ours in records.USUAL.items():
         if theirs in record and theirs not in own_keys:

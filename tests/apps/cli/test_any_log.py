@@ -131,6 +131,25 @@ def test_an_empty_cell_is_an_empty_answer(tmp_path, column):
     assert empty["claims"] == [] and empty[column] == ""
 
 
+def test_passages_in_several_columns(tmp_path):
+    """The passages are joined, and come back as one list, because no column has all."""
+    log, out, kept = (tmp_path / name for name in ("log.csv", "out.jsonl", "kept"))
+    log.write_text("asked,answer,p1,p2\nWhen?,It is so.,One.,Two.\nWho?,He.,,Two.\n")
+    names = ["--map", "asked=problem,p1=context,p2=context"]
+    assert main(["split", str(log), "-o", str(out), *names]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["context"] for line in lines] == [["One.", "Two."], ["Two."]]
+    assert lines[0]["metadata"]["names_in_log"] == {"problem": "asked"}
+    graphs = [ReasoningGraph(claims=["It is so."], edges=[], context=PASSAGES)] * 40
+    graphs = [graph.replace(problem=f"q{i}") for i, graph in enumerate(graphs)]
+    cf = HardCF("context_trigrams", features=reasoning_features(), alpha=0.2)
+    save(cf.fit(graphs, [[1]] * 40), tmp_path / "m")
+    command = ["filter", str(tmp_path / "m"), str(out), "-o", str(kept)]
+    assert main([*command, "--text-key", "answer"]) == 0
+    [line, _] = map(json.loads, kept.read_text().splitlines())
+    assert line["context"] == ["One.", "Two."] and line["asked"] == "When?"
+
+
 TABLE = "question,answer\nWho?,Dr. Ren\u00e9e came. She left.\n"
 
 

@@ -105,6 +105,12 @@ def test_a_whole_answer_is_filtered_as_the_commands_do(fitted, folder, capsys):
         assert reply["origin"] == "as calibrated"
         assert reply["text_guarantee"] == "claims"
     assert {sum(ask(app, line)[1]["mask"]) for line in NEW} == {1, 2}
+    # A line that was split already keeps the keys of the log, with the same values.
+    lines = (folder / "new-split.jsonl").read_text().splitlines()
+    for line, other in zip(lines, expected, strict=True):
+        status, reply = ask(app, json.loads(line))
+        assert status == 200, reply
+        assert reply["mask"] == other["mask"]
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")

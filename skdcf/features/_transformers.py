@@ -266,9 +266,21 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         block = batch.offsets[:-1] // _BLOCK
         cuts = np.flatnonzero(np.diff(block)) + 1
         if not len(cuts) or not self.per_problem:
-            return self.own_columns(batch)
+            return self._checked_columns(batch)
         bounds = pairwise([0, *cuts.tolist(), len(batch)])
-        return np.concatenate([self.own_columns(batch[a:b]) for a, b in bounds])
+        return np.concatenate([self._checked_columns(batch[a:b]) for a, b in bounds])
+
+    def _checked_columns(self, batch: GraphBatch) -> np.ndarray:
+        """Compute the columns, and raise ValueError if their shape is wrong."""
+        columns = self.own_columns(batch)
+        shape = batch.n_claims, len(self.own_names())
+        if np.shape(columns) != shape:
+            raise ValueError(
+                f"{type(self).__name__}.own_columns must return an array of shape {shape}, "
+                "with one row per claim and one column per name, got the shape "
+                f"{np.shape(columns)}"
+            )
+        return columns
 
 
 @settings

@@ -59,6 +59,19 @@ def test_a_row_is_needed_for_each_claim():
         HardCF(0, features=Wrong(), alpha=0.3).fit(GRAPHS, LABELS)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "got"),
+    [(lambda c: c[:, 0], r"\(120,\)"), (lambda c: c[1:], r"\(119, 1\)")],
+)
+def test_own_columns_have_a_row_per_claim_and_a_column_per_name(wrong, got):
+    class Wrong(OwnLengths):
+        def own_columns(self, batch):
+            return wrong(super().own_columns(batch))
+
+    with pytest.raises(ValueError, match=rf"Wrong.own_columns.*\(120, 1\).*{got}"):
+        Wrong().fit_transform(GRAPHS)
+
+
 def test_a_transformer_of_tables_leads_to_the_page():
     with pytest.raises(ValueError, match=r"StandardScaler\(\).*feature"):
         HardCF(0, features=StandardScaler(), alpha=0.3).fit(GRAPHS, LABELS)

@@ -197,6 +197,11 @@ def refuse_iterator(name, value):
         )
 
 
+def counted(n, noun):
+    """Return a number and a noun with the plural in s, such as "1 claim" or "2 claims"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def printable(text, also=""):
     """Return a text with all nonprintable characters escaped, for use in messages.
 

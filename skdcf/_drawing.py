@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._checks import counted
 from ._html import card, escape, folded
 
 RADIUS = 12
@@ -409,7 +410,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     layout = layered_layout(n_claims, edges)
     pen = SvgPen()
     draw_graph(pen, layout, shown_of(n_claims, kept, labels))
-    description = f"{n_claims} claims and {len(edges)} edges between them"
+    description = f"{counted(n_claims, 'claim')} and {counted(len(edges), 'edge')}"
     if kept is not None:
         description += f"; {int(np.sum(kept))} claims are kept"
     label = f'role="img" aria-label="{escape(description)}"'
@@ -454,7 +455,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
         else f'<p class="problem">{_said(graph.problem)}</p>'
     )
     content = _drawing(graph, kept, labels) + _listed(graph, shown, reasons or {})
-    return f'{question}<div class="both">{content}</div>{_legend(shown)}'
+    return f'{question}<div class="both">{content}</div>{_legend(graph, shown)}'
 
 
 def _listed(graph, shown, reasons):
@@ -498,10 +499,11 @@ def _item(number, shown, text, reason):
     )
 
 
-def _legend(shown):
-    """Return a legend for the shapes and marks in a drawing."""
+def _legend(graph, shown):
+    """Return a legend for the shapes, marks and arrows in a drawing."""
     entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
-    entries.append("An arrow points from a claim to a claim that depends on it.")
+    if len(graph.edges):
+        entries.append("An arrow points from a claim to a claim that depends on it.")
     return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 
@@ -517,7 +519,7 @@ def batch_html(batch):
 def summary(i, graph):
     """Return one line with the name and size of a problem, and the start of the question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
-    sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
+    sentence = f"{name}: {counted(graph.n_claims, 'claim')}, {counted(len(graph.edges), 'edge')}"
     if graph.problem:
         sentence += f"; {shorten(graph.problem, 90, placeholder=' …')}"
     return sentence

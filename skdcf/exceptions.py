@@ -1,5 +1,7 @@
 """Warnings and errors of this package that callers may want to catch."""
 
+from ._messages import Message
+
 
 class CalibrationWarning(UserWarning):
     """Warning that the filter keeps nothing because there are too few calibration problems."""
@@ -33,7 +35,7 @@ class ShareError(ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return ". ".join(self.args)
+        return Message(self.reason, ". ", self.args[1])
 
 
 class ParameterWarning(UserWarning):

@@ -125,6 +125,7 @@ PRIVATE_NAMES = {
 # What packages take from modules of others beyond their ``__all__``, which is for users. A
 # package offers the others these names and no more; one that nobody takes is struck out.
 TAKEN = {
+    "apps.reporting": "describe_calibration",
     "apps.cli": "main",
     "datasets.jsonl": "bunch_of describe_faults format_jsonl read_blocks",
     "datasets.lines": "iter_objects",

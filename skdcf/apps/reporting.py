@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checks import counted
 from .._docs import documented
 from .._drawing import CLAIMS_LISTED
 from .._files import write_text
@@ -165,9 +166,6 @@ def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory predicts {low:.1%} to {high:.1%}."
-    unused = (
-        f" ({n} more were not needed)" if (n := len(filter.unused_indices_)) else ""
-    )
     answers = f"the {report.n_problems} answers of this report"
     if (share := report.passing[j]) < 1:
         answers = f"the answers that pass ({share:.1%} of {answers})"
@@ -175,14 +173,41 @@ def _summary(filter, report, own, labels):
     return _paragraphs(
         f"{guarantee[0].upper()}{guarantee[1:]}.",
         _verdict_of_coverage(report, j),
-        f"At alpha = {own:g} and with {report.n_calibration} calibration "
-        f"answers{unused}, the guarantee was met in {report.coverage[j]:.1%} of "
-        f"{answers}. These are answers to {report.n_questions} questions.{theory}",
+        f"At alpha = {own:g} and with {describe_calibration(filter)}, the guarantee was met "
+        f"in {report.coverage[j]:.1%} of {answers}. These are answers to "
+        f"{counted(report.n_questions, 'question')}.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims "
         f"were kept per answer. {_of_shown(report, j)}",
         f"The labels: {labels}.",
         *([f"Warning{report.warning}."] if report.warning else []),
     )
+
+
+def _n_passing(filter):
+    """Return the number of calibration answers that pass, which determine the threshold."""
+    calibration = filter.calibration_
+    return getattr(calibration, "among", calibration).n
+
+
+def describe_calibration(filter: Any) -> str:
+    """Return a phrase with the number of calibration answers and how many of them pass.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter.
+
+    Returns
+    -------
+    phrase : str
+        The phrase, such as "51 calibration answers (9 more were not needed), of which 49 pass".
+    """
+    phrase = counted(filter.n_calibration_, "calibration answer")
+    if n_unused := len(filter.unused_indices_):
+        phrase += f" ({n_unused} more were not needed)"
+    if filter.calibration_.guarantee.show == 1:
+        return phrase
+    return f"{phrase}, of which {_n_passing(filter)} pass"
 
 
 def _verdict_of_coverage(report, j):
@@ -210,10 +235,17 @@ def _verdict_of_levels(report):
     below = report.alpha[report.coverage < low]
     if len(below):
         levels = ", ".join(f"{level:g}" for level in below)
-        return f"The coverage is lower than theory predicts at alpha = {levels}."
+        return (
+            f"The coverage is lower than theory predicts at alpha = {levels}, because it is "
+            "below the theory band."
+        )
     if np.isnan(low).all():
         return "Theory does not predict a range for the coverage of these answers."
-    return "At every level, the coverage is at least as high as theory predicts."
+    return (
+        f"At no level is the coverage on these {report.n_problems} answers below the theory "
+        "band, so the results are compatible with theory. The band allows for chance in the "
+        "calibration answers and in these answers."
+    )
 
 
 def _of_shown(report, j):
@@ -314,8 +346,7 @@ def _texts(filter, batch):
 def _more_labels(filter):
     """Return HTML that shows how coverage varies with the number of calibration answers."""
     rows = []
-    calibration = filter.calibration_
-    n_now = getattr(calibration, "among", calibration).n
+    n_now = _n_passing(filter)
     for factor in (1, 2, 4, 10):
         n = factor * n_now
         as_it_is = " (now)" if factor == 1 else ""
@@ -323,12 +354,17 @@ def _more_labels(filter):
         rows.append(
             (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
         )
-    header = "calibration answers", "smallest alpha", "coverage (95 % of filters)"
+    pass_ = "" if filter.calibration_.guarantee.show == 1 else " that pass"
+    header = (
+        f"calibration answers{pass_}",
+        "smallest alpha",
+        "coverage (95 % of filters)",
+    )
     low, high = coverage_band(n_now, filter.alpha)
     low_then, high_then = coverage_band(4 * n_now, filter.alpha)
     verdict = (
-        "With four times as many calibration answers, the coverage of one filter would vary by "
-        f"{high_then - low_then:.3f} instead of {high - low:.3f}."
+        f"With four times as many calibration answers{pass_}, the coverage of one filter would "
+        f"vary by {high_then - low_then:.3f} instead of {high - low:.3f}."
     )
     hint = "More labels also train a better scorer, which keeps more true claims."
     return _paragraphs(verdict) + table(header, rows) + _paragraphs(hint)
@@ -338,7 +374,7 @@ def _answers(explained, chances, n_answers):
     """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
-    title = f"A false claim was kept in {len(missed)} of {len(explained)} answers"
+    title = f"A false claim was kept in {len(missed)} of {counted(len(explained), 'answer')}"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += (
             f". An unjudged claim, which counts as false, was kept in {n_more} other "

@@ -343,7 +343,7 @@ class ConformalFilter(Settings):
     def _with_columns_given(self, X):
         """Return a copy of the filter without ``features``, and the problems with its columns."""
         batch = self.transform_features(X)
-        reader = copy(self)
+        reader: Any = copy(self)
         reader.features = reader.features_ = None
         reader.n_features_in_ = batch.n_features
         reader.feature_names_in_ = np.array(batch.feature_names, dtype=object)

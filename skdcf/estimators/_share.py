@@ -12,6 +12,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from .._messages import Advice, Message
 from ..exceptions import ShareError
 from ..graphs.problems import read_groups
 from ..graphs.wordings import count_once
@@ -66,10 +67,16 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     )
     if n_training < needed[0] or n_calibration < needed[1]:
         raise ShareError(
-            f'show="auto" requires at least {needed[0]} answers for training and '
-            f"{needed[1]} for calibration at alpha = {level:g}, got {n_training} for "
-            f"training and {n_calibration} for calibration{group}",
-            "Label more answers, choose a larger alpha, or set show=1",
+            Message(
+                Advice("choose_share", 'show="auto" requires'),
+                f" at least {needed[0]} answers for training and {needed[1]} for calibration "
+                f"at alpha = {level:g}, got {n_training} for training and {n_calibration} for "
+                f"calibration{group}",
+            ),
+            Advice(
+                "let_all_pass",
+                "Label more answers, choose a larger alpha, or let all answers pass (show=1)",
+            ),
         )
 
 

@@ -82,8 +82,8 @@ class ChanceReport(Table):
         return (
             f"predicted and observed error rates of {n} texts; Brier score {self.brier:.3f}, "
             f"{self.brier_constant:.3f} +- {self.brier_error:.3f} for the best constant; "
-            f"calibration error {self.calibration_error:.3f}, about "
-            f"{self.calibration_error_expected:.3f} if all probabilities are correct"
+            f"calibration error {self.calibration_error:.3f} (about "
+            f"{self.calibration_error_expected:.3f} is expected by chance)"
         )
 
     @classmethod

@@ -149,7 +149,7 @@ def name_errors(sentence, origin):
     judges = ", ".join(origin.get("judges", ()))
     meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}
     supported = meanings == {"supported"}
-    error = "its context does not support" if supported else ""
+    error = "is unsupported by its context" if supported else ""
     if min(shares) == 1:
         verdict = "finds unsupported by its context" if supported else "calls false"
         error = f"the judge {judges} {verdict}"

@@ -7,6 +7,7 @@ published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on dat
 from __future__ import annotations
 
 from .._checks import without_places
+from .._messages import Advice
 from ..edges import chain_edges
 from ..exceptions import ShareError
 from .presence import needs_edges
@@ -19,7 +20,9 @@ def refuse_whole_answers(guarantee, edges):
             "show must be 1 if online=True, unless the claims form a chain, got "
             f"{guarantee.show!r}. An incomplete answer does not determine whether the "
             "complete answer passes",
-            "Set edges=skdcf.edges.chain_edges, or show=1",
+            Advice(
+                "let_all_pass_online", "Set edges=skdcf.edges.chain_edges, or show=1"
+            ),
         )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):

@@ -181,8 +181,8 @@ class Explanation(Table):
         """
         if self.form is None:
             raise ValueError(
-                "feature weights require a linear scorer, because other scorers do not have "
-                "feature weights. Use a linear scorer, or permutation_importance"
+                "only linear scorers have feature weights, and the scorer of this filter is "
+                "not linear. Use a linear scorer, or permutation_importance"
             )
         if not 0 <= v < self.graph.n_claims:
             raise ValueError(

@@ -540,7 +540,7 @@ class Places:
         gap = np.full(len(at), np.nan)
         ends = np.column_stack([at - half, at + half, gap]).ravel()
         low, high = np.repeat(band, 3, axis=1)
-        label = None if i else "95 % band of theory"
+        label = None if i else "95 % theory band"
         ax.fill_between(ends, low, high, label=label, zorder=0, **CHANCE)
 
     def name(self, ax):

@@ -589,7 +589,9 @@ def test_fit_prints_what_a_reader_meets_at_several_levels(files, capsys):
     rate, low, high = calibration.false_among_shown(0.2)
     assert f"{calibration.shown(0.2):.0%}" in table[4]
     assert f"{rate:.0%} ({low:.0%} to {high:.0%})" in table[4]
-    assert "Choose alpha before" in table[6]
+    assert "at most" not in table[0] and "(range)" in table[0]
+    assert "90 %" in table[7]
+    assert "Choose alpha before" in table[8]
 
 
 def test_the_command_keeps_what_release_claims_keeps(files, capsys):

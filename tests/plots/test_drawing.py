@@ -158,7 +158,13 @@ def test_what_a_claim_looks_like_differs_in_shape_and_outline():
     assert root.find("{*}rect").get("stroke-dasharray")
     texts = [text.text for text in root.findall("{*}text")]
     assert texts == ["1", "2", "×", "3", "?"]  # noqa: RUF001
-    assert "3 claims and 1 edges between them; 2 claims are kept" in svg
+    assert "3 claims and 1 edge; 2 claims are kept" in svg
+
+
+@pytest.mark.parametrize("edges", [[], [(0, 1)]])
+def test_arrows_are_explained_only_if_there_are_any(edges):
+    html = problem_html(ReasoningGraph(None, edges, claims=["a", "b"]))
+    assert ("arrow points" in html) == bool(edges)
 
 
 def html_of(text):

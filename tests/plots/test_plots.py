@@ -170,7 +170,7 @@ def test_reports_of_filters(reports):
     for axes in (left, right, false):
         np.testing.assert_allclose(axes.get_xticks(), [0.1, 0.2, 0.3])
     legend = [text.get_text() for text in left.get_legend().get_texts()]
-    assert set(legend) == {"95 % band of theory", "guaranteed: 1 - alpha", *reports}
+    assert set(legend) == {"95 % theory band", "guaranteed: 1 - alpha", *reports}
     assert display.figure_ is left.figure
     _, axes = plt.subplots(1, 3)
     alone = ReportDisplay.from_report(reports["claim_index"], ax=axes)
@@ -269,7 +269,7 @@ def test_masks_and_labels_suffice():
         shown = ax.containers[0].lines[0].get_ydata()
         np.testing.assert_allclose(shown, getattr(expected, name))
     found = [c.get_label() for c in display.axes_[0].collections]
-    assert "95 % band of theory" not in found  # no law is known
+    assert "95 % theory band" not in found  # no law is known
 
 
 def test_comparisons_of_filters(data):

@@ -21,8 +21,8 @@ from sklearn.utils import Bunch
 from tqdm import tqdm
 
 from ... import evaluation, inspection, load, metrics, save
-from ..._checks import printable
-from ...datasets import jsonl, records, write_jsonl
+from ..._checks import counted, printable
+from ...datasets import jsonl, records
 from ...datasets.lines import iter_objects
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...estimators import (
@@ -153,13 +153,14 @@ def fit(options):
         scorer = _scorer_with_prior(options.scorer, options.prior)
     n = len(graphs)
     edges_note = "" if len(graphs.edges) else ", without edges"
-    with files.clock(f"fitting on {n} problems"):
+    with files.clock(f"fitting on {counted(n, 'problem')}"):
         model = _fitted(
             make_filter(scorer, options, **settings), problems, options.show
         )
     questions = files.count_questions(graphs)
     files.inform(
-        f"the filter was fitted on {n} problems of {questions} questions{edges_note}"
+        f"the filter was fitted on {counted(n, 'problem')} of "
+        f"{counted(questions, 'question')}{edges_note}"
     )
     return _save(model, problems, options)
 
@@ -178,7 +179,8 @@ def _fitted(filter, problems, share):
             raise
         files.inform(
             "there are too few answers to choose a share, so the guarantee covers "
-            f"all answers (--show 1) instead of the passing answers: {error.reason}"
+            "all answers (--show 1) instead of the passing answers: "
+            f"{reworded(error.reason, 'program')}"
         )
         return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
@@ -236,14 +238,14 @@ def choose_answers(options):
     """Choose one answer per question, and write the chosen answers to a file."""
     problems = files.read_problems(options, labelled=False)
     chosen = _chosen(load(options.model), problems)
-    write_jsonl(options.output, chosen.graphs, chosen.labels)
+    files.write_lines(options.output, jsonl.format_jsonl(chosen.graphs, chosen.labels))
 
 
 def _chosen(filter, problems):
     """Return the answers that the filter chooses, marked as chosen, with their labels if known."""
     rows = choose(filter, problems.graphs)
     files.inform(
-        f"{len(rows)} of {len(problems.graphs)} answers were chosen, one per question"
+        f"{len(rows)} of {counted(len(problems.graphs), 'answer')} were chosen, one per question"
     )
     labels = problems.labels
     if labels is not None:
@@ -258,9 +260,6 @@ def _save(filter, data, options):
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
-    n = filter.n_calibration_
-    calibration = filter.calibration_
-    smallest = 1 / (getattr(calibration, "among", calibration).n + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     if unfinished := labelling.describe_unfinished(data.graphs, data.labels):
         files.inform(unfinished)
@@ -269,11 +268,11 @@ def _save(filter, data, options):
     if filter.share_ != 0:
         files.inform(*_levels_to_choose(filter, data))
         files.inform(*_checks_to_spend(filter, data))
-        n_unused = len(filter.unused_indices_)
-        unused = f" ({n_unused} more were not needed)" if n_unused else ""
+        calibration = filter.calibration_
+        pass_ = "" if calibration.guarantee.show == 1 else ","
         files.inform(
-            f"{n} calibration answers{unused} allow any alpha of at least "
-            f"{smallest:.3g}"
+            f"{reporting.describe_calibration(filter)}{pass_} allow any alpha of at least "
+            f"{1 / (getattr(calibration, 'among', calibration).n + 1):.3g}"
         )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and options.verbose:
@@ -298,15 +297,24 @@ def _shares_tried(filter):
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
-    yield f"{filter.share_:.0%} of the answers may pass (--show {filter.share_:g}). This share was"
-    yield "chosen on the training answers. An answer passes if its safest claims are safe enough:"
-    yield "may pass   training answers that pass   of these, with a false claim kept"
+    share = filter.share_
+    passing = filter.calibration_.passing if share else 0.0
+    rounded = (
+        ""
+        if f"{passing:.0%}" == f"{share:.0%}"
+        else f", or {passing:.0%} after rounding"
+    )
+    yield f"{share:.0%} of the answers may pass (--show {share:g}){rounded}. This share was chosen"
+    yield "on the training answers. An answer passes if its safest claim is below a cut. The last"
+    yield "column counts the passing answers in which a false claim is also below the cut. These"
+    yield "are not errors of the filter, whose threshold is calibrated afterwards:"
+    yield "may pass   training answers that pass   of these, a false claim is below the cut"
     is_chosen = table[:, 0] == filter.share_
     rows = np.unique([*range(0, len(table), _EVERY), *np.flatnonzero(is_chosen)])
     for share, passing, wrong in table[rows]:
         rate = f"{wrong:.0f} ({wrong / passing:.0%})" if passing else "-"
         chosen = "   chosen" if share == filter.share_ else ""
-        yield f"{share:>8.0%}   {passing:>26.0f}   {rate:>25}{chosen}"
+        yield f"{share:>8.0%}   {passing:>26.0f}   {rate:>40}{chosen}"
 
 
 def _levels_to_choose(filter, data):
@@ -320,7 +328,7 @@ def _levels_to_choose(filter, data):
         # The printed table already contains the information in the warning.
         warnings.simplefilter("ignore", CalibrationWarning)
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
-    yield "alpha   shown   false among shown, at most  true claims kept per answer"
+    yield "alpha   shown   false among shown (range)   true claims kept per answer"
     for level, kept, error in zip(
         levels, report.retention, report.retention_error, strict=True
     ):
@@ -336,6 +344,9 @@ def _levels_to_choose(filter, data):
             among_shown = f"{wrong:>4.0%}{bounds}"
         line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(44)
         yield f"{line}{kept:.2f} +- {error:.2f}"
+    if any(calibration.shown(level) for level in levels):
+        yield "The share of shown texts with a false claim is an estimated mean over calibration"
+        yield "samples. For 90 % of the samples, the share lies in the range in parentheses."
     yield "Choose alpha before the calibration answers are judged. The guarantee of the level that"
     yield "looks best in this table is slightly too optimistic."
 
@@ -394,8 +405,9 @@ def filter_problems(options):
         lines = chain.from_iterable(formatted)
     files.write_lines(options.output, lines)
     files.inform(
-        f"{counts['kept']} of {counts['claims']} claims in {counts['problems']} "
-        f"problems were kept. All claims of {counts['empty']} problems were removed"
+        f"{counts['kept']} of {counted(counts['claims'], 'claim')} in "
+        f"{counted(counts['problems'], 'problem')} were kept. All claims of "
+        f"{counted(counts['empty'], 'problem')} were removed"
     )
     if not hasattr(filter.scorer_, "error_probability"):
         files.inform(
@@ -404,9 +416,8 @@ def filter_problems(options):
         )
     if counts["outside"]:
         files.inform(
-            f"the filter removed all claims of {counts['outside']} of these problems. "
-            "The safest claims of these problems are shown with an estimated error "
-            "probability, but the guarantee does not cover them"
+            f"for {counted(counts['outside'], 'problem')} without a kept claim, the safest claim "
+            "is shown with an estimated error probability, but the guarantee does not cover it"
         )
 
 
@@ -492,7 +503,9 @@ def _chosen_lines(filter, lines):
     """Return the chosen answers, with the choice recorded in their metadata."""
     graphs = check(filter, lines.problems.graphs)
     chosen = chosen_answers(filter, graphs)
-    files.inform(f"{len(chosen)} of {len(lines)} answers were chosen, one per question")
+    files.inform(
+        f"{len(chosen)} of {counted(len(lines), 'answer')} were chosen, one per question"
+    )
     lines = lines.take(choose(filter, graphs))
     metadata = [graph.metadata for graph in chosen]
     problems = lines.problems._replace(graphs=chosen, metadata=metadata)
@@ -574,6 +587,9 @@ def decided(filter, lines, graphs, *, masks, counts):
     if filter.calibration_.guarantee.show != 1:
         passes = passing_answers(filter, graphs).tolist()
     n_kept = reduce_segments(np.add, np.concatenate(masks), graphs.offsets, 0)
+    # A safest claim that is shown anyway is not counted as kept.
+    if lines.is_guaranteed is not None:
+        n_kept = np.where(lines.is_guaranteed, n_kept, 0)
     # An answer without claims is not counted, because the filter removed nothing from it.
     n_empty = int(np.sum((n_kept == 0) & (graphs.sizes > 0)))
     counts.update(
@@ -842,15 +858,16 @@ def _sizes(rows):
 
 def _describe(name, summary):
     n = summary["problems"]
-    yield f"{name}: {n} problems" + (f", {summary['claims']} claims" if n else "")
+    claims = f", {counted(summary['claims'], 'claim')}" if n else ""
+    yield f"{name}: {counted(n, 'problem')}{claims}"
     for title, value in _rows(summary) if n else ():
         yield f"  {title:13} {value or 'none'}"
     if broken := summary["broken_lines"]:
-        yield f"{len(broken)} broken lines:"
+        yield f"{counted(len(broken), 'broken line')}:"
         faults = jsonl.describe_faults([(b["line"], b["reason"]) for b in broken])
         yield from (f"  {fault}" for fault in faults[:_SHOWN])
         if len(faults) > _SHOWN:
-            yield f"  and {len(faults) - _SHOWN} other errors"
+            yield f"  and {counted(len(faults) - _SHOWN, 'other error')}"
 
 
 def _rows(summary):
@@ -894,7 +911,9 @@ def add_features(options):
     graphs = reasoning_features().fit_transform(problems.graphs)
     columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
     files.write_lines(options.output, jsonl.format_jsonl(graphs, **columns))
-    files.inform(f"{len(graphs)} problems with {graphs.n_features} features each")
+    files.inform(
+        f"{counted(len(graphs), 'problem')} with {counted(graphs.n_features, 'feature')} each"
+    )
 
 
 def plan(options):

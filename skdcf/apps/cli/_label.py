@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import GraphBatch, datasets, load
-from ..._checks import printable
+from ... import GraphBatch, load
+from ..._checks import counted, printable
 from ..._files import write_text
+from ...datasets import jsonl
 from ...datasets.records import Columns
 from ...estimators import seen
 from ...metrics import error_rate_upper_bound
@@ -174,9 +175,9 @@ def _review(options):
     n_before = sum(int(mask.sum()) for mask in masks_before)
     n_empty = sum(len(mask) > 0 and not mask.any() for mask in masks)
     inform(
-        f"{n_kept} of {graphs.n_claims} claims in {len(lines)} problems are kept, "
-        f"compared with {n_before} without checks. All claims of {n_empty} problems "
-        "were removed"
+        f"{n_kept} of {counted(graphs.n_claims, 'claim')} in "
+        f"{counted(len(lines), 'problem')} are kept, compared with {n_before} without "
+        f"checks. All claims of {counted(n_empty, 'problem')} were removed"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
     _say_where(options, journal, is_done=not order(store, by))
@@ -452,7 +453,7 @@ def _import(store, path, by):
         ]
         for judged in new:
             store.label(*judged, by=name)
-        inform(f"imported {len(new)} judgements of {name} from {path}")
+        inform(f"imported {counted(len(new), 'judgement')} of {name} from {path}")
     return sorted({by if name == "imported" else name for name in judgements})
 
 
@@ -486,13 +487,10 @@ def _write(options, store, by, *, meaning, problems):
         [_with_metadata(g, meaning, sampling) for g, sampling in marks]
     )
     if options.output:
-        datasets.write_jsonl(
-            Path(options.output),
-            graphs,
-            out.labels,
-            problems.masks,
-            groups=problems.groups,
+        lines = jsonl.format_jsonl(
+            graphs, out.labels, problems.masks, groups=problems.groups
         )
+        write_lines(options.output, lines)
     # Export the problems in random order. If annotators label only the first few problems, the
     # labelled problems are a random sample.
     order = labelling.RandomOrder(options.seed).order(store)
@@ -520,7 +518,7 @@ def _write(options, store, by, *, meaning, problems):
         )
     if out.n_corrected and graphs.features is not None:
         inform(
-            f"edges of {out.n_corrected} problems changed. Compute the feature "
+            f"edges of {counted(out.n_corrected, 'problem')} changed. Compute the feature "
             "columns of these problems again"
         )
 

@@ -33,7 +33,17 @@ def _share(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
-_TYPES = {"float": float, "int": int, "share": _share}
+def _file(text: str) -> str:
+    """Return the path of a file, or raise an error for "-", because no lines are written."""
+    if text == "-":
+        raise argparse.ArgumentTypeError(
+            "must be the path of a file, got '-'. Only a command that writes lines can write to "
+            "standard output"
+        )
+    return text
+
+
+_TYPES = {"float": float, "int": int, "share": _share, "file": _file}
 #: Packages in the ``apps`` extra, which tests/test_extras.py compares with setup.cfg.
 _PACKAGES = (
     "anyio fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from ..._checks import check_choice
+from ..._checks import check_choice, counted
 from ..._files import append_journal
 from ...graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ...graphs.hashes import problem_digest
@@ -215,13 +215,13 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
         return sum(len(marked_claims(row, key, n)) for row, n in pairs)
 
     if unsure := count_marked(UNSURE):
-        counts_in_words.append(f"{unsure} unsure claims counted as false")
+        counts_in_words.append(f"{counted(unsure, 'unsure claim')} counted as false")
     if nothing := count_marked(NO_CLAIM):
         counts_in_words.append(
-            f"{nothing} claims without a statement, counted as true but not as true "
+            f"{counted(nothing, 'claim')} without a statement, counted as true but not as true "
             "claims kept"
         )
-    return f"{len(labels)} claims: {', '.join(counts_in_words)}"
+    return f"{counted(len(labels), 'claim')}: {', '.join(counts_in_words)}"
 
 
 def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
@@ -248,7 +248,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     >>> from skdcf.apps.labelling.sources import describe_unfinished
     >>> graphs = [ReasoningGraph(None, [(0, 1)], claims=["a", "b", "c"])] * 2
     >>> describe_unfinished(graphs, [[0, -1, -1], [-1, -1, -1]]).partition(".")[0]
-    '1 claims in 1 answers were not judged'
+    'not judged: 1 claim in 1 answer'
     """
     batch = as_batch(X)
     labels = pack_labels(y, batch)
@@ -258,9 +258,9 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     if not n_open.any():
         return ""
     return (
-        f"{int(n_open.sum())} claims in {int((n_open > 0).sum())} answers were not "
-        "judged. They count as false, so the filter keeps fewer claims. Judge them "
-        "to keep more claims"
+        f"not judged: {counted(int(n_open.sum()), 'claim')} in "
+        f"{counted(int((n_open > 0).sum()), 'answer')}. Unjudged claims count as false, so the "
+        "filter keeps fewer claims. Judge them to keep more claims"
     )
 
 

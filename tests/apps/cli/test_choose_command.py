@@ -37,6 +37,14 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_chosen_answers_are_written_to_standard_output(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    assert run("choose", folder / "chosen", folder / "answers.jsonl", "-o", "-") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 100
+    assert sorted(folder.iterdir()) == before
+
+
 def test_the_same_answers_are_chosen_as_by_the_function(folder, tmp_path, capsys):
     new = write(tmp_path / "new.jsonl", 600, 300, 3, labelled=False)
     kept = tmp_path / "kept.jsonl"

@@ -77,7 +77,10 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     said = capsys.readouterr().err
     assert re.search(r"answers that pass \(about 5\d %\), at most 20 %", said)
     half = skdcf.load(tmp_path / "half")
-    assert f"alpha of at least {1 / (half.calibration_.among.n + 1):.3g}" in said
+    n, n_passing = half.n_calibration_, half.calibration_.among.n
+    assert f"alpha of at least {1 / (n_passing + 1):.3g}" in said
+    counts = rf"{n} calibration answers( \(.*\))?, of which {n_passing} pass"
+    assert n_passing < n and re.search(counts, said)
     assert run(*fit, "--show", "auto", "-o", tmp_path / "auto") == 0
     said = capsys.readouterr().err
     auto = skdcf.load(tmp_path / "auto")
@@ -93,7 +96,10 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
         assert result["guarantee"] == "passing"
         assert passes or set(result["claim_alpha"]) == {None}
     assert run("report", tmp_path / "half", new, "-o", tmp_path / "page") == 0
-    assert "of the answers that pass" in (tmp_path / "page").read_text("utf-8")
+    page = (tmp_path / "page").read_text("utf-8")
+    assert "of the answers that pass" in page and re.search(counts, page)
+    assert f"<td>{n_passing} (now)" in page
+    assert "calibration answers that pass</th>" in page
     again = "calibrate", tmp_path / "half", new, "-o", tmp_path / "again"
     for show, share in (((), 0.5), (("--show", 0.8), 0.8), (("--show", 1), 1)):
         assert run(*again, *show) == 0
@@ -108,15 +114,44 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
         assert code == 2 and "show" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["report", "fit", "calibrate"])
+def test_a_file_that_has_no_lines_is_not_standard_output(
+    files, tmp_path, monkeypatch, capsys, command
+):
+    monkeypatch.chdir(tmp_path)
+    filter = [files / "m.skops"] if command != "fit" else []
+    with pytest.raises(SystemExit) as ended:
+        run(command, *filter, files / "old.jsonl", "-o", "-")
+    assert ended.value.code == 2
+    assert re.search("output.*'-'", capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_counts_are_right_for_one(files, tmp_path, capsys):
+    new = read_jsonl(files / "new.jsonl").graphs
+    alternatives = new[0].alternatives
+    one = skdcf.ReasoningGraph(
+        None, [], claims=["2 + 2 = 4"], alternatives=alternatives
+    )
+    write_jsonl(tmp_path / "one", [one], [[-1]])
+    assert run("check", tmp_path / "one") == 0
+    assert "1 problem, 1 claim\n" in capsys.readouterr().out
+    args = files / "m.skops", tmp_path / "one", "-o", tmp_path / "k", "--alpha", 0.02
+    assert run("filter", *args) == 0
+    assert "of 1 claim in 1 problem were" in capsys.readouterr().err
+
+
 def test_fit_lets_all_answers_pass_if_no_share_can_be_chosen(tmp_path, capsys):
     data = make_word_problems(14, random_state=0)
     write_jsonl(tmp_path / "few", data.graphs, data.labels)
     fit = "fit", tmp_path / "few", "-o", tmp_path / "model", "--scorer", "public-prior"
     assert run(*fit) == 0
-    assert "--show 1" in capsys.readouterr().err.splitlines()[0]
+    said = capsys.readouterr().err.splitlines()[0]
+    assert "--show 1" in said and "show=" not in said
     assert skdcf.load(tmp_path / "model").calibration_.guarantee.show == 1
     assert run(*fit, "--show", "auto") == 2
-    assert "show=" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--show 1" in said and "show=" not in said
 
 
 def test_fit_explains_that_no_share_is_good_enough(tmp_path, capsys):

@@ -161,7 +161,7 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
         again = [*command, "--import", path]
         again[again.index(tmp_path / "j")] = tmp_path / f"{path.name}.j"
         assert run(*again) == 0
-        assert "1 judgements of ann" in capsys.readouterr().err
+        assert "1 judgement of ann" in capsys.readouterr().err
         back = LabelStore(store.graphs, tmp_path / f"{path.name}.j")
         assert back.said(2, "ann")[1] == "false"
     bad = tmp_path / "bad.csv"

@@ -34,6 +34,8 @@ _CITED = re.compile(
     r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
     r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a)\.\s*$"
 )
+#: Abbreviations that never end a sentence, even if a capital letter follows, as in "e.g. No. 5".
+_INTRODUCES = re.compile(r"\b(?:e\.\s?g|i\.\s?e|viz)\.\s*$", re.I)
 #: Pattern for German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
@@ -255,6 +257,7 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
             bool(_CITED.search(sentence)) and piece[0] in "(0123456789$\u20ac\u00a3"
         )
         is_begun = bool(_NUMBER.fullmatch(sentence.strip()))
+        is_begun |= bool(_INTRODUCES.search(sentence))
         is_begun |= language == "de" and bool(_ORDINAL.search(sentence))
         if sentence and not (is_inside or is_cited or is_begun):
             yield sentence

@@ -25,6 +25,7 @@ from skdcf.edges import no_edges
         ("en", ["Version 3.11.2 is out.", "It is at example.org/a.b?c=1.", "Use it."]),
         ("de", ["Er wohnt in der Bahnhofstr. 7.", "Am 9. Mai kam z. B. Herr Dr. Kern."]),
         ("de", ["Im 19. Jahrhundert war das so.", "Der 2. Weltkrieg kam.", "Es waren 3.", "Ja."]),
+        ("en", ["See e.g. No. 5 of the terms.", "It ends, i.e. Dr. Lee, viz. B, pays.", "So."]),
         ("en", ["See Eq. (4) and vol. 2.", "It is approx. 5.", "Done."]),
         ("en", ["It cost approx. $4.2 million, or ca. \u20ac4.", "Done."]),
         ("fr", ["L'art. 5 le dit.", "C'est p. ex. vrai."]),

@@ -64,6 +64,8 @@ def test_what_claims_nothing_is_on_the_list(sentence):
         "Here is what kills bacteria: heat.",
         "Here is the summary: aspirin is safe.",
         "These drugs are safe:",
+        "The cover includes:",
+        "Your policy:",
         "## Aspirin is a painkiller",
         "## Aspirin works.",
         "**Aspirin is safe**",

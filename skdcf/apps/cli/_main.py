@@ -7,6 +7,7 @@ scipy or scikit-learn, so the program starts quickly.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -43,6 +44,7 @@ def _file(text: str) -> str:
     return text
 
 
+_COLLECT_AFTER = 10_000  # number of new objects after which Python searches for cycles
 _TYPES = {"float": float, "int": int, "share": _share, "file": _file}
 #: Packages in the ``apps`` extra, which tests/test_extras.py compares with setup.cfg.
 _PACKAGES = (
@@ -79,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"skdcf: {missing_package(missing[0], 'apps')}", file=sys.stderr)
             return BAD
         options = make_parser().parse_args(argv)
-        with _short_warnings():
+        with _short_warnings(), _fewer_collections():
             module, _, name = options.run.partition(":")
             with _interrupted_later():
                 run = getattr(import_module(f".{module}", __package__), name)
@@ -97,6 +99,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ImportError, OSError, ValueError) as error:
         print(f"skdcf {options.command}: {_sentence(error)}", file=sys.stderr)
         return BAD
+
+
+@contextmanager
+def _fewer_collections():
+    """Search for reference cycles less often, as a context manager.
+
+    Each line of a file consists of many small objects without cycles. With the threshold of
+    Python, the searches take longer than parsing the lines.
+    """
+    first, *others = gc.get_threshold()
+    if first:  # The threshold 0 means that there are no searches.
+        gc.set_threshold(max(first, _COLLECT_AFTER), *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *others)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -1,5 +1,6 @@
 """The command line, as users type it."""
 
+import gc
 import gzip
 import io
 import json
@@ -814,3 +815,16 @@ def test_lines_are_filtered_in_blocks_as_one_by_one(files, tmp_path, monkeypatch
     assert run("filter", files / "m.skops", path, "-o", tmp_path / "b") == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert len((tmp_path / "b").read_text(encoding="utf-8").splitlines()) == 540
+
+
+def test_a_command_searches_for_cycles_less_often(monkeypatch):
+    """Searching after every few hundred new objects takes longer than reading lines."""
+    before = gc.get_threshold()
+    found = []
+    monkeypatch.setattr(
+        "skdcf.apps.cli._commands.check_file",
+        lambda options: found.append(gc.get_threshold()),
+    )
+    assert run("check", "any.jsonl") == 0
+    assert found == [(10_000, *before[1:])]
+    assert gc.get_threshold() == before

@@ -132,7 +132,7 @@ TAKEN = {
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
         "BROKEN Columns OWN PASSAGES Problem USUAL build_dataset format_problem format_problems "
-        "passages_with_texts problems_of LineReader schemas_of_keys plain spread"
+        "passages_with_texts problems_of LineReader schemas_of_keys plain rename_keys spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "datasets.tables": "explain_rows open_table",

@@ -1,16 +1,19 @@
 """Read and replace values in nested objects by paths such as ``retrieval.hits[].text``.
 
-In a path, a dot selects a key of an object, and ``[]`` selects every entry of a list.
+In a path, a dot selects a key of an object, ``[]`` selects every entry of a list, and ``[-1]`` or
+``[0]`` selects one entry of a list.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 #: Sentinel for a missing value, which cannot be None, because None is a valid value.
 MISSING = object()
 _DEEPEST = 6
+_BRACKETS = re.compile(r"\[(-?\d+)?\]")
 
 
 def value_at(record: Any, path: str) -> Any:
@@ -34,19 +37,26 @@ def value_at(record: Any, path: str) -> Any:
     >>> from skdcf.datasets.paths import value_at
     >>> value_at({"hits": [{"text": "a"}, {"text": "b"}, {}]}, "hits[].text")
     ['a', 'b']
+    >>> value_at({"hits": [{"text": "a"}, {"text": "b"}, {}]}, "hits[1].text")
+    'b'
     """
     if not isinstance(record, dict):
         return MISSING
     if path in record:
         return record[path]
-    list_path, bracket, after = path.partition("[]")
-    if bracket:
-        entries = value_at(record, list_path)
+    if brackets := _BRACKETS.search(path):
+        entries = value_at(record, path[: brackets.start()])
+        after = path[brackets.end() :].removeprefix(".")
         if not isinstance(entries, list):
             return MISSING
+        if brackets[1]:
+            position = int(brackets[1])
+            if not -len(entries) <= position < len(entries):
+                return MISSING
+            return value_at(entries[position], after) if after else entries[position]
         if not after:
             return entries
-        values = [value_at(entry, after.removeprefix(".")) for entry in entries]
+        values = [value_at(entry, after) for entry in entries]
         values_found = [value for value in values if value is not MISSING]
         return values_found if values_found or not entries else MISSING
     key, point, rest = path.partition(".")
@@ -69,7 +79,14 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
         record[path] = value
         return
     key, _, rest = path.partition(".")
-    put_at(record[key], rest, value)
+    if rest:
+        put_at(value_at(record, key), rest, value)
+        return
+    brackets = _BRACKETS.search(key)
+    assert (
+        brackets is not None
+    )  # The path exists, so its last part is an entry of a list.
+    record[key[: brackets.start()]][int(brackets[1])] = value
 
 
 def paths_of(record: Any, depth: int = 0) -> Iterator[str]:

@@ -405,7 +405,7 @@ def read_problem(
 
 def _split_keys(record, *, rename, warned, own):
     """Return the values of a line under keys of the format, and the values under other keys."""
-    record = _renamed(record, rename or {})
+    record = rename_keys(record, rename or {})
     _read_texts_of_passages(record, own)
     _read_usual_names(record, own)
     own_keys = [key for key in record if key not in schemas_of_keys()]
@@ -721,15 +721,32 @@ def _is_blank(label):
     return label is None or (isinstance(label, str) and not label.strip())
 
 
-def _renamed(record, rename):
+def rename_keys(record: dict[str, Any], rename: Mapping[str, str]) -> dict[str, Any]:
     """Return the record with its keys renamed to keys of the format.
 
     Several keys that are renamed to "context" are joined to one list of passages. Otherwise, a
     key may be set twice only if both values are equal, as in the output of ``skdcf split``.
+
+    Parameters
+    ----------
+    record : dict
+        The parsed object of a line.
+    rename : mapping of str to str
+        Mapping from keys or paths in the record to keys of the format.
+
+    Returns
+    -------
+    renamed : dict
+        The record with the new keys. Objects and lists that contain a path are kept.
+
+    Raises
+    ------
+    ValueError
+        If different values have the same new key.
     """
     if not rename and "question" not in record:
         return dict(record)
-    names = {"question": "problem"} | rename
+    names: dict[str, str] = {"question": "problem", **rename}
     out = {key: value for key, value in record.items() if key not in names}
     contexts = [key for key, ours in names.items() if ours == "context"]
     values = {key: value_at(record, key) for key in names}

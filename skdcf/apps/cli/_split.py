@@ -120,7 +120,7 @@ def _split_runs(options):
 
     def cut(record):
         nonlocal n_runs, n_steps
-        run = {rename.get(key, key): value for key, value in record.items()}
+        run = records.rename_keys(record, rename)
         steps = read_run(run, "data" if edges == "data" else "chain")
         if edges == "none":
             steps["edges"] = []

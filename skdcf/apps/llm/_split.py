@@ -119,10 +119,12 @@ class AnswerReader:
         key = self.key_of_answer(record)
         if key is None and self._needs_answer:
             self._check_type_of_answer(record)
+            paths = sorted(paths_of(record))
+            texts = [path for path in paths if isinstance(value_at(record, path), str)]
             raise ValueError(
                 'each line must contain a string under the key "answer", but only the keys '
-                f"{sorted(paths_of(record))} contain strings. If the answer has a different "
-                "key or path, pass --map KEY=answer"
+                f"{texts} contain strings. If the answer has a different key or path, pass "
+                "--map KEY=answer"
             )
         logprobs_found = [value_at(record, name) for name in self._logprobs_keys]
         logprobs = next(
@@ -140,9 +142,28 @@ class AnswerReader:
         for key in self._answer_keys:
             if (value := value_at(record, key)) is not MISSING:
                 raise ValueError(
-                    f'the answer "{key}" must be a string, got {value!r:.80}. Use the empty '
-                    'string "" for an answer without content'
+                    f'the answer "{key}" must be a string, {_advice_on_answer(key, value)}'
                 )
+
+
+def _advice_on_answer(key, value):
+    """Return what an answer is instead of a string, and what to do."""
+    if isinstance(value, dict):
+        return (
+            f"got an object with the keys {sorted(value)}. Pass the path of the text, for "
+            f"example --map {key}.content=answer"
+        )
+    if not isinstance(value, list):
+        return f'got {value!r}. Use the empty string "" for an answer without content'
+    list_path, _, inner = key.partition("[]")
+    if any(isinstance(entry, dict) for entry in value):
+        inner = ".content"
+    return (
+        f"got a list with {len(value)} entries, which are not joined, because they may include "
+        f"the question. Select one of them, for example --map {list_path}[-1]{inner}=answer for "
+        "the last entry. To judge each message of an agent, pass --runs --map "
+        f"{list_path}=messages,KEY=task"
+    )
 
 
 def _keys_mapped_to(name, rename):

@@ -9,7 +9,7 @@ import pytest
 from skdcf import HardCF, ReasoningGraph, save
 from skdcf.apps.cli import main
 from skdcf.datasets import read_jsonl
-from skdcf.datasets.paths import paths_of
+from skdcf.datasets.paths import MISSING, paths_of, put_at, value_at
 from skdcf.features import reasoning_features
 
 PASSAGES = ["The library opens at nine.", "A card costs four euros."]
@@ -129,6 +129,59 @@ def test_an_empty_cell_is_an_empty_answer(tmp_path, column):
     full, empty = map(json.loads, out.read_text().splitlines())
     assert full["claims"] == ["It is so."]
     assert empty["claims"] == [] and empty[column] == ""
+
+
+def chat_line(**more):
+    messages = [
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": "It opens at nine. It is far."},
+    ]
+    return json.dumps({"n": 1, "reply": {"messages": messages}, **more}) + "\n"
+
+
+@pytest.mark.parametrize(
+    "key", ["reply.messages[].content", "reply.messages", "reply.messages[]"]
+)
+def test_a_list_of_messages_is_no_answer(tmp_path, capsys, key):
+    log, out = tmp_path / "log.jsonl", tmp_path / "out.jsonl"
+    log.write_text(chat_line())
+    split = ["split", str(log), "-o", str(out)]
+    assert main([*split, "--map", f"{key}=answer"]) == 2
+    said = capsys.readouterr().err
+    assert key in said and "2 entries" in said and "empty string" not in said
+    last = "reply.messages[-1].content"
+    assert f"--map {last}=answer" in said
+    assert "--runs --map reply.messages=messages" in said
+
+    names = f"{last}=answer,reply.messages[0].content=problem"
+    assert main([*split, "--map", names]) == 0
+    problem = json.loads(out.read_text())
+    assert problem["claims"] == ["It opens at nine.", "It is far."]
+    assert problem["problem"] == "When?"
+    assert main([*split, "--runs", "--map", "reply.messages=messages,n=task"]) == 0
+    [step] = json.loads(out.read_text())["claims"]
+    assert step.startswith("It opens at nine.")
+
+
+def test_a_missing_answer_is_sought_among_the_texts(tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    log.write_text(chat_line(said={"text": "It is so."}))
+    assert main(["split", str(log), "-o", "-"]) == 2
+    said = capsys.readouterr().err
+    assert "['said.text']" in said
+    assert main(["split", str(log), "-o", "-", "--map", "said=answer"]) == 2
+    assert "['text']" in capsys.readouterr().err
+
+
+def test_one_entry_of_a_list_is_replaced():
+    record = json.loads(chat_line(texts=["a", "b"]))
+    for path in ("reply.messages[-1].content", "texts[0]"):
+        put_at(record, path, "new")
+        assert value_at(record, path) == "new"
+    assert record["texts"] == ["new", "b"]
+    assert value_at(record, "reply.messages[].content") == ["When?", "new"]
+    for path in ("texts[2]", "texts[-3]", "n[0]", "reply.messages[5].content"):
+        assert value_at(record, path) is MISSING
 
 
 def test_passages_in_several_columns(tmp_path):

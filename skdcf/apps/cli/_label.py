@@ -496,6 +496,11 @@ def _write(options, store, by, *, meaning, problems):
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words, order)
+        inform(
+            f"wrote {options.csv}. A text that starts with =, +, - or @ is preceded by an "
+            "apostrophe, which --import removes. Programs should match rows by problem_id and "
+            "claim_number instead of the text"
+        )
     if options.label_studio:
         tasks = labelling.to_label_studio(graphs, out.words, order)
         write_text(options.label_studio, [json.dumps(tasks)])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ..._checks import warn
+from ..._checks import counted, warn
 from ..._files import replaced
 from ...datasets.tables import explain_rows, open_table
 from ...exceptions import LabelWarning
@@ -38,6 +38,7 @@ LABEL_STUDIO_CONFIG = """<View>
 #: Characters that spreadsheets interpret as the start of a formula, including their full-width
 #: forms.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+_SHOWN = 20  # maximum number of invalid rows in a message
 _MEANINGS = {1: "true", 0: "false", -1: "unknown"}
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
@@ -228,6 +229,9 @@ def write_csv(
     The column ``problem`` is omitted if there are no questions, and the column ``context`` is
     omitted if there are no passages.
 
+    A text that a spreadsheet would interpret as a formula is preceded by an apostrophe, which
+    `read_csv` removes. Such a text starts with "=", "+", "-" or "@", for example.
+
     Parameters
     ----------
     path : path-like
@@ -306,8 +310,9 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     longer_rows = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
     if longer_rows:
         raise ValueError(
-            f"{path}: row {longer_rows[0]} has more cells than the header, so its label "
-            "may be in the wrong column. Quote every cell that contains the separator"
+            f"{path}: no row may have more cells than the header, because its label may be in "
+            f"the wrong column, got the rows {longer_rows[:_SHOWN]}. Quote every cell that "
+            "contains the separator"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]
     rows = [
@@ -379,12 +384,22 @@ def _matched(rows, graphs):
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
     positions = {str(name): i for i, name in enumerate(_names(batch))}
     claims = [graph.claims or () for graph in batch]
+    faults = []
     for place, row in rows:
-        i, v = _claim_of(row, place, positions, claims)
+        try:
+            i, v = _claim_of(row, place, positions, claims)
+            verdict = _verdict(row["label"], place)
+        except ValueError as error:
+            faults.append(str(error))
+            continue
         by = str(row.get("annotator") or "imported")
         words_of_claim.setdefault((by, i, v), []).append(
-            (_time_of(row.get("when")), _verdict(row["label"], place))
+            (_time_of(row.get("when")), verdict)
         )
+    if faults:
+        if n_more := len(faults[_SHOWN:]):
+            faults[_SHOWN:] = [f"{counted(n_more, 'other row')} cannot be read either"]
+        raise ValueError(". ".join(faults))
     for (by, i, v), words_said in words_of_claim.items():
         words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
         words[i][v] = _latest(words_said, f"claim {v + 1} of {batch.name_of(i)}", by)

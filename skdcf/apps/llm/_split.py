@@ -180,7 +180,7 @@ class AnswerSplitter:
     language : str
         Language code, as in `split_sentences`.
     edges : {"none", "chain"}
-        Dependencies of a claim. With "chain", each claim depends on the previous claim.
+        Dependencies of a claim. With "chain", each claim depends on all earlier claims.
     no_claim : NoClaimList, optional
         List of patterns that match sentences without a claim. The default is the built-in list.
     """

@@ -157,6 +157,8 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
     store.label(2, 1, "false", by="ann")
     table, tasks = tmp_path / "t.csv", tmp_path / "t.json"
     assert run(*command, "--csv", table, "--label-studio", tasks) == 0
+    said = capsys.readouterr().err
+    assert str(table) in said and "apostrophe" in said and "claim_number" in said
     for path in (table, tasks):
         again = [*command, "--import", path]
         again[again.index(tmp_path / "j")] = tmp_path / f"{path.name}.j"

@@ -223,6 +223,20 @@ def test_a_sheet_in_which_one_person_says_two_things(tmp_path):
         read_csv(path, GRAPHS)
 
 
+def test_all_rows_that_are_wrong_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    wrong = ["one,1,7 is prime,maybe", "three,1,,true", "two,1,9 is odd,true"]
+    rows = ["problem_id,claim_number,claim,label", "one,1,7 is prime,true", *wrong]
+    path.write_text("\n".join(rows) + "\n")
+    with pytest.raises(
+        ValueError, match=r"row 3.*maybe.*row 4.*three.*row 5.*9 is odd"
+    ):
+        read_csv(path, GRAPHS)
+    path.write_text("\n".join([*rows, *wrong[:1] * 30]) + "\n")
+    with pytest.raises(ValueError, match=r"row 22.*13 other rows"):
+        read_csv(path, GRAPHS)
+
+
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"])
 def test_the_delimiters_of_spreadsheets(tmp_path, delimiter):
     path = tmp_path / "t.csv"
@@ -236,7 +250,7 @@ def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
     path = tmp_path / "labels.csv"
     head = "problem_id,claim_number,premises,label,note\n"
     path.write_text(head + "one,1,,true,x\none,2,a,true,false,x\n")
-    with pytest.raises(ValueError, match=r"labels\.csv.*row 3"):
+    with pytest.raises(ValueError, match=r"labels\.csv.*row.* \[3\]"):
         read_csv(path, GRAPHS)
     path.write_text(head + "one,1,,true,x,,\n")
     assert read_csv(path, GRAPHS) == {"imported": [["true", None], [None]]}

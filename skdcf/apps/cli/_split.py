@@ -79,7 +79,7 @@ def _describe(counts, asked):
         )
     if n := counts["without_claim"]:
         yield (
-            f"{n} other sentences make no claim, for example headings. Such a sentence is "
+            f"{n} other sentences make no claim, for example courtesies. Such a sentence is "
             "not judged, and is kept only next to a kept claim (--no-claim replaces the "
             "patterns that recognise these sentences)"
         )

@@ -13,8 +13,9 @@ from typing import Any
 from ..._checks import import_extra
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-_BULLET = re.compile(
-    r"^(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?(?=.)", re.S
+_MARKER = re.compile(
+    r"(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|(?P<number>\d{1,9})[.)]\s+)?(?=.)",
+    re.S,
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: Lines that begin a multi-line formula.
@@ -187,6 +188,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""
+    numbers = {-1, 0}
     start = end = 0
     for number, whole_line in enumerate(text.splitlines(keepends=True)):
         line = lines[number]
@@ -202,11 +204,31 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
             fence = begun[1]
         elif not _RULE.fullmatch(line):
             in_table = number in rows
-            sentences = line if in_table else _BULLET.sub("", line).strip()
+            sentences = line if in_table else _without_marker(line, numbers)
             start += len(line.rstrip()) - len(sentences.rstrip())
             yield start, sentences, in_table
     if fence:  # The answer was truncated within a code block.
         yield start, text[start:], True
+
+
+def _without_marker(line: str, numbers: set[int]) -> str:
+    """Return a line without the marker of a list item.
+
+    A number is a marker only if the list begins with it or an earlier marker is one smaller. Any
+    other number may be part of the claim, as in "12. apples". ``numbers`` contains the numbers of
+    the markers so far, to which the number of this line is added.
+    """
+    marker = _MARKER.match(line)
+    if marker is None:
+        return ""
+    end = marker.end()
+    if marker["number"] is not None:
+        number = int(marker["number"])
+        if number - 1 in numbers:
+            numbers.add(number)
+        else:
+            end = marker.start("number")
+    return line[end:].strip()
 
 
 def _line_breaks(text: str) -> list[str]:

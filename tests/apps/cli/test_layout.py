@@ -146,8 +146,8 @@ def test_a_filtered_text_has_the_sentences_of_the_filtered_graph(answer, random)
         ("A.\n\n| X |\n|--|\n| B |\n| C |", "A B C", "A.\n\n| B |\n| C |"),
         ("A\n===\nX.\n\nB.", "A B", "A\n===\n\nB."),
         ("> A.\n> X.\n> B.", "A B", "> A.\n> B."),
-        ("A.\n\n## Sales\n\nX.\n\nX.\n\nB.", "A B", "A.\n\n## Sales\n\nB."),
-        ("A.\n\nX.\n\n## Sales\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        ("A.\n\n## Sales:\n\nX.\n\nX.\n\nB.", "A B", "A.\n\n## Sales:\n\nB."),
+        ("A.\n\nX.\n\n## Sales:\n\nX.\n\nB.", "A B", "A.\n\nB."),
         ("- A.\n  ```\n  X\n  ```\n- B.", "A B", "- A.\n- B."),
         (
             "- A.\r\n  ```\r\n  B\r\n  ```\r\n- X.",
@@ -193,7 +193,7 @@ def make_lines(n, seed):
         texts = [CAP.format(i=i, cap=cap), f"House {i} has a garden."]
         said = CAP.format(i=i, cap=cap + int(rng.uniform() < 0.3))
         answer = (
-            f"## Sales\r\n\r\n- {said}\r\n- {texts[1]}\r\n\r\nI hope this helps!\r\n"
+            f"## Sales:\r\n\r\n- {said}\r\n- {texts[1]}\r\n\r\nI hope this helps!\r\n"
         )
         yield {
             "problem": f"What is the cap of house {i}?",

@@ -15,7 +15,7 @@ from skdcf.metrics import evaluate_filter
 
 ANSWER = (
     "Sure. Here is what I found:\n"
-    "## Side effects\n"
+    "## Side effects:\n"
     "Aspirin thins the blood. It may upset the stomach.\n"
     "I hope this helps!"
 )
@@ -44,7 +44,9 @@ def split(log, *options):
         "Here is what I found:",
         "Here's a short summary of the passage:",
         "Let me know if you have any other questions.",
-        "## Side effects",
+        "## Side effects:",
+        "**Side effects**:",
+        "**Step 2:**",
         "**Summary:**",
         "Conclusion:",
     ],
@@ -69,6 +71,16 @@ def test_what_claims_nothing_is_on_the_list(sentence):
         "## Aspirin is a painkiller",
         "## Aspirin works.",
         "**Aspirin is safe**",
+        # Such a line may be the whole answer to the question.
+        "**Aspirin**",
+        "**42**",
+        "**42:**",
+        "**No:**",
+        "**Yes**",
+        "**(B)**",
+        "#### 42",
+        "### Yes",
+        "## Buenos Aires",
         "I hope this helps your heart heal.",
         "I found nothing.",
     ],
@@ -93,7 +105,7 @@ def test_split_takes_them_out_before_anything_is_computed(log, capsys):
         ((False, True), "It may upset the stomach.\nI hope this helps!"),
         (
             (True, False),
-            "Sure. Here is what I found:\n## Side effects\nAspirin thins the blood.",
+            "Sure. Here is what I found:\n## Side effects:\nAspirin thins the blood.",
         ),
         ((False, False), ""),
     ],

@@ -301,7 +301,7 @@ class Chat:
 
 def _is_thought(text):
     """Return whether a truncated reply contains only reasoning."""
-    return not text.strip() or ("<think>" in text and "</think>" not in text)
+    return not text or ("<think>" in text and "</think>" not in text)
 
 
 def _ask_again(first, reply, fault, number, stride):

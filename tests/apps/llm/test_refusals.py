@@ -462,6 +462,14 @@ def test_a_model_that_thinks_has_no_limit_once_its_thoughts_reached_it(thought):
     assert 1 <= n_limited <= 2  # the second call had begun
 
 
+def test_endless_whitespace_is_no_thought():
+    """A grammar allows whitespace between the tokens of JSON, and small models repeat it."""
+    blank = Say("\n" * 900, finish="length")
+    with ChatServer(lambda request, n: blank) as server:
+        extract(server, in_flight=1)
+    assert all("max_tokens" in request for _, _, request in server.requests)
+
+
 @pytest.mark.parametrize("more", [{}, {"param": "response_format"}])
 def test_bounds_that_an_endpoint_does_not_take_are_left_out_of_the_schema(more):
     def script(request, n):

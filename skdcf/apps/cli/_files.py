@@ -291,8 +291,8 @@ def read_problems(options, *, labelled=False, path=None):
         )
     if n := _count_divided(problems.graphs):
         inform(
-            f"{n} answers have the same question and passages as an answer in another "
-            "group. An error in the passages would affect both answers, so "
+            f"answers with the same question and passages as an answer in another group: {n}. "
+            "An error in the passages would affect both answers, so "
             "--group-by context is the safe choice"
         )
     return problems

@@ -463,7 +463,7 @@ def _drawn(store, by, options):
     passed = order.passed_over(store, by)
     if passed and not options.filter:
         inform(
-            f"{len(passed)} problems were skipped, so the judged problems are not a "
+            f"skipped: {counted(len(passed), 'problem')}, so the judged problems are not a "
             "random sample. Unjudged claims will count as false in calibration"
         )
     if passed or options.filter or by not in store.annotators():

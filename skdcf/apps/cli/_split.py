@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..._checks import printable
+from ..._checks import counted, printable
 from ...datasets import records
 from ...datasets.runs import read_run
 from ...graphs.hashes import most_answers
@@ -68,9 +68,9 @@ def split(options):
 def _describe(counts, asked):
     """Yield messages about the data found in the log, and about missing data."""
     yield (
-        f"{counts['answers']} answers were split into {counts['claims']} sentences. "
-        f"{counts['question']} answers have a question, and {counts['context']} have "
-        "passages"
+        f"split {counted(counts['answers'], 'answer')} into "
+        f"{counted(counts['claims'], 'sentence')}. Answers with a question: "
+        f"{counts['question']}, with passages: {counts['context']}"
     )
     if counts["logprobs"]:
         yield (
@@ -79,7 +79,7 @@ def _describe(counts, asked):
         )
     if n := counts["without_claim"]:
         yield (
-            f"{n} other sentences make no claim, for example courtesies. Such a sentence is "
+            f"other sentences without a claim, for example courtesies: {n}. Such a sentence is "
             "not judged, and is kept only next to a kept claim (--no-claim replaces the "
             "patterns that recognise these sentences)"
         )
@@ -133,4 +133,4 @@ def _split_runs(options):
 
     problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(f"{n_runs} runs were split into {n_steps} steps")
+    files.inform(f"split {counted(n_runs, 'run')} into {counted(n_steps, 'step')}")

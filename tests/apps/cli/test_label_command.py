@@ -112,7 +112,7 @@ def test_random_draws_are_recorded_and_others_are_not(folder, tmp_path, capsys):
     store.label(listed[9], 0, "true", by="ann")
     capsys.readouterr()
     assert run(*command) == 0
-    assert "6 problems were " in capsys.readouterr().err
+    assert "6 problems, " in capsys.readouterr().err
     assert not any("sampling" in row for row in read_jsonl(out).metadata)
     # Chosen by what moves a threshold is not at random, and an old mark goes.
     marked = [g.replace(metadata={**g.metadata, "sampling": "random"}) for g in graphs]

@@ -147,7 +147,10 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         made = {"splitter": "sentencex", "language": language}
         assert data.metadata[0]["extraction"].items() >= made.items()
         assert data.metadata[0]["mine"] == 1
-    assert "3 sentences. 1 answers have a question" in capsys.readouterr().err
+    assert (
+        "1 answer into 3 sentences. Answers with a question: 1"
+        in capsys.readouterr().err
+    )
     assert split(tmp_path, line, options=("--language", "german"))[0] == 2
     run = json.dumps({"task": 1, "messages": [{"role": "assistant", "content": "Hi."}]})
     assert split(tmp_path, run, options=("--runs", "--language", "de"))[0] == 2

@@ -15,11 +15,10 @@ _BREAKS = re.compile(_BREAK)
 _LINE_START = re.compile(rf"(?s).*{_BREAK}")
 #: Pattern for a rule on the line after a sentence. Such a rule marks the sentence as a heading or
 #: as the first row of a table.
-_RULE = re.compile(
-    rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:*_][-=|+:*_ \t]*(?={_BREAK})"
-)
-#: Pattern for text without words. A layout never contains a claim.
-_NO_WORDS = re.compile(r"(?:[\W\d_]|\[[xX]\])*")
+_RULE = re.compile(rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})")
+#: Pattern for whitespace, rules and markers of list items. A layout contains nothing else, because
+#: any other word, number or sign may be part of an answer.
+_ONLY_LAYOUT = re.compile(r"(?:[-=|+:*_>\u2022\s]|(?<!\d)\d{1,9}[.)](?=\s))*")
 
 
 def is_layout(value: Any, n_sentences: int) -> bool:
@@ -35,13 +34,14 @@ def is_layout(value: Any, n_sentences: int) -> bool:
     Returns
     -------
     is_layout : bool
-        True if the value has the expected format and contains no words.
+        True if the value has the expected format and contains only whitespace, rules and markers
+        of list items.
     """
     if not isinstance(value, (list, tuple)) or len(value) != n_sentences + 1:
         return False
     entries = (e if isinstance(e, (list, tuple)) and e else [e] for e in value)
     return all(
-        isinstance(text, str) and _NO_WORDS.fullmatch(text)
+        isinstance(text, str) and _ONLY_LAYOUT.fullmatch(text)
         for entry in entries
         for text in entry
     )

@@ -1,5 +1,6 @@
 """Sources of labels, and other metadata about individual claims."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -33,6 +34,9 @@ WITHOUT_CLAIM = "sentences_without_claim"
 #: before each sentence, followed by the text after the last sentence. The entry for a sentence
 #: with line breaks other than "\n" is a list, which also contains these line breaks.
 LAYOUT = "sentence_layout"
+#: Pattern for a heading or an announcement, which belongs to the next claim. Before other claims,
+#: it would change what they say, as "Exclusions:" would.
+_INTRODUCES = re.compile(r"(?s)[#*]|.*[:\uff1a]\W*\Z")
 #: Metadata keys for claims whose label in a file is one of these words.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
@@ -64,7 +68,8 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
         changed[SOURCES] = list(compress(rows, mask))
     sentences = sentences_without_claim(metadata, len(mask))
     kept_sentences = [
-        mask[max(n_before - 1, 0) : n_before + 1].any() for n_before, _ in sentences
+        mask[_first_beside(n_before, text, len(mask)) : n_before + 1].any()
+        for n_before, text in sentences
     ]
     if sentences:
         changed[WITHOUT_CLAIM] = [
@@ -75,6 +80,12 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
         kept = in_order(mask.tolist(), metadata, kept_sentences)
         changed[LAYOUT] = cut_layout(layout, kept)
     return metadata | changed
+
+
+def _first_beside(n_before, text, n_claims):
+    """Return the first claim next to a sentence. A heading is only next to the claim after it."""
+    is_heading = n_before < n_claims and _INTRODUCES.match(text)
+    return n_before if is_heading else max(n_before - 1, 0)
 
 
 def without_positions(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -201,7 +212,7 @@ def read_layout(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
     -------
     layout : list of (str or list of str)
         The stored layout, as described in `LAYOUT`. The list is empty if no layout is stored, if
-        the layout does not match the number of sentences, or if it contains words.
+        the layout does not match the number of sentences, or if it contains other text.
     """
     listed: Any = (metadata or {}).get(LAYOUT)
     n_sentences = n_claims + len(sentences_without_claim(metadata, n_claims))

@@ -13,8 +13,12 @@ from typing import Any
 from ..._checks import import_extra
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
+#: Number or formula. A mark before it may be a sign, as in "- 5" and "> $x$", and is part of the
+#: claim.
+_AMOUNT = r"\s*(?!\d{1,9}[.)]\s)(?:[^\w\s>]*[\d\u00bc-\u00be\u2150-\u215f\u221e]|[$\\])"
 _MARKER = re.compile(
-    r"(?:\s*>)*\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|(?P<number>\d{1,9})[.)]\s+)?(?=.)",
+    rf"(?:\s*>(?!{_AMOUNT}))*\s*"
+    rf"(?:[-*](?!{_AMOUNT})\s+|\u2022\s+|(?P<number>\d{{1,9}})[.)]\s+)?(?=.)",
     re.S,
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -22,7 +26,7 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: Pattern for a horizontal rule, either between table rows or between parts of a text.
 _RULE = re.compile(
-    r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
+    r"\s*(?:[|+:\s]*[-=]{3,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
 #: Pattern for text that belongs to the next sentence and is not a sentence by itself, such as
 #: "Step 2." and "M.".
@@ -275,6 +279,7 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
         is_inside = (
             bool(sentence) and not sentence[-1].isspace() and piece[0] in _CLOSES
         )
+        is_inside |= sentence.count("~~") % 2 == 1  # Struck text is one claim.
         is_cited = (
             bool(_CITED.search(sentence)) and piece[0] in "(0123456789$\u20ac\u00a3"
         )

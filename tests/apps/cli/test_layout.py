@@ -14,6 +14,7 @@ from skdcf.apps.llm import AnswerReader, AnswerSplitter
 from skdcf.datasets import read_jsonl
 from skdcf.features import reasoning_features
 from skdcf.graphs import ReasoningGraph, answer_text
+from skdcf.graphs.sources import WITHOUT_CLAIM, in_order
 
 MARKDOWN = """\
 Sure. Here is what I found:
@@ -74,6 +75,7 @@ def spelled(text):
 def test_the_text_is_the_answer_if_all_claims_are_kept(answer):
     graph = split(answer)
     assert answer_text(graph) == answer.strip()
+    assert answer_text(graph.subgraph(np.ones(graph.n_claims, bool))) == answer.strip()
     again = ReasoningGraph.from_dict(json.loads(json.dumps(graph.to_dict())))
     assert answer_text(again) == answer.strip()
 
@@ -91,6 +93,19 @@ PIECES = st.sampled_from(
         ),
         *(" ", "\t", "\n", "\n\n", "\r\n", "\r", "\u00a0", "\u2028", "\x0c", "\x1c"),
         *("- ", "1. ", "> ", "- [x] ", "## ", "**", "|", "|---|", "---", "```", "$$"),
+        *(
+            "5",
+            "- 5",
+            "~~",
+            "==",
+            "\u2705",
+            "2. ",
+            "Sales:",
+            "\u00bd",
+            "<br>",
+            "+",
+            "[^1]",
+        ),
     ]
 )
 
@@ -103,6 +118,23 @@ def test_every_answer_is_unchanged_if_all_claims_are_kept(answer):
     graph = split(answer)
     if graph.n_claims:
         assert answer_text(graph) == answer.strip()
+        every = np.ones(graph.n_claims, dtype=bool)
+        assert answer_text(graph.subgraph(every)) == answer.strip()
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join), st.randoms())
+def test_a_filtered_text_has_only_markers_between_its_sentences(answer, random):
+    graph = split(answer)
+    mask = np.array([random.random() < 0.6 for _ in graph.claims], dtype=bool)
+    kept = graph.subgraph(mask)
+    others = [other for _, other in (kept.metadata or {}).get(WITHOUT_CLAIM, ())]
+    sentences = in_order(kept.claims, kept.metadata, others)
+    text = answer_text(kept)
+    lines = [line for sentence in sentences for line in sentence.split("\n")]
+    gap = r"(?:[-=|+:*_>\s]|(?<!\d)[12]\.(?=\s))*"
+    pattern = gap + gap.join(map(re.escape, lines if text else [])) + gap
+    assert re.fullmatch(pattern, text)
 
 
 @settings(deadline=None)
@@ -146,7 +178,10 @@ def test_a_filtered_text_has_the_sentences_of_the_filtered_graph(answer, random)
         ("A.\n\n| X |\n|--|\n| B |\n| C |", "A B C", "A.\n\n| B |\n| C |"),
         ("A\n===\nX.\n\nB.", "A B", "A\n===\n\nB."),
         ("> A.\n> X.\n> B.", "A B", "> A.\n> B."),
-        ("A.\n\n## Sales:\n\nX.\n\nX.\n\nB.", "A B", "A.\n\n## Sales:\n\nB."),
+        ("A.\n\n## Sales:\n\nX.\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        ("A.\n## Sales:\nX.\n## Limits of B\nC.", "A C", "A.\nC."),
+        ("A.\n## Sales:\nB. X.\n## Costs:", "A B", "A.\n## Sales:\nB."),
+        ("A.\n***\nX.", "A", "A."),
         ("A.\n\nX.\n\n## Sales:\n\nX.\n\nB.", "A B", "A.\n\nB."),
         ("- A.\n  ```\n  X\n  ```\n- B.", "A B", "- A.\n- B."),
         (
@@ -172,6 +207,11 @@ def test_markers_go_with_their_lines_and_breaks_remain(answer, kept, text):
         ["", " ", 1],
         ["", "\nThe bank is safe. ", ""],
         ["", ["\n", "so "], ""],
+        ["", " \u2705 ", ""],
+        ["", "\n- [x] ", ""],
+        ["", " 5 ", ""],
+        ["", "\n1.5. ", ""],
+        ["", " ~~", ""],
         ["", [], ""],
         "abc",
     ],

@@ -70,7 +70,15 @@ def test_sentences_of_many_languages(language, sentences):
         ("\\begin{align*}\nx &= 1. Y\n\\end{align*}\nYes.",
          ["\\begin{align*}\nx &= 1. Y\n\\end{align*}", "Yes."]),
         ("$$ x = 1 $$\nYes. No.", ["$$ x = 1 $$", "Yes.", "No."]),
-        ("- [ ] Buy it. Now.\n- [x] Done.", ["Buy it.", "Now.", "Done."]),
+        ("- [ ] Buy it. Now.\n- [x] Done.", ["[ ] Buy it.", "Now.", "[x] Done."]),
+        # A mark before a number or a formula may be a sign.
+        ("- 5\n  * **6**\n- Item", ["- 5", "* **6**", "Item"]),
+        ("> 5\n> - .5\n> \u00bd\n> A", ["> 5", "- .5", "> \u00bd", "A"]),
+        ("- \u20ac5\n- $x$\n- \\(x\\)", ["- \u20ac5", "- $x$", "- \\(x\\)"]),
+        ("> 1. A\n> 2. B\n- 1. C", ["A", "B", "1. C"]),
+        # An operator is not a rule.
+        ("==\nIt compares.\n--\nOk.", ["==", "It compares.", "--", "Ok."]),
+        ("Yes. ~~A is. B is.~~ C is.", ["Yes.", "~~A is. B is.~~", "C is."]),
         ("> Dr. Lee said it. He left.\n> > 1. So it is.",
          ["Dr. Lee said it.", "He left.", "So it is."]),
         ("## 1. Results\nIt rained.", ["## 1. Results", "It rained."]),

@@ -473,7 +473,7 @@ def test_the_page_says_what_answers_that_are_not_finished_cost(tmp_path, browser
         assert tab.run(message).startswith("3 claims in 2 answers")
     out = store.export("ann")
     said = describe_unfinished(out.graphs, out.labels)
-    assert said.startswith("3 claims in 2 answers")
+    assert "3 claims in 2 answers" in said
 
 
 def test_the_question_mark_opens_the_help_and_judges_nothing(store, browser):

@@ -35,7 +35,8 @@ def check(rows, expected):
     for name, (n_calls, n_kept, n_spoiled) in rows.items():
         *_, calls, kept, spoiled = expected[name]
         assert (n_kept, n_spoiled) == (kept, spoiled), name
-        slack = 12 if name.startswith(TIMED) else 0
+        # A second of the simulated clock takes 10 ms, so a busy machine changes the pauses.
+        slack = 24 if name.startswith(TIMED) else 0
         assert abs(n_calls - calls) <= slack, name
 
 

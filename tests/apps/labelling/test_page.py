@@ -467,10 +467,10 @@ def test_the_page_says_what_answers_that_are_not_finished_cost(tmp_path, browser
         ready(tab)
         assert tab.run(message) == ""  # somebody is at it
         tab.press("n")
-        assert tab.run(message).startswith("1 claims in 1 answers")
+        assert "1 claim in 1 answer." in tab.run(message)
         tab.press("t", "n")
         ready(tab)
-        assert tab.run(message).startswith("3 claims in 2 answers")
+        assert "3 claims in 2 answers." in tab.run(message)
     out = store.export("ann")
     said = describe_unfinished(out.graphs, out.labels)
     assert "3 claims in 2 answers" in said

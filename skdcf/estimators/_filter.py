@@ -703,6 +703,7 @@ class ConformalFilter(Settings):
             its parents. If ``stop=True``, a ValueError is also raised if a claim does not depend
             on the previous claim.
         """
+        check_is_fitted(self, "nonconformity_scores_")
         return _online.decide_online(self, claims, alpha, stop=stop, **about)
 
     # -------------------------------------------------------------------------- levels

@@ -122,7 +122,7 @@ def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
     return sorted({v for key in NEVER_KEPT for v in rows.get(key) or ()})
 
 
-def is_list_of_claims(value: Any, n_claims: int) -> bool:
+def is_list_of_claims(value: Any, n_claims: float) -> bool:
     """Return whether a value is a list of claim indices.
 
     Parameters
@@ -130,7 +130,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
     value : object
         Value from the metadata.
     n_claims : int
-        Number of claims in the problem.
+        Number of claims in the problem, or infinity if the number is unknown.
 
     Returns
     -------

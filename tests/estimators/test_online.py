@@ -1,10 +1,12 @@
 """Decisions while an answer is written equal those about the whole answer."""
 
+import re
 import tracemalloc
 
 import numpy as np
 import pytest
 from scipy.stats import betabinom
+from sklearn.exceptions import NotFittedError
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
@@ -105,6 +107,28 @@ def test_coverage_is_kept():
             np.mean([np.any(k & (t == 0)) for k, t in zip(kept, y[99:], strict=True)])
         )
     assert np.mean(missed) < 0.1 + 3 * np.std(missed) / 30**0.5
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_an_unfitted_filter_is_refused_before_a_claim_is_read(online):
+    claims = iter([{"text": "A"}])
+    with pytest.raises(NotFittedError, match="HardCF"):
+        HardCF(0, online=online).stream(claims)
+    assert [*claims]
+
+
+@pytest.mark.parametrize("positions", [5, None, "01", ["x"], [-1], [1.0], [True]])
+@pytest.mark.parametrize("key", ["no_verdict", "flagged_claims"])
+def test_claims_that_are_never_kept_are_checked_as_in_predict(key, positions):
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    cf = HardCF(0, online=True).fit(X, y)
+    about = {"metadata": {key: positions}, "feature_names": X.feature_names}
+    for decide in (
+        lambda: cf.predict([X[0].replace(**about)]),
+        lambda: next(cf.stream(as_claims(X[0]), **about)),
+    ):
+        with pytest.raises(ValueError, match=f"{key}.*{re.escape(repr(positions))}"):
+            decide()
 
 
 def test_refused():

@@ -166,7 +166,8 @@ TAKEN = {
     ),
     "graphs.sources": (
         "FLAGGED KINDS LAYOUT MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "
-        "iterate_sources makes_claim marked_claims never_kept read_sources without_positions"
+        "is_list_of_claims iterate_sources makes_claim marked_claims never_kept read_sources "
+        "without_positions"
     ),
     "graphs.wordings": (
         "claims_as_worded count_once premises_of rows_of_claims shares_of_claims "

@@ -26,7 +26,8 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: Pattern for a horizontal rule, either between table rows or between parts of a text.
 _RULE = re.compile(
-    r"\s*(?:[|+:\s]*[-=]{3,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
+    r"\s*(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
+    r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*)"
 )
 #: Pattern for text that belongs to the next sentence and is not a sentence by itself, such as
 #: "Step 2." and "M.".

@@ -1,6 +1,7 @@
 """Answers are cut into sentences, not at every period."""
 
 import json
+import time
 from functools import partial
 
 import numpy as np
@@ -78,6 +79,7 @@ def test_sentences_of_many_languages(language, sentences):
         ("> 1. A\n> 2. B\n- 1. C", ["A", "B", "1. C"]),
         # An operator is not a rule.
         ("==\nIt compares.\n--\nOk.", ["==", "It compares.", "--", "Ok."]),
+        ("A.\n-_-\n_ _ _\nB.", ["A.", "-_-", "B."]),
         ("Yes. ~~A is. B is.~~ C is.", ["Yes.", "~~A is. B is.~~", "C is."]),
         ("> Dr. Lee said it. He left.\n> > 1. So it is.",
          ["Dr. Lee said it.", "He left.", "So it is."]),
@@ -89,6 +91,13 @@ def test_sentences_of_many_languages(language, sentences):
 )  # fmt: skip
 def test_code_tables_and_lists(answer, claims):
     assert split_sentences(answer) == claims
+
+
+def test_a_long_line_of_dashes_is_read_in_linear_time():
+    begin = time.monotonic()
+    line = 100_000 * "-" + "x"
+    assert split_sentences(line) == [line]
+    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000"])

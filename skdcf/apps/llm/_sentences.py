@@ -233,7 +233,7 @@ def _without_marker(line: str, numbers: set[int]) -> str:
             numbers.add(number)
         else:
             end = marker.start("number")
-    return line[end:].strip()
+    return line[end:].strip() or line.strip()  # A marker without a text is a claim.
 
 
 def _line_breaks(text: str) -> list[str]:

@@ -77,6 +77,7 @@ def test_sentences_of_many_languages(language, sentences):
         ("> 5\n> - .5\n> \u00bd\n> A", ["> 5", "- .5", "> \u00bd", "A"]),
         ("- \u20ac5\n- $x$\n- \\(x\\)", ["- \u20ac5", "- $x$", "- \\(x\\)"]),
         ("> 1. A\n> 2. B\n- 1. C", ["A", "B", "1. C"]),
+        ("A.\n1.  \n- \u00a0\n>  ", ["A.", "1.", "-", ">"]),
         # An operator is not a rule.
         ("==\nIt compares.\n--\nOk.", ["==", "It compares.", "--", "Ok."]),
         ("A.\n-_-\n_ _ _\nB.", ["A.", "-_-", "B."]),

@@ -26,7 +26,7 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: Pattern for a horizontal rule, either between table rows or between parts of a text.
 _RULE = re.compile(
-    r"\s*(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
+    r"(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
     r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*)"
 )
 #: Pattern for text that belongs to the next sentence and is not a sentence by itself, such as
@@ -207,7 +207,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
                 fence = ""
         elif begun:
             fence = begun[1]
-        elif not _RULE.fullmatch(line):
+        elif line.strip() and not _is_rule(line):
             in_table = number in rows
             sentences = line if in_table else _without_marker(line, numbers)
             start += len(line.rstrip()) - len(sentences.rstrip())
@@ -250,13 +250,18 @@ def _ends(line: str, begin: str) -> bool:
     return line.rstrip(".,;").endswith(end)
 
 
+def _is_rule(line: str) -> bool:
+    """Return whether a line is a horizontal rule."""
+    return _RULE.fullmatch(line.strip()) is not None
+
+
 def _rows_of_tables(lines: list[str]) -> set[int]:
     """Return the line numbers of table rows, which are recognised by bars and horizontal rules."""
     rows = set()
     below = False
     for number, line in enumerate(lines):
-        is_row = "|" in line and not _RULE.fullmatch(line)
-        if "|" in line and _RULE.fullmatch(line):
+        is_row = "|" in line and not _is_rule(line)
+        if "|" in line and _is_rule(line):
             below = True
             rows.add(number - 1)
         elif is_row and (below or line.strip()[0] == line.strip()[-1] == "|"):

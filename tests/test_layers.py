@@ -192,7 +192,7 @@ TAKEN = {
         "settings_of"
     ),
     "guards.several": "warn_of_several_answers",
-    "guards.verdicts": "without_some_claims",
+    "guards.verdicts": "check_never_kept without_some_claims",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (

@@ -5,7 +5,6 @@ In an unfinished answer, the risk of a claim is computed only from this claim an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from copy import copy
 from typing import Any, NamedTuple
@@ -21,14 +20,10 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, optional_rows, ranges
-from ..graphs.sources import (
-    NEVER_KEPT,
-    is_list_of_claims,
-    never_kept,
-    without_positions,
-)
+from ..graphs.sources import never_kept, without_positions
 from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import refuse_changed, settings_of
+from ..guards.verdicts import check_never_kept
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
@@ -255,13 +250,7 @@ class _Answer:
 
     def __init__(self, fitted, alpha, about):
         metadata = about.get("metadata")
-        for key in NEVER_KEPT:
-            listed = (metadata or {}).get(key, [])
-            if not is_list_of_claims(listed, math.inf):
-                raise ValueError(
-                    f"metadata {key!r} must be a list of claim positions of at least 0, got "
-                    f"{listed!r}"
-                )
+        check_never_kept(metadata)
         self.never_kept = frozenset(never_kept(metadata))
         self.about = about | {"metadata": without_positions(metadata)}
         self.filter = fitted

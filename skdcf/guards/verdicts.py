@@ -10,9 +10,22 @@ be violated.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ..graphs.sources import never_kept
+from ..graphs.sources import NEVER_KEPT, is_list_of_claims, never_kept
+
+
+def check_never_kept(metadata):
+    """Check the positions of claims that must not be kept in an answer of unknown length."""
+    for key in NEVER_KEPT:
+        listed = (metadata or {}).get(key, [])
+        if not is_list_of_claims(listed, math.inf):
+            raise ValueError(
+                f"metadata {key!r} must be a list of claim positions of at least 0, got "
+                f"{listed!r}"
+            )
 
 
 def without_some_claims(risk, batch):

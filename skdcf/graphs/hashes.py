@@ -213,6 +213,8 @@ class Hashes:
         unknown questions.
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
+    numbers : ndarray of uint64 of shape (n_problems,)
+        Hashes of the columns and edges.
     asked : ndarray of bool of shape (n_problems,)
         Whether each problem has a question text.
     name : ndarray of int64 of shape (n_problems,)
@@ -228,6 +230,7 @@ class Hashes:
 
     question: NDArray[np.int64]
     content: NDArray[np.uint64]
+    numbers: NDArray[np.uint64]
     asked: NDArray[np.bool_]
     name: NDArray[np.int64]
     text: NDArray[np.int64]
@@ -281,8 +284,9 @@ class Hashes:
             answer = mix(mix(named) + self.content)
 
             # Number the copies of an answer, and change the hash of each copy after the
-            # first.
-            by = np.lexsort((answer, self.question.clip(-1)))
+            # first. Copies with different columns are numbered in the order of their columns,
+            # so the order of the rows has no influence.
+            by = np.lexsort((self.numbers, answer, self.question.clip(-1)))
             place = np.arange(len(by))
             new = starts_run(answer[by])
             copy = place - np.maximum.accumulate(np.where(new, place, 0))

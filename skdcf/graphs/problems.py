@@ -24,6 +24,7 @@ from ._inputs import show
 from .hashes import (
     Hashes,
     content_hashes,
+    hash_numbers,
     hash_passages,
     hash_question,
     join_questions,
@@ -331,6 +332,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     return Hashes(
         question=_tell_questions(batch, names, texts, groups),
         content=content_hashes(batch),
+        numbers=hash_numbers(batch),
         asked=asked,
         name=names,
         text=texts,

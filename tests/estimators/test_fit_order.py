@@ -196,3 +196,20 @@ def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
         np.testing.assert_array_equal(
             cf.transform_features(X).features, alone.transform_features(X).features
         )
+
+
+def test_equal_texts_with_different_columns_are_selected_in_any_row_order():
+    rng = np.random.default_rng(0)
+    columns = rng.permutation(50)[:9]
+    graphs = [
+        ReasoningGraph([[float(x)]], [], claims=["x"], feature_names=["a"])
+        for x in columns
+    ]
+    labels = [[int(x % 2)] for x in columns]
+    thresholds = set()
+    for _ in range(20):
+        order = rng.permutation(len(graphs))
+        filter = HardCF(0, alpha=0.25)
+        filter.fit([graphs[i] for i in order], [labels[i] for i in order], False)
+        thresholds.add(filter.threshold_)
+    assert len(thresholds) == 1

@@ -196,7 +196,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         raise ValueError(
             "at least 1 problem must remain for training, but all questions are used for "
             "calibration. Add answers to other questions, or choose a scorer that does "
-            "not require training, such as PublicPrior()"
+            "not require training, such as a column"
         )
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._docs import documented
 from ..graphs import Problems
 from ..graphs.problems import Groups, hashes_of
-from ..guards.priors import known_to_priors
 from ._validation import check, filter_in
 
 
@@ -44,7 +43,6 @@ def seen(
         same_question, _ = hashes.among(kept)
         masks.append(same_question | np.isin(hashes.content, kept["content"]))
     trained, calibrated = masks
-    trained |= known_to_priors(fitted.scorer_.priors, hashes)
     return trained, calibrated
 
 

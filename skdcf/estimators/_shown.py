@@ -16,7 +16,6 @@ from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, Overlapping, problems_needed
 from ..guards.choices import refuse_whole
 from ..guards.overlap import refuse_trained
-from ..guards.priors import refuse_known_questions
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
 from ._parts import choose_one_each
@@ -52,7 +51,6 @@ def shown_masks(
     refuse_whole(batch)
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, fitted._trained)
-    refuse_known_questions(fitted.scorer_.priors, batch, hashes)
     _refuse_calibrated(batch, hashes, fitted._calibrated)
 
     # `passes` raises an error for groups without calibration answers.

@@ -1,11 +1,11 @@
 """Hashes that identify a question, a problem or a text by its content.
 
 All hashes that the package compares are defined in this module. Most of these hashes are stored
-in filters, in the public prior, in label files, or in metadata. Therefore, the hash values must
+in filters, in label files, or in metadata. Therefore, the hash values must
 never change, and must not depend on the session, unlike the values of Python's ``hash``.
 
 ==========================  ===================================================================
-`hash_question`             SHA-256, for question hashes, which ship with the public prior
+`hash_question`             SHA-256, for question hashes
 `text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
 `hash_text`                 BLAKE2, which is three times as fast, for claim texts
 `mix`                       hash of numbers that uses eight operations on whole arrays

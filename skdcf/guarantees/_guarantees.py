@@ -520,7 +520,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             f"{n} calibration problems are too few for {asked}, so nothing can be "
             f"kept. At least {self.problems_needed(level)} are needed for "
             f"calibration, or {least}. All problems can be used for calibration with "
-            "a scorer that needs no training, such as a column or a public prior."
+            "a scorer that needs no training, such as a column."
         )
 
     def _asked(self, n, level):

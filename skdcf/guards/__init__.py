@@ -27,7 +27,6 @@ from .judges import kinds_of, note_judges
 from .labels import warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
 from .overlap import refuse_copies_across_split, refuse_trained
-from .priors import refuse_known_questions
 from .provenance import compare_provenance, provenance_of, reason_in_force
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
@@ -52,8 +51,6 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     _note_provenance(estimator, view)
     warn_of_reversed_edges(view.raw)
     refuse_wordings(estimator, view.raw)
-    priors = getattr(estimator.scorer, "priors", ())
-    refuse_known_questions(priors, view.raw, view.hashes)
     warn_of_labels_among_columns(view.raw, view.labels)
     has_texts = with_texts(view.raw)[calibration_rows]
     refuse_copies(view.hashes[calibration_rows], has_texts)
@@ -85,7 +82,6 @@ def at_calibrate(estimator, selection):
     _note_provenance(estimator, selection.view)
     view = selection.view.take(selection.candidates)
     refuse_wordings(estimator, view.raw)
-    refuse_known_questions(estimator.scorer_.priors, view.raw, view.hashes)
     refuse_trained(view.raw, view.hashes, estimator._trained)
     refuse_other_scorer(estimator, view.raw, reason_in_force(estimator))
     note_judges(estimator, view.raw, view.labels)

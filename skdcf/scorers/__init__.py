@@ -7,7 +7,6 @@ differentiable model such as `LinearModel` as a scorer, pass it to `ConfTrScorer
 from ._classifier import ClassifierScorer
 from ._hazards import NeymanPearsonScorer
 from ._models import ConfTrScorer, LinearModel, MLPModel
-from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FitTask, FrequencyScorer, LinearForm, Scorer
 from ._stack import Selection as Selection
 from ._stack import StackingScorer
@@ -24,7 +23,6 @@ __all__ = [
     "LinearModel",
     "MLPModel",
     "NeymanPearsonScorer",
-    "PublicPrior",
     "Scorer",
     "StackingScorer",
 ]

@@ -1,4 +1,4 @@
-"""Scorer that computes the prices of claims from hazards, and optionally uses public data."""
+"""Scorer that computes the prices of claims from hazards."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ from ..ops.hard import below_true_claims
 from ..ops.neyman_pearson import log_price
 from ..training.gain import Gain, check_gain, worth_of
 from ..training.splitting import Standardizer
-from ._prior import PublicPrior, blend
-from ._scorer import FitTask, Folded, Scorer, folds, need_features, run_of
+from ._scorer import FitTask, Folded, Scorer, need_features, run_of
 from ._tree_tables import as_table, design, join
 
-# number of folds for the out-of-fold hazards that determine the weights of a public
-# prior
-N_FOLDS = 3
 # Each tree is trained on half of the claims. If one of three folds is left out, a share of 0.75
 # corresponds to about the same number of claims. The forest contains the trees of all folds.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
@@ -114,22 +110,11 @@ class NeymanPearsonScorer(Scorer):
         answers. Smaller powers leave fewer answers empty. For 0 and "answers", the value is log(1
         + n_kept). A callable must accept an array with the numbers of kept claims, and must be
         increasing and concave.
-    public_prior : PublicPrior or None, default=None
-        A prior with hazards that were fitted on public labels. The log odds of all hazards are
-        blended as ``b + w1 own + w2 first + w3 second + ...``. The term ``own`` contains hazards
-        fitted on the training problems, and each public source has a separate weight. The weights
-        are fitted to out-of-fold hazards of the training claims. The weight w1 is shrunk towards
-        0.6, and the source weights are shrunk towards a sum of 1. All weights are then scaled to
-        a sum of 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. If None, the filter's random state is used.
 
     Attributes
     ----------
-    prior_ : PublicPrior or None
-        The fitted ``public_prior``.
-    blend_ : ndarray of shape (2 + n_sources,)
-        The weights b, w1, w2, ..., which are available only with ``public_prior``.
     table_ : HazardTable or None
         Fitted classifiers that estimate the hazards. A logistic regression and boosted trees use
         the features of the claim. A second logistic regression and a random forest also use the
@@ -140,8 +125,8 @@ class NeymanPearsonScorer(Scorer):
     frailty_ : ndarray of shape (3,) or None
         Parameters (theta, a, b) of `error_probability`. The parameter theta is the unexplained
         variance between answers, while a and b are the intercept and slope of the log odds. The
-        attribute is None if there are no out-of-fold hazards, which are available only in a stack
-        or with ``public_prior``. If ``frailty_`` is None, the hazards are used unchanged.
+        attribute is None if there are no out-of-fold hazards, which are available only in a
+        stack. If ``frailty_`` is None, the hazards are used unchanged.
 
     Notes
     -----
@@ -165,7 +150,6 @@ class NeymanPearsonScorer(Scorer):
     """
 
     _parameter_constraints = {
-        "public_prior": [None, PublicPrior],
         "weight_after_error": [UNIT],
         "random_state": ["random_state"],
     }
@@ -174,7 +158,6 @@ class NeymanPearsonScorer(Scorer):
     _: KW_ONLY
     weight_after_error: float = 0.5
     gain: Gain = 0.5
-    public_prior: PublicPrior | None = None
     random_state: int | np.random.RandomState | None = 0
 
     def validate(self) -> None:
@@ -205,14 +188,11 @@ class NeymanPearsonScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or if columns of the public prior are missing.
+            If the problems have no features.
         """
         task = task or FitTask()
-        if self.public_prior is not None:
-            fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
-            return self.fit_folds(Folded(batch, fold_of), labels, [task])[0][0]
         self.frailty_: NDArray[np.float64] | None = None
-        evidence = self._read(batch, labels, task)
+        evidence = self._read(batch, labels)
         jobs = self._jobs(evidence, batch.n_features, self._seed(task))
         # The folds are fitted sequentially, because they may use the same RandomState.
         self._adopt([job() for job in jobs], evidence)
@@ -241,7 +221,7 @@ class NeymanPearsonScorer(Scorer):
         """
         batch = folded.batch
         fold_of = folded.fold_of
-        evidence = self._read(batch, labels, tasks[0])
+        evidence = self._read(batch, labels)
         self._count(evidence)
         log_odds = np.empty(batch.n_claims)
         unseen = np.empty(batch.n_claims)
@@ -259,29 +239,18 @@ class NeymanPearsonScorer(Scorer):
         for member, of_member, rows in zip(members, jobs, of_fold, strict=True):
             member._adopt([*islice(tables, len(of_member))], evidence)
             log_odds[rows] = member._log_odds(evidence.X[rows])
-        if self.prior_ is not None:  # Combine out-of-fold hazards with public hazards.
-            public = self.prior_.hazards(batch)
-            at_risk = evidence.at_risk
-            false = evidence.labels[at_risk] == 0
-            self.blend_ = blend(
-                log_odds[at_risk], public[:, at_risk], false, self.prior_.weights_
-            )
-        mixed = self._mixed(log_odds, batch)
         for member, rows, (_, in_fold) in zip(
             members, of_fold, folded.parts, strict=True
         ):
-            unseen[rows] = member._price(mixed[rows], in_fold)
-        self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
+            unseen[rows] = member._price(log_odds[rows], in_fold)
+        self.frailty_ = fit_frailty(log_odds, labels, batch, unseen)
         of_folds = [member.table_ for member in members if member.table_ is not None]
         self._adopt(of_folds, evidence)
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
-    def _read(self, batch, labels, task):
+    def _read(self, batch, labels):
         self.validate()
         need_features(batch)
-        self.prior_ = None
-        if self.public_prior is not None:
-            self.prior_ = clone(self.public_prior).fit(batch, labels, task)
         table = design(batch)
         judged = labels >= 0
         self._standardizer = Standardizer.fit(table)
@@ -314,20 +283,8 @@ class NeymanPearsonScorer(Scorer):
     def _adopt(self, tables, evidence):
         self.table_ = join(tables, evidence.X.shape[1]) if tables else None
 
-    def _mixed(self, own, batch):
-        if self.prior_ is None:
-            return own
-        each = np.vstack([own, self.prior_.hazards(batch)])
-        return self.blend_[0] + self.blend_[1:] @ each
-
     def _seed(self, task):
         return task.rng if self.random_state is None else self.random_state
-
-    @property
-    def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The public prior as a tuple, which is empty if there is no prior."""
-        prior = vars(self).get("prior_", self.public_prior)
-        return () if prior is None else (prior,)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Compute the log odds that each claim is false given that all its ancestors are true.
@@ -342,7 +299,7 @@ class NeymanPearsonScorer(Scorer):
         log_odds : ndarray of shape (n_claims,)
             The log odds of each claim.
         """
-        return self._mixed(self._log_odds(self._standardizer(design(batch))), batch)
+        return self._log_odds(self._standardizer(design(batch)))
 
     def _log_odds(self, X):
         if self.table_ is None:

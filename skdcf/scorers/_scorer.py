@@ -163,9 +163,6 @@ class Scorer(Settings, metaclass=ABCMeta):
         Largest difference between the confidences in a claim that is scored in two different
         batches, relative to ``1 + abs(confidence)``. Filters also measure this difference, and
         lower their threshold by slightly more than the larger of the two values.
-    priors : tuple of PublicPrior
-        Public priors that the scorer uses, as a tuple that is empty for most scorers. Even before
-        `fit`, a filter rejects problems whose questions were used to train a prior.
 
     Examples
     --------
@@ -185,7 +182,6 @@ class Scorer(Settings, metaclass=ABCMeta):
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
-    priors: tuple[Any, ...] = ()
 
     def columns_read(self) -> tuple[str, ...] | None:
         """Return the names of the feature columns that `confidence` reads.
@@ -542,7 +538,7 @@ class FrequencyScorer(FeatureScorer):
 
 
 #: Scorers whose command-line names are not valid Python names.
-COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicPrior()"}
+COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()"}
 
 
 def column_of(feature, batch):

@@ -19,7 +19,6 @@ from ..training.gain import Gain, check_gain
 from ._classifier import ClassifierScorer
 from ._hazards import NeymanPearsonScorer
 from ._models import ConfTrScorer, LinearModel
-from ._prior import PublicPrior
 from ._scorer import (
     FitTask,
     Folded,
@@ -35,7 +34,6 @@ from ._scorer import (
 # these initial weights. On ten published data sets, other values result in the same number of
 # kept claims within one standard error.
 START = {"neyman-pearson": np.e, "regression": 1.0}
-WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
 
 
@@ -88,10 +86,6 @@ class StackingScorer(Scorer):
         Value assigned to the kept claims of an answer, used by "neyman-pearson" and in the
         training of the last step. If ``gain`` is a number, the value is the number of kept claims
         raised to this power. A callable must use functions from ``autograd.numpy``.
-    public_prior : PublicPrior or None, default=None
-        A prior that was fitted on public labels, and whose hazards are blended with those of
-        "neyman-pearson". With a prior, "neyman-pearson" has an initial weight of 1 and
-        "regression" has an initial weight of 0.
 
     Attributes
     ----------
@@ -118,7 +112,6 @@ class StackingScorer(Scorer):
         "scorers": [None, dict],
         "final": [None, Scorer],
         "n_folds": [at_least(2, Integral)],
-        "public_prior": [None, PublicPrior],
     }
     requires_fit = uses_alpha = True
 
@@ -127,7 +120,6 @@ class StackingScorer(Scorer):
     final: Scorer | None = None
     n_folds: int = 3
     gain: Gain = 0.5
-    public_prior: PublicPrior | None = None
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or if the parameters are incompatible."""
@@ -137,11 +129,6 @@ class StackingScorer(Scorer):
             return
         if not self.scorers:
             raise ValueError("scorers must contain at least one scorer, got {}")
-        if self.public_prior is not None:
-            raise ValueError(
-                "public_prior and scorers cannot both be set. Pass public_prior to the "
-                "NeymanPearsonScorer in scorers instead"
-            )
         for name, scorer in self.scorers.items():
             if not isinstance(scorer, Scorer):
                 raise ValueError(f"scorers[{name!r}] must be a Scorer, got {scorer!r}")
@@ -209,7 +196,7 @@ class StackingScorer(Scorer):
         """Return the unfitted base scorers."""
         if self.scorers is not None:
             return {name: clone(scorer) for name, scorer in self.scorers.items()}
-        hazards = NeymanPearsonScorer(gain=self.gain, public_prior=self.public_prior)
+        hazards = NeymanPearsonScorer(gain=self.gain)
         return {"neyman-pearson": hazards, "regression": ClassifierScorer()}
 
     def _fresh_final(self):
@@ -235,8 +222,7 @@ class StackingScorer(Scorer):
                 )
         if self.final is not None:
             return replace(training, gain=self.gain)
-        weights = START if self.public_prior is None else WITH_PRIOR
-        start = [1.0] * len(self.scorers) if self.scorers else list(weights.values())
+        start = [1.0] * len(self.scorers) if self.scorers else list(START.values())
         return training.resolved(
             init=np.array(start), shrinkage=SHRINKAGE, gain=self.gain
         )
@@ -252,11 +238,6 @@ class StackingScorer(Scorer):
     def _members(self):
         """Return the fitted base scorers, or the unfitted base scorers before `fit`."""
         return (vars(self).get("scorers_") or self._base()).values()
-
-    @property
-    def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """Public priors of all base scorers."""
-        return tuple(prior for scorer in self._members() for prior in scorer.priors)
 
     @available_if(
         lambda self: any(hasattr(s, "error_probability") for s in self._members())

@@ -53,7 +53,6 @@ TESTS = {
     "guards/levels.py": "guarantee guarantees settings exact_levels",
     "guards/overlap.py": "questions seen_questions",
     "guards/presence.py": "attacks filter_columns",
-    "guards/priors.py": "prior",
     "guards/provenance.py": "provenance",
     "guards/rounding.py": "rounding attacks",
     "guards/settings.py": "settings options",

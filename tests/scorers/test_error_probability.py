@@ -285,6 +285,6 @@ def test_an_answer_without_claims_has_no_chance():
     assert 0 < chance[1] < 1
 
 
-def test_a_feature_has_no_chance_and_prior_has():
+def test_a_feature_has_no_chance_and_a_stack_has():
     assert not hasattr(FeatureScorer("x"), "error_probability")
     assert hasattr(StackingScorer(), "error_probability")

@@ -47,9 +47,6 @@ from ...ops.hard import path_risk
 from ...scorers import (
     ClassifierScorer,
     FeatureScorer,
-    NeymanPearsonScorer,
-    PublicPrior,
-    StackingScorer,
 )
 from .. import labelling, reporting
 from .._messages import renumbered, reworded
@@ -78,30 +75,12 @@ def make_filter(scorer, options, **more):
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
 
 
-def _scorer_with_prior(name, prior):
-    """Return the scorer with the given name, with a public prior if ``prior`` is not None."""
-    if name == "public-prior":
-        return PublicPrior(prior or "mathematics")
-    if prior is None:
-        return name
-    public_prior = PublicPrior(prior)
-    if name == "stack":
-        return StackingScorer(public_prior=public_prior)
-    if name == "neyman-pearson":
-        return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
-    raise ValueError(
-        f"--prior {prior} has no effect with --scorer {name}. Use --scorer stack, "
-        "--scorer neyman-pearson or --scorer public-prior"
-    )
-
-
 def _scorer_without_training(options, graphs, features):
     """If all answers are required for calibration, return a scorer that needs no training.
 
     The function returns None if enough answers remain for training, or if the scorer is not
-    "stack". If the options name a prior, the function returns the public prior. Otherwise, the
-    function returns a `FeatureScorer` for the column that measures how well the context supports
-    each claim.
+    "stack". Otherwise, the function returns a `FeatureScorer` for the column that measures how well
+    the context supports each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -109,15 +88,14 @@ def _scorer_without_training(options, graphs, features):
     if options.scorer != "stack" or options.calibration or not held_out < needed <= n:
         return None
     computed = features is not None and graphs.context is not None
-    if not (options.prior or computed or _SUPPORT in (graphs.feature_names or ())):
+    if not (computed or _SUPPORT in (graphs.feature_names or ())):
         return None
-    name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
         f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
-        f"calibration. The remaining answers are too few to train the stack, so {name} is "
-        "used as the scorer. Label more answers to use the stack"
+        f"calibration. The remaining answers are too few to train the stack, so the "
+        f"column {_SUPPORT} is used as the scorer. Label more answers to use the stack"
     )
-    return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
+    return FeatureScorer(_SUPPORT)
 
 
 def wanted_features(options, graphs):
@@ -150,7 +128,7 @@ def fit(options):
     features = settings["features"] = wanted_features(options, graphs)
     scorer = _scorer_without_training(options, graphs, features)
     if scorer is None:
-        scorer = _scorer_with_prior(options.scorer, options.prior)
+        scorer = options.scorer
     n = len(graphs)
     edges_note = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {counted(n, 'problem')}"):
@@ -943,8 +921,7 @@ def _kept(n, data, options):
     graphs = _with_columns(options, data.graphs)
     groups = np.arange(size) if data.groups is None else data.groups
     cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
-    scorer = _scorer_with_prior(options.scorer, options.prior)
-    filter = make_filter(scorer, options, alpha=options.alpha)
+    filter = make_filter(options.scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
         # The samples are small on purpose, because the table shows the effect of the sample size.
         warnings.simplefilter("ignore", CalibrationWarning)

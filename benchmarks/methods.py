@@ -5,6 +5,7 @@ out of five, keep more claims with the jitter. Without it, trained scores would 
 """
 
 import numpy as np
+from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF, XGBoostCF
 from skdcf.relaxation import GridRelaxation
@@ -88,3 +89,11 @@ def labelled():
 def for_answers():
     """`auto` for users who need something in every answer."""
     return CoherentConformalFilter(StackingScorer(gain="answers"), **TIES)
+
+
+def fit_levels(filter, X, y, alphas, groups=None):
+    """Return the filter fitted at each level, keyed by alpha."""
+    return {
+        alpha: clone(filter).set_params(alpha=alpha).fit(X, y, groups)
+        for alpha in alphas
+    }

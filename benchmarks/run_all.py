@@ -15,7 +15,7 @@ import warnings
 from benchmarks import REFEREES, ROOT
 from benchmarks.cells import compute
 from benchmarks.pages import report
-from benchmarks.retention import controls, evidence, real_results, small_samples
+from benchmarks.retention import evidence, real_results, small_samples
 from benchmarks.saving import RESULTS, options, wanted
 from skdcf.exceptions import CalibrationWarning
 
@@ -45,7 +45,7 @@ def main(chosen):
     """Run, save and report."""
     start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    for experiment in (real_results, evidence, small_samples, controls):
+    for experiment in (real_results, evidence, small_samples):
         experiment.main(chosen)
     names = [name for name in report.PRINTED if wanted(name, chosen)]
     timed = [

@@ -175,8 +175,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Notes
     -----
     The table shows the precision / recall of the edges. The reference graphs were checked by people
-    (PERL) or created by a language model (coherent factuality). The script is
-    ``benchmarks/retention/edges_agreement.py``.
+    (PERL) or created by a language model (coherent factuality).
 
     ===================  =================  =============
     problems             number_flow_edges  chain_edges

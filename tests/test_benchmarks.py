@@ -20,18 +20,6 @@ def square(x, _):
     return {"value": x * x}
 
 
-def test_the_error_of_a_mean_over_splits_is_known_with_one_training():
-    from benchmarks.guarantees.chosen import error_of_mean
-
-    values = np.random.default_rng(0).normal(size=(6, 3, 2))
-    of_splits = values.std(axis=0, ddof=1) / np.sqrt(6)
-    np.testing.assert_allclose(error_of_mean(values, 1), of_splits)
-    by_training = values.reshape(2, 3, 3, 2).mean(axis=1)
-    of_trainings = abs(by_training[0] - by_training[1]) / 2
-    expected = np.maximum(of_splits, of_trainings)
-    np.testing.assert_allclose(error_of_mean(values, 2), expected)
-
-
 def test_cells_are_computed_once(tmp_path):
     from benchmarks.cells import compute
 
@@ -103,22 +91,6 @@ def test_cells_join_to_the_report_of_one_comparison():
     )
 
 
-def test_clustered_errors():
-    """Against the spread over draws of whole questions."""
-    from benchmarks.retention.controls import clustered
-
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(300), 4)
-
-    def draw():
-        share = rng.beta(2, 1, 300)[groups]  # answers to a question fail together
-        seen = rng.integers(1, 9, len(groups))
-        return clustered(seen, rng.binomial(seen, share), groups)
-
-    means, errors = np.array([draw() for _ in range(400)]).T
-    assert errors.mean() == pytest.approx(means.std(), rel=0.15)
-
-
 def test_pages_say_what_the_files_hold():
     """Whoever changes a result, or a page, runs benchmarks/pages/report.py."""
     from benchmarks.pages import report
@@ -162,40 +134,6 @@ def test_partial_results_leave_those_of_the_page(tmp_path, monkeypatch):
     assert (tmp_path / "paper.json").read_bytes() == whole
     partial = json.loads((tmp_path / "paper-partial.json").read_text())
     assert partial["seconds"] == {"main-math": [1.5, 3, 5]}
-
-
-def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
-    from benchmarks.retention import few_labels
-
-    monkeypatch.setattr(few_labels, "FIGURE", tmp_path / "drawn.svg")
-    few_labels.draw_figure(BENCHMARKS / "results")
-    drawn = few_labels.FIGURE.read_text(encoding="utf-8")
-    assert all(name in drawn for name in few_labels.DRAWN)
-
-    for file in (BENCHMARKS / "results").glob("few-labels-*.json"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    few_labels.write_table(tmp_path)
-    few_labels.write_guaranteed(tmp_path)
-    for table in ("few-labels.csv", "few-labels-guaranteed.csv"):
-        written = (tmp_path / table).read_text(encoding="utf-8")
-        assert written == (BENCHMARKS / "results" / table).read_text(encoding="utf-8")
-    # What is promised by a filter is what the table says.
-    rows = written.splitlines()[1:]
-    cf = HardCF(0, alpha=0.1).fit(np.arange(50.0)[:, None], np.arange(50) > 5)
-    row = next(row.split(",") for row in rows if row.startswith("50,0.1,"))
-    assert row[5] == str(cf.n_calibration_)
-    a, b = cf.calibration_.coverage_law(0.1)
-    assert row[6] == f"{b / (a + b):.3f}"
-
-
-def test_more_labels_keep_no_less_by_the_rule_of_the_filters():
-    from benchmarks.retention import few_ranks
-
-    claims, question = np.array([1.0, 2.0, 4.0]), np.array([0, 2, 1])
-    assert few_ranks.kept(3.0, [2], claims, question, 3) == 0.5
-    results = json.loads((BENCHMARKS / "results" / "few-ranks.json").read_text())
-    for pair in [pair for found in results.values() for pair in found["pairs"]]:
-        assert pair["change"] == 0 if pair["rule"] == "fewest" else pair["change"] < 0
 
 
 def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):

@@ -27,8 +27,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GroupShuffleSplit
 
 from benchmarks import RESULTS
-from benchmarks.guarantees.reader import problems_of
-from benchmarks.retention.default_scorer import in_order
+from benchmarks.retention.default_scorer import in_order, problems_of
 from skdcf import CoherentConformalFilter
 from skdcf.estimators import passing_answers
 from skdcf.guarantees import NoFalseClaim

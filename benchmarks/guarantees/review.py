@@ -15,10 +15,10 @@ import warnings
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
+from benchmarks.methods import fit_levels
 from skdcf import CoherentConformalFilter
 from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import fetch_felm, fetch_process_bench
-from skdcf.estimators import fit_levels
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
 
@@ -59,7 +59,7 @@ def main(splits):
                 groups[train],
             )
             truth = [data.labels[i] for i in test]
-            for alpha, filter in zip(ALPHAS, filters, strict=True):
+            for alpha, filter in filters.items():
                 curve = review_curve(filter, graphs[test], truth, alpha)
                 each = one_in_each(filter, graphs[test], truth, alpha)
                 rows[alpha].append([curve[0], each, *curve[1:]])

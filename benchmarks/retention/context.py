@@ -17,9 +17,9 @@ from time import process_time
 import numpy as np
 from sklearn.model_selection import ShuffleSplit
 
+from benchmarks.methods import fit_levels
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import fetch_qags
-from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.metrics import leave_one_out

@@ -20,9 +20,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import GroupShuffleSplit
 
-from benchmarks.guarantees.reader import problems_of
-from skdcf import CoherentConformalFilter
-from skdcf.estimators import fit_levels
+from benchmarks.methods import fit_levels
+from benchmarks.real_data import load
+from skdcf import CoherentConformalFilter, GraphBatch
+from skdcf.features import ContextFeatures, reasoning_features
+from skdcf.graphs import question_groups
 from skdcf.metrics import leave_one_out
 from skdcf.ops.conformal import leave_one_out_alpha
 from skdcf.ops.hard import nonconformity_scores
@@ -90,6 +92,17 @@ def worth(filter, graphs, labels, groups, alpha, seed):
     return np.mean(values)
 
 
+def problems_of(name):
+    """Problems with their columns, labels and questions."""
+    data = load(name)
+    graphs = GraphBatch.from_graphs([g.replace(alternatives=None) for g in data.graphs])
+    columns = reasoning_features().fit_transform(graphs)
+    if graphs.context is not None:
+        columns = ContextFeatures().fit_transform(columns)
+    groups = getattr(data, "groups", None)
+    return columns, list(data.labels), question_groups(columns, groups)
+
+
 def one_half(problems, variant, seed, n_train=None):
     """Numbers of one variant in one split, seconds of the fit, and weights at each level."""
     graphs, labels, groups = problems
@@ -106,7 +119,7 @@ def one_half(problems, variant, seed, n_train=None):
             **VARIANTS[variant], calibration_size=1, random_state=seed, ties="jitter"
         )
         start = time.process_time()
-        filters = fit_levels(cf, *known, ALPHAS, groups=groups[first])
+        filters = fit_levels(cf, *known, ALPHAS, groups[first])
         seconds = time.process_time() - start
         reports = [
             leave_one_out(
@@ -117,7 +130,7 @@ def one_half(problems, variant, seed, n_train=None):
                 n_draws=N_DRAWS,
                 random_state=seed,
             )
-            for filter, alpha in zip(filters, ALPHAS, strict=True)
+            for filter, alpha in zip(filters.values(), ALPHAS, strict=True)
         ]
     values = [
         worth(filter, *new, groups[second], alpha, seed)

@@ -26,6 +26,7 @@ from benchmarks.methods import (
     LOGISTIC,
     TIES,
     Probabilities,
+    fit_levels,
     sharpened,
 )
 from benchmarks.retention import paper
@@ -40,7 +41,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import fetch_coherent_math, fetch_felm, make_reasoning_graphs
-from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.evaluation import compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups

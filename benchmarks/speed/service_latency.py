@@ -10,6 +10,7 @@ take turns, answer by answer, so a busy machine slows down both.
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,9 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.speed.service import GRAPHS, TESTS, Serving, ask, body_of, linked
-
 HERE = Path(__file__).resolve().parents[2]
+TESTS = str(HERE / "tests")
+sys.path.insert(0, TESTS)
+
+from serving import GRAPHS, Serving, body_of  # noqa: E402
+
+HOST = b"127.0.0.1"
 BODIES = [body_of(graph) for graph in GRAPHS[200:]]
 N_WARM = 200  # requests before the measurement
 FIT = """
@@ -58,6 +63,32 @@ def measure(services, n_requests):
                 ask(link, BODIES[i % len(BODIES)])
                 row[k] = time.perf_counter() - begin
     return seconds[N_WARM:]
+
+
+def linked(port):
+    """Return an open connection."""
+    link = socket.create_connection((HOST, port), timeout=60)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return link
+
+
+def body_in(reply):
+    """Return the body of a reply, or None while some of it is missing."""
+    head, end, body = reply.partition(b"\r\n\r\n")
+    length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+    return body if end and len(body) >= int(length) else None
+
+
+def ask(link, content):
+    """Send a request to filter an answer, and read the whole reply."""
+    link.sendall(
+        b"POST /v1/filter HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (HOST, len(content), content)
+    )
+    reply = b""
+    while body_in(reply) is None:
+        reply += link.recv(65536)
+    assert reply.startswith(b"HTTP/1.1 200"), reply
 
 
 def main(before, n_requests):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SPEED = HERE.parents[1] / "benchmarks/results/hard_speed.txt"
-OBSERVED = HERE.parents[1] / "benchmarks/results/observed.json"
 PASSING = HERE.parents[1] / "benchmarks/results/passing_scorers.json"
 
 
@@ -19,7 +18,6 @@ def setup(app):
     rows = json.loads(PASSING.read_text("utf-8"))
     rows = [row for row in rows if row["alpha"] == 0.1]
     numbers = {
-        "safe": safe(json.loads(OBSERVED.read_text("utf-8"))["rows"]),
         "shown": compared(rows, "shown", "{:.0%}").replace("%", " %"),
         "true": compared(rows, "true claims", "{:.2f}"),
         "sets": len(rows),
@@ -37,12 +35,6 @@ def compared(rows, number, form):
         for scorer in ("stack", "regression")
     )
     return " against ".join(form.format(mean) for mean in means)
-
-
-def safe(rows):
-    """Return the smallest and largest coverage for a guaranteed coverage of 90 %."""
-    found = [100 * row["safe"] for row in rows if row["way"] == "0.1"]
-    return f"{min(found):.1f} to {max(found):.1f} %"
 
 
 def million(text):

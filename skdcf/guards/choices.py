@@ -2,11 +2,10 @@
 
 Questions are exchangeable together with their k answers, so the rule that chooses one of these
 answers is part of the filter. After calibration at alpha = 0.1 on answers that no rule had
-selected, a false claim was kept in up to 15 % of the selected answers
-(``benchmarks/results/chosen.txt``). The number of joined answers must also stay the same, because
-the columns of a claim may depend on all joined answers. When the number of joined answers differed
-from the number in calibration, a false claim was kept in 30.1 % of them
-(``tests/estimators/test_choose.py``).
+selected, a false claim was kept in up to 15 % of the selected answers. The number of joined answers
+must also stay the same, because the columns of a claim may depend on all joined answers. When the
+number of joined answers differed from the number in calibration, a false claim was kept in 30.1 %
+of them (``tests/estimators/test_choose.py``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 If a model assigned the labels, the guarantee holds only with respect to the model's verdicts. After
 calibration at alpha = 0.1 on the verdicts of six models, 3 to 64 % of the filtered agent runs
-contained a step that people judged to be wrong (``benchmarks/results/judges.txt``). If people
+contained a step that people judged to be wrong. If people
 judged some calibration answers, the answers judged only by a model are not used for calibration.
 When parts with human labels and parts with model labels were joined, the miscoverage was 0.20.
 """

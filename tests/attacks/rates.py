@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skdcf import GraphBatch, ReasoningGraph
+from skdcf import GraphBatch
 
 NO_EDGES = np.empty((0, 2), dtype=int)
-HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
-MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
 
 
 def run(
@@ -38,17 +36,3 @@ def one_claim_each(columns, **more) -> GraphBatch:
     columns = np.asarray(columns, dtype=float).reshape(len(columns), -1)
     offsets = np.arange(len(columns) + 1)
     return GraphBatch.from_arrays(columns, offsets, NO_EDGES, **more)
-
-
-def judged(scores, who, *, first=0) -> list[ReasoningGraph]:
-    """Answers of one claim that somebody judged, drawn blindly if it was a person."""
-    metadata = {"label_sources": [who]}
-    if who is HUMAN:
-        # "sampling" was called "drawn" in commits that the program is compared with.
-        metadata |= {"sampling": "random", "drawn": "random"}
-    return [
-        ReasoningGraph(
-            [[x]], (), problem=f"{who['kind']} {first + i}?", metadata=metadata
-        )
-        for i, x in enumerate(scores)
-    ]

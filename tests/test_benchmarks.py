@@ -99,10 +99,6 @@ def test_pages_say_what_the_files_hold():
     referees = ROOT / "docs" / "referees"
     saved = report.read(results)
     assert report.results_page(saved) == (referees / "results.rst").read_text("utf-8")
-    tables = (referees / "results_tables.rst").read_text("utf-8")
-    assert report.tables_page(saved) == tables
-    page = (referees / "measurements.rst").read_text("utf-8")
-    assert report.measurements_page(results) == page
     from benchmarks.pages import paper_page
 
     paper = json.loads((results / "paper.json").read_text("utf-8"))

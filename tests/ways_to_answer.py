@@ -1,6 +1,6 @@
 """Ways in which servers answer, and what each costs and loses: a table.
 
-    python tests/ways_to_answer.py
+    python tests/ways_to_answer.py > tests/ways_to_answer.tsv
 
 A server of our own plays one way after the other over real HTTP. Six answers of three claims
 each are cut into claims, get their graph and a judge's verdicts, and are filtered. What a

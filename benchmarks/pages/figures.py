@@ -22,7 +22,6 @@ STYLE = {
     LINEAR: ("#e08214", "^", "linear, trained through calibration"),
     AUTO: ("#1b7f5c", "o", "auto"),
 }
-ALSO = {"perl": "PERL, planted too", "perl-natural": "PERL, natural"}
 NO_BAND = (LINEAR,)  # it would hide the others
 
 
@@ -112,65 +111,6 @@ def labelled(results):
     return figure
 
 
-def alternatives(results):
-    """What is kept by the number of other answers."""
-    experiment = results["gsm8k-solutions"]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.7), sharey=True)
-    suffixes = ["", ", 1 others", ", 2 others", ", 3 others"]
-    shades = plt.get_cmap("viridis")(np.linspace(0.15, 0.8, len(experiment["alphas"])))
-    for panel, key in zip(axes, (LOGISTIC, AUTO), strict=True):
-        means, errors = (
-            np.array([series(experiment, key + suffix, k) for suffix in suffixes])
-            for k in ("retention", "retention_error")
-        )
-        for j, (alpha, color) in enumerate(
-            zip(experiment["alphas"], shades, strict=True)
-        ):
-            more = {"color": color, "marker": "o", "ms": 5, "capsize": 3}
-            panel.errorbar(range(4), means[:, j], errors[:, j], **more)
-            end = (3, means[-1, j])
-            more = {"textcoords": "offset points", "va": "center"}
-            panel.annotate(f"{alpha:g}", end, (8, 0), **more)
-        panel.set_xticks(range(4))
-        panel.set_xlim(-0.2, 3.7)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("other answers to the question")
-        panel.set_title(STYLE[key][2], fontsize=10)
-    axes[0].set_ylabel("true claims kept per answer")
-    figure.tight_layout()
-    return figure
-
-
-def guaranteed(results):
-    """Promised and observed coverage of every set, and what fixed thresholds leave."""
-    rows = results["observed"]["rows"]
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.9))
-    for i, name in enumerate(names):
-        mine = {row["way"]: row for row in rows if row["data"] == name}
-        n = next(iter(mine.values()))["n_questions"]
-        levels = {1 - float(k): v["safe"] for k, v in mine.items() if k[0] == "0"}
-        for colour, (level, safe) in enumerate(sorted(levels.items())):
-            error = 2 * np.sqrt(safe * (1 - safe) / n)
-            axes[0].errorbar(i, safe, error, fmt="o", color=f"C{colour}", ms=4, lw=1)
-            axes[0].axhline(level, color=f"C{colour}", lw=0.8, alpha=0.6)
-        label = {"fixed": "claims with a chance above 1/2", "all": "everything"}
-        for way, marker, color in (("fixed", "s", "#c0392b"), ("all", "x", "#5f5f5f")):
-            text = label[way] if i == 0 else None
-            axes[1].plot(i, mine[way]["safe"], marker, color=color, label=text)
-    axes[0].set_ylabel("answers without a false claim")
-    axes[0].set_title("default; lines mark the guaranteed coverage", fontsize=10)
-    axes[0].set_ylim(0.7, 1.005)
-    axes[1].set_title("kept without a calibration", fontsize=10)
-    axes[1].set_ylim(0, 1.02)
-    axes[1].legend(frameon=False, loc="upper right")
-    known = [ALSO.get(name) or SETS[name][0].partition(",")[0] for name in names]
-    for ax in axes:
-        ax.set_xticks(range(len(names)), known, rotation=45, ha="right", fontsize=9)
-    figure.tight_layout()
-    return figure
-
-
 TIMES = (0.5, 0.75, 1, 1.5, 2, 3, 5)
 WIDEST = np.log([0.45, 6])
 
@@ -213,22 +153,13 @@ def forest(results):
     return figure
 
 
-FIGURES = {
-    "forest": forest,
-    "guaranteed": guaranteed,
-    "retention": retention,
-    "labelled": labelled,
-    "alternatives": alternatives,
-}
+FIGURES = {"forest": forest, "retention": retention, "labelled": labelled}
 
 
 def save_all(results, folder):
     """Draw every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in FIGURES.items():
-        needs = {"guaranteed": "observed" in results, "forest": bool(pooled(results))}
-        if not needs.get(name, True):
-            continue
         figure = make(results)
         figure.savefig(folder / f"results_{name}.svg", metadata={"Date": None})
         plt.close(figure)

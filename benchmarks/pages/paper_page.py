@@ -18,12 +18,10 @@ from benchmarks import REFEREES, RESULTS
 from benchmarks.methods import AUTO, LINEAR, LOGISTIC
 from benchmarks.pages.figures import plt
 from benchmarks.pages.report import table
-from benchmarks.retention.paper import ALPHAS, PROBLEMS, SEVEN, TABLES
+from benchmarks.retention.paper import ALPHAS, PROBLEMS, TABLES
 from benchmarks.retention.paper import table as printed
 from benchmarks.retention.reproduce import (
     BOOSTED,
-    CASE_LEVEL,
-    CASES,
     CF,
     FOLDS,
     INDEPENDENT,
@@ -32,11 +30,8 @@ from benchmarks.retention.reproduce import (
     NARROW,
     PROBABLE,
     REACHABILITY,
-    SCORE_BINS,
-    SCORE_LEVEL,
     SEARCHED,
     SHARPNESS,
-    SYMBOLS,
     TABLED,
     XGBOOST,
 )
@@ -155,18 +150,6 @@ def coverage_table(results, kind):
     return table(f"{kind.upper()}-like, coverage in %", heads(kind), rows)
 
 
-def errors_table(results, name, kind, title):
-    """True claims kept, with corrected errors."""
-    rows = method_rows(results[name], ALPHAS[kind], "kept_true", 2, error=True)
-    return folded(title, table(title, heads(kind), rows))
-
-
-def folded(title, inside):
-    """A part of the page that opens on demand."""
-    lines = "\n".join(f"   {line}".rstrip() for line in inside.splitlines())
-    return f".. dropdown:: {title}\n\n{lines}"
-
-
 def rows_by_kind(values, digits):
     """One row of text per name, the largest value on MATH-like problems first."""
     order = sorted(values["math"], key=values["math"].get, reverse=True)
@@ -193,16 +176,6 @@ def mean_kept(results, kind):
         name: np.mean([row["kept_true"]["mean"] for row in levels.values()])
         for name, levels in found.items()
     }
-
-
-def equal_table(results, kind):
-    """True claims kept where every method has the same coverage."""
-    found = results[f"{kind}, leave-one-out"]
-    if not found:
-        return f"This part has not been computed yet for {kind.upper()}-like problems."
-    title = f"{kind.upper()}-like at equal coverage, true claims kept, {smallest(found)} folds"
-    rows = method_rows(found, ALPHAS[kind], "kept_true", 2, error=True)
-    return table(title, heads(kind), rows)
 
 
 def coverage_sentence(results):
@@ -303,29 +276,6 @@ def agreed(counts):
 # Hyperparameters
 
 
-def search_table(results, kind):
-    """Tables 4 and 5: printed and searched settings, and what they keep."""
-    paper = printed(f"hyperparameters_{kind}")
-    shared = {"m": MARGINS[0], "beta": SHARPNESS[kind][0]}  # where nothing is printed
-    shared |= TABLES["hyperparameters_felm"]["shared"]
-    rows = []
-    for alpha, found in results[f"search-{kind}"].items():
-        own = paper[float(alpha)]
-        settings = [
-            f"{own.get(symbol, shared.get(symbol)):g} / {found['settings'][symbol]:g}"
-            for symbol in SYMBOLS
-        ]
-        kept = (TABLED, "searched", LINEAR, LOGISTIC)
-        rows.append([alpha, *settings, *(number(found[name]) for name in kept)])
-    header = ["alpha", *SYMBOLS, "printed", "searched", "path relaxation"]
-    header.append("logistic regression")
-    which = "Table 4" if kind == "math" else "Table 5"
-    title = (
-        f"{which}. {kind.upper()}-like: printed / searched settings, true claims kept"
-    )
-    return table(title, header, rows)
-
-
 def search_sentence(results):
     """Compare the searched settings with the printed ones and with a logistic regression."""
     levels, better, less = 0, 0, []
@@ -403,62 +353,13 @@ def gains_of_changes(results, kind):
     }
 
 
-def training_sentence(results):
-    """How many runs with the printed settings are not stopped early."""
-    said = []
-    for kind in PROBLEMS:
-        levels = results[f"training-{kind}"].values()
-        steps = [n for found in levels for n in found["as printed"]["steps"]]
-        late = sum(n >= 100 for n in steps)
-        said.append(
-            f"On {kind.upper()}-like problems, {late} of the {len(steps)} training runs with the "
-            "paper's settings continued until epoch 100."
-        )
-    return " ".join(said)
-
-
 def one_of(values):
     """Alternatives as text."""
     *first, last = (f"{value:g}" for value in values)
     return f"{', '.join(first)} or {last}"
 
 
-def training_table(results):
-    """True claims kept by each way of training the printed settings."""
-    rows = []
-    for kind in PROBLEMS:
-        for alpha, found in results[f"training-{kind}"].items():
-            for name, row in found.items():
-                steps = [n for n in row["steps"] if n is not None]
-                said = f"{np.median(steps):.0f}" if steps else ""
-                rows.append(
-                    [f"{kind.upper()}-like", alpha, named(name), number(row), said]
-                )
-    header = ["data", "alpha", "training", "true claims kept", "steps, median"]
-    return table("The printed settings with changes in training", header, rows)
-
-
 # RQ3
-
-
-def mixture_table(results, kind, methods, tabled, which):
-    """Tables 6, 9, 10: the share of the descendants that was chosen."""
-    paper, rows = printed(tabled), []
-    for alpha in ALPHAS[kind]:
-        row = [f"{alpha:g}"]
-        for method, column in methods.items():
-            chosen = results[kind][method][f"{alpha:g}"]["chosen"]
-            often = max(sorted(set(chosen)), key=chosen.count)
-            row += [
-                f"{paper[alpha][column]:g}",
-                f"{often:g} ({chosen.count(often)} of {len(chosen)})",
-                f"{np.mean(chosen):.2f} ±\u00a0{np.std(chosen):.2f}",
-            ]
-        rows.append(row)
-    header = ["alpha"]
-    for method in methods:
-        header += [f"{named(method)}: paper", "most often", "mean ± spread"]
-    return table(f"{which}. {kind.upper()}-like, chosen beta_mix", header, rows)
 
 
 def ablation_table(results, kind, which):
@@ -483,58 +384,6 @@ def ablation_table(results, kind, which):
     header.append("path relaxation: here")
     title = f"{which}. {kind.upper()}-like: claims kept per problem (coverage in %)"
     return table(title, header, rows)
-
-
-CASE_TABLES = {"retained": "Tables 3 and 13", "rejected": "Table 14"}
-
-
-def case_parts(results):
-    """The two cases of two scorers, and the paper's own, checked."""
-    found = results["cases"]
-    words = {
-        "retained": "true claim{} with frequency 0 that {} kept with the trained score",
-        "rejected": "false claim{} with frequency 5 that {} dropped with the trained score",
-    }
-    for kind, said in words.items():
-        for dcf in (TABLED, LINEAR):
-            one = found[f"{kind}/{dcf}"]
-            if not one.get("rows"):
-                yield f"*{named(dcf)}*: the {CASES} problems contain no {said.format('', 'is')}."
-                continue
-            rows = [
-                [name, f"{value:.2f}", f"{weight:.3f}", f"{part:+.3f}"]
-                for name, value, weight, part in one["rows"][:10]
-            ]
-            ours, theirs = one["kept"]
-            title = (
-                f"{CASE_TABLES[kind]}. "
-                f"A {said.format('', 'is')} ({named(dcf).strip('*')}): claim "
-                f"{one['claim']} of problem {one['problem']}. The score keeps {ours} of "
-                f"{one['of']} claims, the frequency {theirs}, and {one['true']} are true. "
-                f"Sum {one['total']:.2f}"
-            )
-            header = ["feature", "value", "weight", "contribution"]
-            yield table(title, header, rows)
-            yield (
-                f"The {CASES} problems contain {one['claims']} {said.format('s', 'are')} "
-                f"({named(dcf).strip('*')})."
-            )
-
-
-def case_check():
-    """Compare the printed contributions with the printed values, weights and totals."""
-    said = []
-    for case, total in printed("case_totals").items():
-        rows = TABLES[f"case_study_{case}"]["rows"]
-        sums = sum(row[3] for row in rows)
-        apart = max(abs(row[1] * row[2] - row[3]) for row in rows)
-        said.append(
-            f"In case {case}, the contributions reported in the paper add up to {sums:.3f}, and "
-            f"the reported total is {total['score_learned']:g}. The products of the reported "
-            f"values and weights of case {case} differ from the reported contributions by at most "
-            f"{apart:.3f}."
-        )
-    return " ".join(said)
 
 
 def shap_table(results, kind, n_features, paper_name, title):
@@ -582,28 +431,6 @@ def separation_table(results):
     header = ["alpha", "paper", "printed settings", "path relaxation"]
     title = "Table 16. Separation / its ratio to that of the frequency / Cohen's d / overlap"
     return table(title, header, rows)
-
-
-def columns_table(results):
-    """The seven columns that correlate most, beside the paper's seven."""
-    rows = []
-    for kind, found in results["understanding"]["columns"].items():
-        counts = sorted(found["columns"].items(), key=lambda pair: (-pair[1], pair[0]))
-        for name, count in counts:
-            mark = "" if kind == "math" else "yes" if name in SEVEN else "no"
-            rows.append(
-                [f"{kind.upper()}-like", name, f"{count} of {found['folds']}", mark]
-            )
-    missing = [
-        n
-        for n in SEVEN
-        if n not in results["understanding"]["columns"]["felm"]["columns"]
-    ]
-    rows += [["FELM-like", name, "0", "yes"] for name in missing]
-    header = ["data", "column", "chosen in folds", "one of the paper's seven"]
-    return table(
-        "The seven columns with the highest correlation with the labels", header, rows
-    )
 
 
 # Pictures
@@ -690,85 +517,21 @@ def surrogate_figure(results):
     return figure
 
 
-def beeswarm_figure(found, title, most=15):
-    """Shapley values of claims by feature, coloured by the feature's value, of two scorers."""
-    rows = min(most, len(found[TABLED]["rows"]))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 0.9 + 0.3 * rows))
-    for ax, name in zip(axes, (TABLED, LINEAR), strict=True):
-        own, rng = found[name], np.random.default_rng(0)
-        for row in range(rows):
-            values = np.array(own["dots"][row])
-            place = row + beside(values, rng)
-            dots = ax.scatter(
-                values,
-                place,
-                c=own["colours"][row],
-                cmap="coolwarm",
-                vmin=0,
-                vmax=1,
-                s=5,
-                lw=0,
-                rasterized=True,
-            )
-        names = [feature for feature, *_ in own["rows"][:rows]]
-        ax.set_yticks(range(rows), names, fontsize=8)
-        ax.set_ylim(rows - 0.5, -0.5)
-        ax.axvline(0, color="black", lw=0.8)
-        ax.set_xlabel("SHAP value of a claim")
-        ax.set_title(f"{title}: {named(name).strip('*')}", fontsize=10)
-    figure.tight_layout(rect=(0, 0, 0.94, 1))
-    bar = figure.colorbar(
-        dots, cax=figure.add_axes((0.95, 0.2, 0.01, 0.6)), ticks=[0, 1]
+# The page
+
+
+def whole_seconds(results):
+    """Seconds of all cells, those that are missing as those of their part."""
+    parts = results["seconds"].values()
+    return sum(seconds * wanted / max(done, 1) for seconds, done, wanted in parts)
+
+
+def real_table(results, kind, title):
+    """A published set: true claims kept, with corrected errors."""
+    rows = method_rows(
+        results[f"real-{kind}"], ALPHAS[kind], "kept_true", 2, error=True
     )
-    bar.ax.set_yticklabels(["low", "high"], fontsize=8)
-    bar.set_label("value of the feature", fontsize=8, labelpad=-14)
-    return figure
-
-
-def beside(values, rng):
-    """How far each dot moves to the side, at most 0.4: further where there are more dots."""
-    edges = np.linspace(values.min(), values.max() + 1e-12, 30)
-    place = np.digitize(values, edges)
-    count = np.bincount(place)[place]
-    return 0.4 * rng.uniform(-1, 1, len(values)) * np.sqrt(count / count.max())
-
-
-def distribution_figure(densities):
-    """The paper's four panels: learnt against frequency, and true against false claims."""
-    figure, axes = plt.subplots(2, 2, figsize=(8.4, 5.6), sharex=True, sharey=True)
-    frequency, learnt = densities[:2], densities[2:]  # each of true and of false claims
-    lines = {
-        "true claims": {"learnt": learnt[0], "frequency": frequency[0]},
-        "false claims": {"learnt": learnt[1], "frequency": frequency[1]},
-        "frequency": {"true claims": frequency[0], "false claims": frequency[1]},
-        "learnt": {"true claims": learnt[0], "false claims": learnt[1]},
-    }
-    for ax, (title, rows) in zip(axes.flat, lines.items(), strict=True):
-        styles = ("#1b9e77", "-"), ("#d95f02", "--")
-        for (label, density), (color, dash) in zip(rows.items(), styles, strict=True):
-            ax.stairs(density, SCORE_BINS, color=color, ls=dash, lw=1.4, label=label)
-        ax.set_title(title, fontsize=10)
-        ax.legend(frameon=False, fontsize=8)
-    for ax in axes[1]:
-        ax.set_xlabel("score (pooled z-score)")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("density")
-    figure.tight_layout()
-    return figure
-
-
-def score_figures(results):
-    """Beeswarms and densities of the scores, if the results have them."""
-    if "densities" not in results["understanding"]:
-        return {}
-    shap = results["understanding"]["shap"]
-    pictures = {}
-    for kind, n_features in (("math", 31), ("felm", 7), ("felm", 20)):
-        found = {name: shap[f"{kind}/{n_features}/{name}"] for name in (TABLED, LINEAR)}
-        title = f"{kind.upper()}-like, {n_features} columns"
-        pictures[f"beeswarm_{kind}_{n_features}"] = beeswarm_figure(found, title)
-    densities = results["understanding"]["densities"][LINEAR]
-    return pictures | {"distributions": distribution_figure(densities)}
+    return table(f"{title}, true claims kept", heads(kind), rows)
 
 
 def save_all(results, folder):
@@ -779,7 +542,6 @@ def save_all(results, folder):
         "comparison": comparison_figure(results, six, main_lines),
         "ablation": comparison_figure(results, single, ablation_lines),
         "surrogate": surrogate_figure(results),
-        **score_figures(results),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in pictures.items():
@@ -787,205 +549,47 @@ def save_all(results, folder):
         matplotlib.pyplot.close(figure)
 
 
-# The page
-
-
-def seconds_table(results):
-    """What each part took, and how much of it is there."""
-    rows = [
-        [name, f"{done} of {wanted}", f"{seconds:.0f}"]
-        for name, (seconds, done, wanted) in results["seconds"].items()
-    ]
-    total = sum(seconds for seconds, *_ in results["seconds"].values())
-    rows.append(["total", "", f"{total:.0f}"])
-    return table("Seconds of one core", ["part", "cells", "seconds"], rows)
-
-
-def whole_seconds(results):
-    """Seconds of all cells, those that are missing as those of their part."""
-    parts = results["seconds"].values()
-    return sum(seconds * wanted / max(done, 1) for seconds, done, wanted in parts)
-
-
-def real_table(results, name, kind, title):
-    """A published set: true claims kept, coverage in brackets."""
-    rows = []
-    for method in in_order(results[name]):
-        levels = results[name][method]
-        cells = [
-            f"{number(row['kept_true'])} ({100 * row['coverage']['mean']:.1f})"
-            for row in (levels[f"{alpha:g}"] for alpha in ALPHAS[kind])
-        ]
-        rows.append([named(method), *cells, folds_of(levels)])
-    return table(title, heads(kind), rows)
-
-
-def shares(results, name, kind):
-    """The same as shares of all claims."""
-    rows = method_rows(results[name], ALPHAS[kind], "kept_all_share", 1, 100, True)
-    title = "The same as % of all claims, true and false"
-    return folded(title, table(title, heads(kind), rows))
-
-
-def notes(results):
-    """Sentences on rows that older results do not have, or no longer lack."""
-    out = dict.fromkeys(("probable", "agreement_levels", "no_default"), "")
-    if PROBABLE in results["math"]:
-        out["probable"] = (
-            "The score of DCF is a weighted sum of the columns. In the row "
-            f'"{PROBABLE}", the score is the sigmoid of this weighted sum, as in the paper\'s '
-            '"LogisticClaimScorer". With the sigmoid, the risks of all claims lie in an interval '
-            "of length 1, so a margin of 20 has a different meaning."
-        )
-    if "0.02" in results["surrogate"]["claims"]:
-        out["agreement_levels"] = (
-            "The paper does not give settings for alpha = 0.02, so the settings for "
-            "alpha = 0.03 are used. At alpha = 0.01, there are too few calibration problems for "
-            "any claim to be kept."
-        )
-    if AUTO not in results["real-math"]:
-        out["no_default"] = (
-            "The default scorer is omitted, because its prior for small data sets was trained on "
-            "answers to some of the same questions."
-        )
-    return out
-
-
-def pictures_of_scores(results):
-    """Directives of the beeswarms and of the densities, if the results have what they show."""
-    if "densities" not in results["understanding"]:
-        return dict.fromkeys(("beeswarm_math", "beeswarm_felm", "distributions"), "")
-    beeswarm = "SHAP values of claims by feature"
-    return {
-        "beeswarm_math": picture(
-            "beeswarm_math_31",
-            f"{beeswarm}, MATH-like, for the printed settings and the path relaxation.",
-            "The paper's SHAP beeswarm plot of MATH. Each dot shows the SHAP value of one model "
-            "for a randomly drawn claim. The most important features are at the top.",
-        ),
-        "beeswarm_felm": "\n\n".join(
-            picture(
-                f"beeswarm_felm_{n}",
-                f"{beeswarm}, FELM-like with {n} columns.",
-                f"The paper's SHAP beeswarm of FELM with {n} columns, for levels {levels}.",
-            )
-            for n, levels in ((7, "up to 0.08"), (20, "0.09 and 0.1"))
-        ),
-        "distributions": picture(
-            "distributions",
-            "Densities of the learnt score and of the frequency, for true and false claims.",
-            f"The paper's score distributions at alpha = {SCORE_LEVEL:g}, for MATH-like claims "
-            'not used for training, over all folds. "Learnt" is the path relaxation.',
-        ),
-    }
-
-
-def picture(name, alternative, caption):
-    """A figure directive."""
-    return f".. figure:: figures/paper_{name}.svg\n   :alt: {alternative}\n\n" + fill(
-        caption, 95, initial_indent="   ", subsequent_indent="   "
-    )
-
-
 def page(results):
     """The text of the page."""
-    surrogate = list(surrogate_tables(results))
+    surrogate, agreement = surrogate_tables(results)
     tried = results["tried"]
     words = {
-        "surrogate": surrogate[0],
-        "agreement": surrogate[1],
+        "surrogate": surrogate,
+        "agreement": agreement,
         "kept_math": kept_table(results, "math", "Table 7"),
         "kept_felm": kept_table(results, "felm", "Table 8"),
         "coverage_math": coverage_table(results, "math"),
         "coverage_felm": coverage_table(results, "felm"),
-        "search_sentence": search_sentence(results),
-        "training": training_table(results),
-        "cases": "\n\n".join(case_parts(results)),
-        "case_check": case_check(),
-        "case_level": f"{CASE_LEVEL:g}",
-        "case_folds": results["cases"]["folds"],
-        "n_cases": CASES,
-        "separation": separation_table(results),
-        **notes(results),
-        **pictures_of_scores(results),
-        "columns": columns_table(results),
-        "seconds": seconds_table(results),
-        "minutes": f"{whole_seconds(results) / 60:.0f}",
         "coverage_sentence": coverage_sentence(results),
         "luck": luck_sentence(results),
-        "training_sentence": training_sentence(results),
+        "empty_math": empty_levels(results, "math"),
         "order": order_table(results),
         "over_frequency": gains_over_frequency(results),
         "causes": causes(results),
-        "margins": one_of(MARGINS),
-        "sharpness": one_of(SHARPNESS["math"]),
-        "folds": FOLDS,
-        "draws": results["surrogate"]["draws"],
-        "commit": results["commit"],
-        "versions": ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
+        "real_math": real_table(results, "math", "Published MATH"),
+        "real_felm": real_table(results, "felm", "Published FELM"),
+        "n_real_math": smallest(results["real-math"]),
+        "n_real_felm": smallest(results["real-felm"]),
+        "search_sentence": search_sentence(results),
         "tried": tried["settings"],
         "search_draws": tried["draws"],
         "judged": tried["judged"],
-        "real_math": real_table(
-            results,
-            "real-math",
-            "math",
-            "Published MATH, true claims kept (coverage in %)",
-        ),
-        "real_felm": real_table(
-            results,
-            "real-felm",
-            "felm",
-            "Published FELM, true claims kept (coverage in %)",
-        ),
-        "n_real_math": smallest(results["real-math"]),
-        "n_real_felm": smallest(results["real-felm"]),
-        "real_math_shares": shares(results, "real-math", "math"),
-        "real_felm_shares": shares(results, "real-felm", "felm"),
-        "mixture_cf": "\n\n".join(
-            mixture_table(
-                {kind: results[kind]},
-                kind,
-                {CF: kind.upper()},
-                "beta_mix_cf",
-                "Table 6",
-            )
-            for kind in PROBLEMS
-        ),
+        "margins": one_of(MARGINS),
+        "sharpness": one_of(SHARPNESS["math"]),
+        "ablation_math": ablation_table(results, "math", "Table 11"),
+        "ablation_felm": ablation_table(results, "felm", "Table 12"),
+        "shap": shap_table(results, "math", 31, "shap_math", "Table 15. MATH-like"),
+        "separation": separation_table(results),
+        "problems_math": PROBLEMS["math"],
+        "problems_felm": PROBLEMS["felm"],
+        "folds": FOLDS,
+        "draws": results["surrogate"]["draws"],
+        "minutes": f"{whole_seconds(results) / 60:.0f}",
+        "commit": results["commit"],
+        "versions": ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
     }
-    singles = {name: feature for name, feature in SINGLE_COLUMNS.items()}
-    for kind, mixture, ablation in (
-        ("math", "Table 9", "Table 11"),
-        ("felm", "Table 10", "Table 12"),
-    ):
-        title = f"{kind.upper()}-like, true claims kept, with errors"
-        words |= {
-            f"empty_{kind}": empty_levels(results, kind),
-            f"n_{kind}": smallest(results[kind]),
-            f"errors_{kind}": errors_table(results, kind, kind, title),
-            f"equal_{kind}": equal_table(results, kind),
-            f"search_{kind}": search_table(results, kind),
-            f"mixture_{kind}": mixture_table(
-                results, kind, singles, f"beta_mix_single_{kind}", mixture
-            ),
-            f"ablation_{kind}": ablation_table(results, kind, ablation),
-            f"problems_{kind}": PROBLEMS[kind],
-        }
-    width = {"math": 31, "felm": len(SEVEN)}
-    words["shap_math"] = shap_table(
-        results, "math", width["math"], "shap_math", "Table 15. MATH-like"
-    )
-    for n, name in ((7, "shap_felm_7"), (20, "shap_felm_20")):
-        words[name] = shap_table(results, "felm", n, name, f"FELM-like, {n} columns")
     template = Path(__file__).with_name("paper_page.rst").read_text("utf-8")
     return Template(template).substitute(words)
-
-
-SINGLE_COLUMNS = {
-    REACHABILITY: "nx_reachability",
-    INDEX: "claim_index",
-    CF: "frequency-score",
-}
 
 
 def main(results, pages):

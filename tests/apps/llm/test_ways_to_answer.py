@@ -1,4 +1,4 @@
-"""The table of ways to answer, as the guide prints it."""
+"""The ways to answer, and the table that ``python tests/ways_to_answer.py`` printed."""
 
 import pytest
 
@@ -22,18 +22,15 @@ def unchanged(monkeypatch):
 
 
 def printed(checkout):
-    """Calls, claims kept whole and claims kept spoiled, before and now, of each way."""
-    page = (checkout / "docs/referees/ways_to_answer.rst").read_text(encoding="utf-8")
-    rows = {}
-    for row in page.split("   * - ")[2:]:
-        name, _, *counts = [cell.strip() for cell in row.split("     - ")]
-        rows[name] = tuple(map(int, counts))
-    return rows
+    """Calls, claims kept whole and claims kept spoiled, of each way."""
+    text = (checkout / "tests/ways_to_answer.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines()]
+    return {name: tuple(map(int, counts)) for name, _, *counts in rows}
 
 
 def check(rows, expected):
     for name, (n_calls, n_kept, n_spoiled) in rows.items():
-        *_, calls, kept, spoiled = expected[name]
+        calls, kept, spoiled = expected[name]
         assert (n_kept, n_spoiled) == (kept, spoiled), name
         # A second of the simulated clock takes 10 ms, so a busy machine changes the pauses.
         slack = 24 if name.startswith(TIMED) else 0

@@ -84,6 +84,9 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     0.29 * 100 would be 28.999... instead of 29. A quotient is rounded only once and therefore
     compares correctly with the user's decimal number.
 
+    The rank counts from the smallest score. The paper's ceil((1 - alpha) (n + 1)) is the same rank
+    counted from the largest score. Counted from the smallest, it would cover alpha.
+
     Parameters
     ----------
     n : int

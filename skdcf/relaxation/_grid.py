@@ -64,6 +64,22 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     keep_shift, gate_shift : float, default=0.0
         Shifts of the first and the last sigmoid. Only the theorems require nonzero shifts.
 
+    Notes
+    -----
+    The paper leaves some details open or describes them in two ways. The following choices were
+    made here:
+
+    * ``violation_weight`` multiplies the violation after the violation is scaled to [0, 1] over
+      the grid, as in algorithm 1 of the paper. The main text multiplies the threshold instead.
+    * A problem without a false claim has the violation 0 at every threshold.
+    * The gradient includes the minimum and the maximum that are used for scaling. Ties share it.
+    * Nothing is added inside logarithms, because the theorems would not hold otherwise.
+    * Training uses no shifts. Theorem 1 requires ``keep_shift`` = sqrt(``keep_temperature``), and
+      theorem 2 requires ``gate_shift`` = sqrt(``gate_temperature``).
+    * Soft scores approximate the largest safe threshold of the grid. Filters are calibrated with
+      the smallest unsafe path risk, which is never smaller. Both are valid.
+    * In a half of the training problems, the rank is often 0. It is then raised to 1.
+
     References
     ----------
     N. Hittesdorf, M. Salzetta, L. Cheng. Differentiable Conformal Training for LLM

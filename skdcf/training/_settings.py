@@ -262,6 +262,11 @@ class SoftTraining(Settings):
         -------
         settings : SoftTraining
             The published settings.
+
+        Notes
+        -----
+        The paper does not specify the calibration problems. A filter holds them out before
+        training, and takes the problems for early stopping from the training problems.
         """
         plain: dict[str, Any] = {"loss": "retention", "init": "random"}
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)

@@ -13,7 +13,7 @@ PAPER_ARGS ?=
 FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
-ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour \
+ATTACKS ?= fuzz kills edge_cases combinations mutations busy_neighbour \
   review_removes small_batches several_answers
 ATTACK_ARGS ?=
 

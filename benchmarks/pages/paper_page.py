@@ -386,13 +386,10 @@ def ablation_table(results, kind, which):
     return table(title, header, rows)
 
 
-def shap_table(results, kind, n_features, paper_name, title):
+def shap_table(results):
     """Table 15: rankings side by side."""
-    paper = {row["feature"]: row for row in printed(paper_name).values()}
-    ranked = {
-        name: results["understanding"]["shap"][f"{kind}/{n_features}/{name}"]
-        for name in (TABLED, LINEAR)
-    }
+    paper = {row["feature"]: row for row in printed("shap_math").values()}
+    ranked = results["understanding"]["shap"]
     place = {
         name: {row[0]: (k + 1, *row[1:]) for k, row in enumerate(found["rows"])}
         for name, found in ranked.items()
@@ -412,7 +409,7 @@ def shap_table(results, kind, n_features, paper_name, title):
             row.append(f"{rank}. {mean:.3f} ±\u00a0{deviation:.3f}")
         rows.append(row)
     models = ranked[LINEAR]["models"]
-    title = f"{title}: rank and mean absolute SHAP value, {models} models"
+    title = f"Table 15. MATH-like: rank and mean absolute SHAP value, {models} models"
     header = ["feature", "paper", "printed settings", "path relaxation"]
     return table(title, header, rows)
 
@@ -578,7 +575,7 @@ def page(results):
         "sharpness": one_of(SHARPNESS["math"]),
         "ablation_math": ablation_table(results, "math", "Table 11"),
         "ablation_felm": ablation_table(results, "felm", "Table 12"),
-        "shap": shap_table(results, "math", 31, "shap_math", "Table 15. MATH-like"),
+        "shap": shap_table(results),
         "separation": separation_table(results),
         "problems_math": PROBLEMS["math"],
         "problems_felm": PROBLEMS["felm"],

@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -56,9 +56,7 @@ TRIED = 24  # settings drawn for each level, besides the printed ones
 MANY = 2000  # folds of a score that learns nothing
 JUDGED = 600  # new problems on which settings are compared
 TRAINING_LEVELS = (0.05, 0.1)
-CASE_LEVEL, CASES = 0.06, 200
 AGREEMENT_LEVELS = (0.02, *ALPHAS["math"])  # at 0.01 the problems are too few
-DOTS, SCORE_BINS, SCORE_LEVEL = 25, np.linspace(-4, 4, 41), 0.05
 CF, INDEPENDENT, BOOSTED = "CF", "Independent", "Boosted Independent"
 XGBOOST, REACHABILITY, INDEX = "XGBoost", "reachability", "claim index"
 TABLED, SEARCHED = "DCF, printed settings", "DCF, searched settings"
@@ -164,16 +162,9 @@ def on_fold(filter, X, y, groups, alphas, parts, seed):
             "coverage": float(report.coverage[0, 0, j]),
             "kept_true": float(report.retention[0, 0, j]),
             "kept_all": float(report.retention[0, 0, j] + report.false_kept[0, 0, j]),
-            "chosen": chosen_of(filter, alpha),
         }
         for j, alpha in enumerate(alphas)
     }
-
-
-def chosen_of(filter, alpha):
-    """The mixture that a filter of one feature has at a level."""
-    one = filter[alpha] if isinstance(filter, dict) else filter
-    return getattr(one, "beta_mix", None)
 
 
 def single_on_fold(feature, X, y, groups, alphas, parts, seed):
@@ -194,14 +185,14 @@ def mixed(feature, X, y, alphas, train):
 
 
 def judged(filters, alpha, X, y, n_train):
-    """{name: (true claims kept, steps)} on problems new to training, leave-one-out."""
+    """{name: true claims kept} on problems new to training, leave-one-out."""
     train, rest = X[:n_train], X[n_train:]
     out = {}
     for name, filter in filters.items():
         fitted = filter.set_params(calibration_size=1, random_state=0)
         fitted.fit(train, y[:n_train])
         report = leave_one_out(fitted, rest, y[n_train:], [alpha])
-        out[name] = float(report.retention[0]), getattr(fitted, "n_iter_", None)
+        out[name] = float(report.retention[0])
     return out
 
 
@@ -294,24 +285,14 @@ def agreement_on_fold(X, y, parts, seed):
 
 
 def shap_of(filter, X, y, alpha):
-    """Sums of the absolute Shapley values of five models and of their squares, and some dots.
-
-    A dot is the Shapley value of a claim, with its feature's value between those of the fifth
-    and of the ninety-fifth percent.
-    """
+    """Sums of the absolute Shapley values of five models, and of their squares."""
     models = []
     for seed in range(5):
         one = clone(filter).set_params(calibration_size=0.2, random_state=seed)
         models += fit_levels(one, X, y, [alpha]).values()
     report = shap_values(models, X)
     size = np.abs(report.values)
-    low, high = np.percentile(X.features, [5, 95], axis=0)
-    width = np.where(high > low, high - low, 1)
-    drawn = np.random.default_rng(0).choice(len(size), DOTS, replace=False)
-    features = (X.features[drawn % len(X.features)] - low) / width
     return {
-        "dots": report.values[drawn].T.tolist(),
-        "colours": np.clip(features, 0, 1).T.tolist(),
         "n": len(size),
         "sums": size.sum(axis=0).tolist(),
         "squares": (size**2).sum(axis=0).tolist(),
@@ -320,45 +301,11 @@ def shap_of(filter, X, y, alpha):
 
 
 def separation_of(filter, X, y, alpha):
-    """Separation, ratio to that of the frequency, Cohen's d, overlap, and densities."""
+    """Separation, ratio to that of the frequency, Cohen's d, and overlap."""
     filters = {"frequency": HardCF("frequency-score"), "learnt": filter}
     report = score_separation(filters, X, y, [alpha], cv=FOLDS, random_state=0)
     names = "separation", "ratio", "cohens_d", "overlap"
-    densities = [
-        np.histogram(row[of], SCORE_BINS, density=True)[0].tolist()
-        for row in report.scores[0]
-        for of in (report.true, ~report.true)
-    ]
-    numbers = {name: float(getattr(report, name)[1, 0]) for name in names}
-    return numbers | {"densities": densities}
-
-
-def cases_on_fold(X, y, parts, new, seed):
-    """What is kept of new problems by the frequency and by trained scores, and weights."""
-    alpha = CASE_LEVEL
-    train, held = parts[0], parts[1]
-    given = X[train], [y[i] for i in train]
-    filters = {
-        CF: mixed("frequency-score", X, y, [alpha], train)[alpha],
-        TABLED: printed("math", [alpha])[alpha],
-        LINEAR: CoherentConformalFilter("linear", **TIES),
-    }
-    out = {}
-    for name, filter in filters.items():
-        filter.set_params(alpha=alpha, random_state=seed, calibration_size=1)
-        filter.fit(*given).calibrate(X[held], [y[i] for i in held])
-        kept = np.concatenate(list(filter.predict(new))).astype(int).tolist()
-        weights = np.asarray(getattr(filter, "coef_", [])).tolist()
-        out[name] = {"kept": kept, "weights": weights}
-    return out
-
-
-def correlated(X, y, parts, k):
-    """The columns that correlate most with the labels of training claims."""
-    train = parts[0]
-    labels = np.concatenate([y[i] for i in train])
-    table = np.nan_to_num(np.corrcoef(X[train].features.T, labels)[-1, :-1])
-    return [X.feature_names[j] for j in np.argsort(-np.abs(table))[:k]]
+    return {name: float(getattr(report, name)[1, 0]) for name in names}
 
 
 # Filters
@@ -549,28 +496,14 @@ def surrogate_cells():
 
 
 def understanding_cells():
-    """SHAP values, separation, and columns chosen by correlation."""
-    for kind in PROBLEMS:
-        X, y = problems(kind)
-        for table, alphas in blocks(kind, X):
-            for alpha in alphas:
-                filters = {TABLED: printed(kind, [alpha])[alpha]}
-                filters |= {LINEAR: CoherentConformalFilter("linear", alpha=alpha)}
-                for name, one in filters.items():
-                    key = f"{kind}/{table.n_features}/{name}/{alpha:g}"
-                    yield f"shap/{key}", (shap_of, one, table, y, alpha)
-                    if kind == "math":
-                        yield f"separation/{key}", (separation_of, one, X, y, alpha)
-        for number, parts in enumerate(folds(np.arange(len(X)))):
-            yield f"columns/{kind}/{number}", (correlated, X, y, parts, len(SEVEN))
-
-
-def case_cells():
-    """The two case studies: what 20 folds keep of problems that none of them saw."""
+    """SHAP values and separation."""
     X, y = problems("math")
-    new, _ = problems("math", CASES, 2)
-    for number, parts in enumerate(folds(np.arange(len(X)))):
-        yield f"{number}", (cases_on_fold, X, y, parts, new, number)
+    for alpha in ALPHAS["math"]:
+        filters = {TABLED: printed("math", [alpha])[alpha]}
+        filters |= {LINEAR: CoherentConformalFilter("linear", alpha=alpha)}
+        for name, one in filters.items():
+            yield f"shap/{name}/{alpha:g}", (shap_of, one, X, y, alpha)
+            yield f"separation/{name}/{alpha:g}", (separation_of, one, X, y, alpha)
 
 
 # Results
@@ -608,13 +541,10 @@ def summary(found):
         key: mean_and_error(column[key], sizes)
         for key in ("coverage", "kept_all", "kept_true")
     }
-    for key, total in (("kept_all", "claims"), ("kept_true", "true")):
-        share = np.divide(column[key], column[total])
-        out[f"{key}_share"] = mean_and_error(share, sizes)
+    share = np.divide(column["kept_all"], column["claims"])
+    out["kept_all_share"] = mean_and_error(share, sizes)
     out["tested"] = sizes[0][-1]
     out["calibrated"] = sizes[0][1] if len(sizes[0]) == 3 else sizes[0][1] - 1
-    if column["chosen"][0] is not None:
-        out["chosen"] = column["chosen"]
     return out
 
 
@@ -622,7 +552,7 @@ def searched(kind, cells):
     """{level: best settings, what they keep, and the references}."""
     tried, out = settings_tried(kind), {}
     for alpha, draws in by_level(cells).items():
-        kept = {name: [draw[name][0] for draw in draws] for name in draws[0]}
+        kept = {name: [draw[name] for draw in draws] for name in draws[0]}
         choices = [str(i) for i in range(TRIED)]
         best = max(choices, key=lambda name: np.mean(kept[name]))
         names = {"searched": best, TABLED: TABLED, LINEAR: LINEAR, LOGISTIC: LOGISTIC}
@@ -643,12 +573,10 @@ def by_level(cells):
 
 
 def trained(cells):
-    """{level: {training: what it keeps, its steps}}."""
+    """{level: {training: what it keeps}}."""
     return {
         alpha: {
-            name: mean_and_error([draw[name][0] for draw in draws])
-            | {"steps": [draw[name][1] for draw in draws]}
-            for name in draws[0]
+            name: mean_and_error([draw[name] for draw in draws]) for name in draws[0]
         }
         for alpha, draws in by_level(cells).items()
     }
@@ -678,20 +606,14 @@ def surrogate(cells):
 
 
 def understanding(cells):
-    """SHAP over all levels of a table, separation by level, columns by fold."""
-    pooled, apart, chosen = defaultdict(list), defaultdict(dict), defaultdict(list)
-    drawn = {}
+    """SHAP over all levels, and separation by level."""
+    pooled, apart = defaultdict(list), defaultdict(dict)
     for key, result in cells.items():
-        what, kind, *more = key.split("/")
+        what, method, alpha = key.split("/")
         if what == "shap":
-            pooled[f"{kind}/{more[0]}/{more[1]}"].append(result)
-        elif what == "separation":
-            densities = result.pop("densities")
-            apart[more[1]][more[2]] = result
-            if more[2] == f"{SCORE_LEVEL:g}":
-                drawn[more[1]] = densities
+            pooled[method].append(result)
         else:
-            chosen[kind].append(result)
+            apart[method][alpha] = result
     shap = {}
     for name, parts in pooled.items():
         n = sum(part["n"] for part in parts)
@@ -701,78 +623,7 @@ def understanding(cells):
         rows = zip(parts[0]["features"], mean.tolist(), deviation.tolist(), strict=True)
         ranked = sorted(rows, key=lambda row: -row[1])
         shap[name] = {"models": 5 * len(parts), "rows": ranked}
-        places = {feature: j for j, feature in enumerate(parts[0]["features"])}
-        for what in ("dots", "colours"):
-            shap[name][what] = [
-                [
-                    round(value, 3)
-                    for part in parts
-                    for value in part[what][places[feature]]
-                ]
-                for feature, *_ in ranked
-            ]
-    counts = {
-        kind: {
-            "folds": len(rows),
-            "columns": Counter(column for row in rows for column in row),
-        }
-        for kind, rows in chosen.items()
-    }
-    return {
-        "shap": shap,
-        "separation": apart,
-        "densities": drawn,
-        "columns": counts,
-    }
-
-
-def cases(cells):
-    """The clearest case of each kind, by majority over the folds."""
-    if not cells:
-        return {}
-    new, labels = problems("math", CASES, 2)
-    truth = np.concatenate(labels) == 1
-    frequency = new.features[:, new.feature_names.index("frequency-score")]
-    found = list(cells.values())
-    kept = {
-        name: np.mean([fold[name]["kept"] for fold in found], axis=0) > 0.5
-        for name in found[0]
-    }
-    out = {"folds": len(found)}
-    for dcf in (TABLED, LINEAR):
-        weights = np.mean([fold[dcf]["weights"] for fold in found], axis=0)
-        rare = truth & (frequency == 0) & kept[dcf] & ~kept[CF]
-        often = ~truth & (frequency == 5) & kept[CF] & ~kept[dcf]
-        for kind, claims in (("retained", rare), ("rejected", often)):
-            more = new, weights, kept[dcf], kept[CF], truth
-            out[f"{kind}/{dcf}"] = {"claims": int(claims.sum())} | case(claims, *more)
-    return out
-
-
-def case(claims, new, weights, ours, theirs, truth):
-    """The problem in which the two filters differ most, and its claim."""
-    if not claims.any():
-        return {}
-    apart = np.bincount(new.problem_of, np.abs(ours.astype(int) - theirs))
-    claim = max(np.flatnonzero(claims), key=lambda c: apart[new.problem_of[c]])
-    number = int(new.problem_of[claim])
-    own = slice(*new.offsets[number : number + 2])
-    values = new.features[claim]
-    parts = weights * values
-    order = np.argsort(-np.abs(parts), kind="stable")
-    return {
-        "problem": number,
-        "claim": int(claim - new.offsets[number]),
-        "of": int(own.stop - own.start),
-        "true": int(truth[own].sum()),
-        "kept": [int(ours[own].sum()), int(theirs[own].sum())],
-        "total": float(parts.sum()),
-        "rows": [
-            [new.feature_names[j], float(values[j]), float(weights[j]), float(parts[j])]
-            for j in order
-            if parts[j] or new.feature_names[j] == "frequency-score"
-        ],
-    }
+    return {"shap": shap, "separation": apart}
 
 
 # Running
@@ -810,7 +661,6 @@ def gathered(run):
     out["real-felm"] = compared(run("real-felm", felm_cells(folder)))
     out["luck"] = run("luck", luck_cells())
     out["surrogate"] = surrogate(run("surrogate", surrogate_cells()))
-    out["cases"] = cases(run("cases", case_cells()))
     out["understanding"] = understanding(run("understanding", understanding_cells()))
     for kind in PROBLEMS:
         made = drawn_cells(kind, ALPHAS[kind], SEARCHES, searched_filters)

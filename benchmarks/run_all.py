@@ -19,25 +19,34 @@ from benchmarks.retention import evidence, real_results, small_samples
 from benchmarks.saving import RESULTS, options, wanted
 from skdcf.exceptions import CalibrationWarning
 
+PRINTED = (
+    "guarantees/online",
+    "speed/hard_speed",
+    "speed/relaxation_speed",
+    "speed/scorer_speed",
+    "speed/text_speed",
+    "speed/compare_speed",
+    "speed/large_problems",
+)
 
-def printed(name, program):
-    """What a program prints; the text of the program is there to be told apart by."""
+
+def printed(path, program):
+    """What a program prints; its text is an argument, so a change of it is noticed."""
     out = subprocess.run(
-        [sys.executable, ROOT / report.program_of(name)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, path], capture_output=True, text=True, check=True
     )
     return out.stdout
 
 
-def print_programs(names, chosen, n_jobs):
-    """Save what programs print."""
-    cells = {}
-    for name in names:
-        program = (ROOT / report.program_of(name)).read_text(encoding="utf-8")
-        cells[name] = printed, (name, program)
-    for name, text in compute(chosen.output, "printed", cells, n_jobs).items():
+def print_programs(chosen):
+    """Save what programs print, one after the other, since most of them measure time."""
+    paths = [ROOT / "benchmarks" / f"{name}.py" for name in PRINTED]
+    cells = {
+        path.stem: (printed, (path, path.read_text(encoding="utf-8")))
+        for path in paths
+        if wanted(path.stem, chosen)
+    }
+    for name, text in compute(chosen.output, "printed", cells, n_jobs=1).items():
         (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
@@ -47,12 +56,7 @@ def main(chosen):
     chosen.output.mkdir(parents=True, exist_ok=True)
     for experiment in (real_results, evidence, small_samples):
         experiment.main(chosen)
-    names = [name for name in report.PRINTED if wanted(name, chosen)]
-    timed = [
-        name for name in names if name.endswith("_speed") or name == "large_problems"
-    ]
-    print_programs([name for name in names if name not in timed], chosen, chosen.jobs)
-    print_programs(timed, chosen, n_jobs=1)  # one after the other
+    print_programs(chosen)
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
         report.main(
             chosen.output, REFEREES if chosen.output == RESULTS else chosen.output

@@ -14,11 +14,11 @@ from sklearn.model_selection import GroupShuffleSplit
 import skdcf
 from benchmarks import RESULTS
 from benchmarks.cells import compute
-from benchmarks.methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS, OWN_SCORE
+from benchmarks.methods import AUTO, FREQUENCY, LOGISTIC, OURS, OWN_SCORE
 from skdcf.evaluation import ComparisonReport, compare_filters
 from skdcf.evaluation._report import corrected_error
 
-BASELINES = (LOGISTIC, BOOSTED, FREQUENCY, OWN_SCORE)
+BASELINES = (LOGISTIC, FREQUENCY, OWN_SCORE)
 DIGITS = 5
 SEED = 0
 LEAVE_ONE_OUT = "leave-one-out"

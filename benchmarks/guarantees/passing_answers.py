@@ -1,9 +1,8 @@
 """Measure the error rates of passing answers and of shown answers on published data.
 
-    python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16] [--gain .5]
+    python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16]
     python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer regression
     python -m benchmarks.guarantees.passing_answers table FILE.npz
-    python -m benchmarks.guarantees.passing_answers gains FILE.npz FILE.npz ...
     python -m benchmarks.guarantees.passing_answers scorers STACK.npz REGRESSION.npz
 
 The default filter is trained on a quarter of the questions, calibrated on another quarter, and
@@ -13,8 +12,7 @@ applied to the other half. All variants use the same scorer for each level, whic
 answers to its question), and the results are ratios of sums over the new answers of all halves.
 Errors are corrected as by Nadeau and Bengio, because the halves share answers.
 
-"table" writes benchmarks/results/passing_answers.txt. "gains" compares files with different gains
-on their common halves, and writes benchmarks/results/passing_gains.txt. "scorers" writes
+"table" writes benchmarks/results/passing_answers.txt. "scorers" writes
 benchmarks/results/passing_scorers.json, which contains the table of the README.
 """
 
@@ -116,10 +114,8 @@ def one_half(problems, scorer, alpha, seed):
 
 def run(options):
     """Write the sums of all sets, levels and halves."""
-    saved = {"gain": options.gain}
-    scorer = StackingScorer(gain=options.gain)
-    if options.scorer == "regression":
-        scorer = ClassifierScorer()
+    saved = {}
+    scorer = StackingScorer() if options.scorer == "stack" else ClassifierScorer()
     for name in options.data:
         graphs, labels, groups = problems_of(name)
         problems = graphs, labels, in_order(groups)
@@ -226,35 +222,6 @@ def table(options):
     print(text)
 
 
-def gains(options):
-    """Compare what is shown with the chosen share, for several gains, as means over the sets."""
-    files = {float(np.load(path)["gain"]): np.load(path) for path in options.paths}
-    first = next(iter(files.values()))
-    keys = [key for key in first.files if key.count("/") == 1]
-    n = min(len(saved[keys[0]]) for saved in files.values())
-    lines = [
-        f'show="auto", {n} halves by question, means over {len(keys) // len(ALPHAS)} sets',
-        "alpha  gain  true claims per answer  shown  wrong among passing",
-    ]
-    for alpha in ALPHAS:
-        for gain in sorted(files):
-            sums = np.array(
-                [
-                    files[gain][key][:n, 0].sum(axis=0)
-                    for key in keys
-                    if f"/{alpha}" in key
-                ]
-            )
-            answers, passing, wrong, shown, true = sums.T
-            lines.append(
-                f"{alpha:5.2f}  {gain:4.2f}  {np.mean(true / answers):22.3f}  "
-                f"{np.mean(shown / answers):5.3f}  {wrong.sum() / passing.sum():19.3f}"
-            )
-    text = "\n".join(lines) + "\n"
-    (RESULTS / "passing_gains.txt").write_text(text, encoding="utf-8")
-    print(text)
-
-
 def scorers(options):
     """Save what the stack and the regression show with the chosen share, for each set."""
     stack, regression = np.load(options.stack), np.load(options.regression)
@@ -288,16 +255,12 @@ def main():
         "--first", type=int, default=0, help="number of the first half"
     )
     running.add_argument("--scorer", choices=("stack", "regression"), default="stack")
-    running.add_argument("--gain", type=float, default=0.5)
     running.add_argument("--jobs", type=int, default=1)
     running.add_argument("--data", nargs="+", default=SETS)
     running.set_defaults(call=run)
     writing = commands.add_parser("table")
     writing.add_argument("path")
     writing.set_defaults(call=table)
-    comparing = commands.add_parser("gains")
-    comparing.add_argument("paths", nargs="+")
-    comparing.set_defaults(call=gains)
     both = commands.add_parser("scorers")
     both.add_argument("stack")
     both.add_argument("regression")

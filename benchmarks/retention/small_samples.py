@@ -1,4 +1,4 @@
-"""Measure retention by the number of labelled problems and the size of the calibration part.
+"""Measure retention by the number of labelled problems.
 
     python -m benchmarks.retention.small_samples [--jobs N] [--splits N] [--output DIR]
         [--only NAME]
@@ -16,19 +16,16 @@ from benchmarks.methods import AUTO, LOGISTIC, TIES
 from benchmarks.real_data import base, load
 from benchmarks.saving import SEED, options, wanted, write
 from skdcf import CoherentConformalFilter, HardCF
-from skdcf.datasets import make_reasoning_graphs
-from skdcf.features import reasoning_features
 from skdcf.metrics import coverage_score, retention_score
 from skdcf.scorers import ClassifierScorer
 
 SIZES = dict.fromkeys((50, 100, 200, 400, 800, 1600), 20)  # problems: draws
 MOST_NEW = 1000  # problems that are filtered in one draw
-TAKEN = 0.3  # of the problems calibrated where nothing else was said
 
 
-def filters(alpha, size=None):
+def filters(alpha):
     """What is fitted on few problems."""
-    more = {"alpha": alpha, "calibration_size": size, **TIES}
+    more = {"alpha": alpha, **TIES}
     return {
         LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **more),
         AUTO: CoherentConformalFilter(**more),
@@ -104,60 +101,16 @@ def summary(values):
     return out | {f"{n}_error": float(e) for n, e in zip(names, error, strict=True)}
 
 
-def calibration_size(chosen):
-    """A hundred problems: 30 that calibrate, or as many as the level needs."""
-    rows = []
-    draws = few(40, chosen)
-    for name, X, y, groups in hundreds():
-        settings = [(0.05, size) for size in (TAKEN, None)]
-        cells = {
-            f"{name}/{alpha}/{size}/{first}": (
-                fitted_cell,
-                (
-                    filters(alpha, size)[AUTO],
-                    *(X, y, groups, 100),
-                    list(range(first, first + 5)),
-                ),
-            )
-            for alpha, size in settings
-            for first in range(0, draws, 5)
-        }
-        found = compute(chosen.output, "calibration", cells, chosen.jobs)
-        both = {}
-        for alpha, size in settings:
-            keys = [f"{name}/{alpha}/{size}/{first}" for first in range(0, draws, 5)]
-            both[alpha, size] = np.concatenate([found[key] for key in keys])
-            gain = both[alpha, size][:, 0] - both[alpha, TAKEN][:, 0]
-            error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
-            about = {"data": name, "alpha": alpha, "size": size, "n": 100}
-            paired = {"gain": float(gain.mean()), "gain_error": error}
-            rows.append(about | summary(both[alpha, size]) | paired)
-    save("calibration", "A hundred labelled problems", rows, chosen)
-
-
-def hundreds():
-    """Name, problems, labels, groups of the data that small samples are drawn from."""
-    data = make_reasoning_graphs(1600, random_state=1)
-    yield "generated", data.graphs, data.labels, np.arange(len(data.labels))
-    data = load("perl")
-    X = reasoning_features().fit_transform(data.graphs)
-    yield "perl", X, data.labels, data.groups
-
-
 def save(name, title, rows, chosen):
     """Write and print."""
     write(name, chosen, {"title": title, "rows": rows, "seeds": [SEED]})
     print(f"\n{title}", *rows, sep="\n", flush=True)
 
 
-PARTS = {"labels": labels_worth, "calibration": calibration_size}
-
-
 def main(chosen):
-    """Run and save both."""
-    for name, part in PARTS.items():
-        if wanted(name, chosen):
-            part(chosen)
+    """Run and save."""
+    if wanted("labels", chosen):
+        labels_worth(chosen)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from .._files import write_text
 from .._html import card, escape, folded, table
 from .._version import __version__
 from ..estimators import ConformalFilter, check
-from ..evaluation import evaluate_error_probability
 from ..graphs import Labels, Problems
 from ..inspection import explain
 from ..metrics import coverage_band, evaluate_filter
@@ -144,9 +143,8 @@ def write_report(
         _figure(report),
         card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
-        *_chances(filter, batch, labels, groups),
         card(_more_labels(filter), "The effect of more labels"),
-        *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
+        *_answers(explain(filter, batch, labels), n_answers),
     ]
     title = f"Claims kept in {report.n_problems} answers"
     subtitle = (
@@ -290,59 +288,6 @@ def _drawing(kind, report):
     return card(f'<div class="plot">{drawing}</div>')
 
 
-def _chances(filter, batch, labels, groups):
-    """Yield cards that compare the estimated error probabilities of texts with the labels."""
-    title = "Error probability of a single text"
-    if not hasattr(filter.scorer_, "error_probability"):
-        reason = (
-            "the scorer only ranks claims and does not estimate error probabilities"
-        )
-        yield card(f"<p>The error probability is unknown: {reason}.</p>", title)
-        return
-    report = evaluate_error_probability(filter, batch, labels, groups=groups)
-    yield card(
-        "<p>The guarantee applies to all answers together. For a single text, the "
-        "filter estimates the probability that it contains a false claim. This is an "
-        "estimate, not a guarantee. Below, the estimates are compared with the labels."
-        "</p>",
-        title,
-    )
-    if report.n_texts.sum():
-        yield card(_paragraphs(_verdict_of_chances(report)))
-        yield _drawing("ChanceDisplay", report)
-    yield report._repr_html_()
-
-
-def _verdict_of_chances(report):
-    """Return a sentence that states whether the estimated probabilities agree with the labels."""
-    low, high = report.observed_interval.T
-    n_bins = len(report.stated)
-    for words, differs in (
-        ("too low", report.stated < low),
-        ("too high", report.stated > high),
-    ):
-        if differs.any():
-            worst = np.argmax(differs * abs(report.stated - report.observed))
-            return (
-                f"The estimated probabilities are {words} in {int(differs.sum())} of "
-                f"{n_bins} groups of texts. In the group with the largest difference, "
-                f"the estimate was {report.stated[worst]:.2f} and the observed share "
-                f"was {report.observed[worst]:.2f}."
-            )
-    return "The estimated probabilities agree with the labels."
-
-
-def _texts(filter, batch):
-    """Return a phrase with each text's error probability, or an empty string if it is unknown."""
-    if not hasattr(filter.scorer_, "error_probability"):
-        return [""] * len(batch)
-    chances = filter.error_probability(batch)
-    return [
-        "" if np.isnan(chance) else f", {chance:.0%} probability of a false claim"
-        for chance in chances
-    ]
-
-
 def _more_labels(filter):
     """Return HTML that shows how coverage varies with the number of calibration answers."""
     rows = []
@@ -370,10 +315,9 @@ def _more_labels(filter):
     return _paragraphs(verdict) + table(header, rows) + _paragraphs(hint)
 
 
-def _answers(explained, chances, n_answers):
+def _answers(explained, n_answers):
     """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
-    answers = list(zip(explained, chances, strict=True))
-    missed = [answer for answer in answers if _keeps(answer[0], 0)]
+    missed = [explanation for explanation in explained if _keeps(explanation, 0)]
     title = f"A false claim was kept in {len(missed)} of {counted(len(explained), 'answer')}"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += (
@@ -381,7 +325,7 @@ def _answers(explained, chances, n_answers):
             "answers"
         )
     yield card(_shown(missed, _MISSED), title)
-    examples = answers[:: max(1, len(answers) // max(1, n_answers))][:n_answers]
+    examples = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
     yield card(
         _shown(examples, n_answers), f"Sample of {len(examples)} from all answers"
     )
@@ -391,19 +335,19 @@ def _keeps(explanation, label):
     return bool((explanation.kept & (explanation.labels == label)).any())
 
 
-def _shown(answers, most):
+def _shown(explained, most):
     """Return HTML with the first answers (as many as fit) and the number of omitted answers."""
-    sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
+    sizes = [explanation.graph.n_claims for explanation in explained[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))
-    sections = "".join(_folded(*answer) for answer in answers[:n])
-    left = len(answers) - n
+    sections = "".join(map(_folded, explained[:n]))
+    left = len(explained) - n
     left_out = f"<p>{left} more answers are omitted to keep this page small.</p>"
     return sections + left_out if left else sections
 
 
-def _folded(explanation, chance):
+def _folded(explanation):
     graph = explanation.graph
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    summary = f"{explanation.counted}{chance}: {name}"
+    summary = f"{explanation.counted}: {name}"
     return folded(summary, explanation.body_html())

@@ -7,7 +7,6 @@ from ..guards.provenance import provenance_of as provenance_of
 from ..guards.provenance import reason_in_force as reason_in_force
 from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._calibrate import calibration_scores as calibration_scores
-from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._choose import as_chosen as as_chosen
 from ._choose import choose as choose
 from ._choose import chosen_answers as chosen_answers

@@ -39,7 +39,7 @@ from ..guards.several import warn_of_several_answers
 from ..guards.verdicts import without_some_claims
 from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
-from . import _chance, _online
+from . import _online
 from ._calibrate import calibrate_with, labelled_part
 from ._fit import fit
 from ._jitter import jittered
@@ -482,50 +482,6 @@ class ConformalFilter(Settings):
         """
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
-
-    def error_probability(
-        self, X: Problems, masks: Any = None, *, alpha: Level = None
-    ) -> NDArray[np.float64]:
-        """Estimate the probability that each filtered answer contains a false claim.
-
-        The estimate applies to a single answer, while the guarantee is an average over answers.
-        The estimate is computed from the hazards of the scorer. Use
-        `skdcf.evaluation.evaluate_error_probability` to check whether the estimates are well
-        calibrated.
-
-        Parameters
-        ----------
-        {X}
-        masks : sequence of boolean masks, optional
-            Masks of the kept claims, which must include all ancestors of each kept claim. If
-            None, the claims kept by `predict` are used.
-        alpha : float in (0, 1), optional
-            Level passed to `predict`, used only if ``masks`` is None. If None, the alpha of the
-            filter is used.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_problems,)
-            The estimated probabilities, which are NaN for problems without kept claims.
-
-        Raises
-        ------
-        ValueError
-            If the scorer does not estimate hazards, if the masks do not match the problems, or if
-            a claim is kept without all of its ancestors.
-
-        Examples
-        --------
-        >>> from skdcf import CoherentConformalFilter
-        >>> from skdcf.datasets import make_reasoning_graphs
-        >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
-        >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
-        >>> chance = cf.error_probability(graphs[200:])
-        >>> seen = [(row[mask] == 0).any() for row, mask in zip(y[200:], cf.predict(graphs[200:]))]
-        >>> bool(abs(np.nanmean(chance) - np.mean(np.array(seen)[chance > 0])) < 0.1)
-        True
-        """
-        return _chance.chances_of(self, X, masks, alpha)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
         """Return the path risk of each claim, the largest risk among the claim and its ancestors.

@@ -4,7 +4,6 @@ Lines differ in colour, marker and dash pattern, so they can be distinguished in
 """
 
 from ._displays import (
-    ChanceDisplay,
     ImportanceDisplay,
     ReportDisplay,
     ScoreDistributionDisplay,
@@ -14,7 +13,6 @@ from ._displays import (
 from ._graph import ReasoningGraphDisplay
 
 __all__ = [
-    "ChanceDisplay",
     "ImportanceDisplay",
     "ReasoningGraphDisplay",
     "ReportDisplay",

@@ -16,7 +16,7 @@ from .._checks import check_choice, import_extra, printable
 from .._docs import documented
 from .._parameters import settings
 from ..estimators import check
-from ..evaluation import ChanceReport, ComparisonReport, evaluate_error_probability
+from ..evaluation import ComparisonReport
 from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
@@ -367,113 +367,6 @@ def _name_levels(ax, levels, points, i):
         ax.annotate(
             ", ".join(f"{levels[row]:g}" for row in rows), points[rows[0]], **look
         )
-
-
-@settings
-class ChanceDisplay(Display):
-    """Plot the observed proportion of wrong texts against the predicted error probabilities.
-
-    Calibrated probabilities lie on the diagonal. Markers below the diagonal show that the
-    probabilities are too large.
-
-    Parameters
-    ----------
-    report : ChanceReport, or dict of str to ChanceReport
-        Reports to draw. If a dict is passed, its keys are the names in the legend.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-        The figure.
-    ax_ : matplotlib Axes
-        The axes. Each marker represents a bin of texts. Error bars show 95 % confidence
-        intervals.
-
-    Examples
-    --------
-    >>> from skdcf import CoherentConformalFilter
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.plots import ChanceDisplay
-    >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
-    >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
-    >>> display = ChanceDisplay.from_estimator(cf, graphs[200:], y[200:])
-    >>> display.ax_.get_xlabel()
-    'predicted probability of a false claim'
-    """
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        masks: Any = None,
-        *,
-        ax: Any = None,
-        **settings: Any,
-    ) -> Self:
-        """Compare a filter's error probabilities with test labels, and draw the report.
-
-        Parameters
-        ----------
-        estimator : fitted filter
-            A filter that estimates error probabilities.
-        X : {problems}
-            Test problems.
-        {y}
-        masks : sequence of boolean masks, optional
-            Masks of the kept claims. If None, the masks are predicted.
-        {ax}
-        **settings
-            Additional parameters of `skdcf.evaluation.evaluate_error_probability`.
-
-        Returns
-        -------
-        display : ChanceDisplay
-            The display that was drawn.
-        """
-        report = evaluate_error_probability(estimator, X, y, masks, **settings)
-        return cls.from_report(report, ax=ax)
-
-    @classmethod
-    def from_predictions(
-        cls, wrong: ArrayLike, chance: ArrayLike, *, ax: Any = None, **settings: Any
-    ) -> Self:
-        """Create a report from given error probabilities, and draw it.
-
-        Parameters
-        ----------
-        wrong : array-like of bool, shape (n_problems,)
-            Whether each text contains a false claim.
-        chance : array-like of shape (n_problems,)
-            Predicted error probability of each text, or NaN for a problem without a text.
-        {ax}
-        **settings
-            Additional parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
-
-        Returns
-        -------
-        display : ChanceDisplay
-            The display that was drawn.
-        """
-        report = ChanceReport.from_predictions(
-            np.asarray(wrong), np.asarray(chance), **settings
-        )
-        return cls.from_report(report, ax=ax)
-
-    def _draw(self, axes):
-        (ax,) = axes
-        ax.plot([0, 1], [0, 1], color="k", lw=0.9, label="calibrated")
-        for i, (name, report) in enumerate(by_name(self.report).items()):
-            style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
-            style |= {"linestyle": "none"}
-            bars = abs(report.observed_interval.T - report.observed)
-            named = printable(str(name)) or "shown texts"
-            ax.errorbar(report.stated, report.observed, yerr=bars, label=named, **style)
-        ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.set_xlabel("predicted probability of a false claim")
-        ax.set_ylabel(PANELS["false among shown"][1])
-        ax.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 def _lines(report):

@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 
 from .._parameters import UNIT, settings
 from ..graphs import GraphBatch
-from ..ops.chance import chance_of_error, fit_frailty
 from ..ops.hard import below_true_claims
 from ..ops.neyman_pearson import log_price
 from ..training.gain import Gain, check_gain, worth_of
@@ -122,11 +121,6 @@ class NeymanPearsonScorer(Scorer):
         claims have the same label. In a stack, the table contains the classifiers of all folds.
     true_after_error_ : float
         Proportion of true claims among the training claims that depend on a false claim.
-    frailty_ : ndarray of shape (3,) or None
-        Parameters (theta, a, b) of `error_probability`. The parameter theta is the unexplained
-        variance between answers, while a and b are the intercept and slope of the log odds. The
-        attribute is None if there are no out-of-fold hazards, which are available only in a
-        stack. If ``frailty_`` is None, the hazards are used unchanged.
 
     Notes
     -----
@@ -191,7 +185,6 @@ class NeymanPearsonScorer(Scorer):
             If the problems have no features.
         """
         task = task or FitTask()
-        self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels)
         jobs = self._jobs(evidence, batch.n_features, self._seed(task))
         # The folds are fitted sequentially, because they may use the same RandomState.
@@ -243,7 +236,6 @@ class NeymanPearsonScorer(Scorer):
             members, of_fold, folded.parts, strict=True
         ):
             unseen[rows] = member._price(log_odds[rows], in_fold)
-        self.frailty_ = fit_frailty(log_odds, labels, batch, unseen)
         of_folds = [member.table_ for member in members if member.table_ is not None]
         self._adopt(of_folds, evidence)
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
@@ -308,25 +300,6 @@ class NeymanPearsonScorer(Scorer):
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         return self._price(self.hazard(batch), batch)
-
-    def error_probability(
-        self, batch: GraphBatch, kept: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Compute the probability that at least one kept claim of each answer is false.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        kept : ndarray of bool of shape (n_claims,)
-            Mask of the kept claims, which must include all ancestors of each kept claim.
-
-        Returns
-        -------
-        probabilities : ndarray of float of shape (n_problems,)
-            Probabilities between 0 and 1, which are 0 for problems without kept claims.
-        """
-        return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
     def _price(self, log_odds, batch):
         q = self.weight_after_error * self.true_after_error_

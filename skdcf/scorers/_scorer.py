@@ -138,10 +138,8 @@ class Scorer(Settings, metaclass=ABCMeta):
     """Base class for scorers, which compute the confidence in each claim.
 
     Claims with higher confidence are safer. A subclass must implement `confidence`, and also
-    `fit` if it requires training. To estimate error probabilities, implement
-    ``error_probability(batch, kept)``, which returns the probability that at least one kept claim
-    of each problem is false. Scorers are scikit-learn estimators, so ``__init__`` must only store
-    parameters, and the names of fitted attributes must end with an underscore.
+    `fit` if it requires training. Scorers are scikit-learn estimators, so ``__init__`` must only
+    store parameters, and the names of fitted attributes must end with an underscore.
 
     Attributes
     ----------

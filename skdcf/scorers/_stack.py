@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from .._parameters import at_least, settings
 from ..graphs import GraphBatch
@@ -234,35 +233,6 @@ class StackingScorer(Scorer):
     def loss_curve_(self) -> list[float]:
         """Training objective of the last step in each iteration."""
         return self.final_.loss_curve_  # type: ignore[attr-defined]
-
-    def _members(self):
-        """Return the fitted base scorers, or the unfitted base scorers before `fit`."""
-        return (vars(self).get("scorers_") or self._base()).values()
-
-    @available_if(
-        lambda self: any(hasattr(s, "error_probability") for s in self._members())
-    )
-    def error_probability(
-        self, batch: GraphBatch, kept: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return error probabilities from the first base scorer that can estimate them.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        kept : ndarray of bool of shape (n_claims,)
-            Mask of the kept claims, which must include all ancestors of each kept claim.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_problems,)
-            The probability that at least one kept claim of each problem is false.
-        """
-        scorer: Any = next(
-            s for s in self._members() if hasattr(s, "error_probability")
-        )
-        return scorer.error_probability(batch, kept)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = [scorer.confidence(batch) for scorer in self.scorers_.values()]

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import skdcf
-from skdcf import CoherentConformalFilter, HardCF
+from skdcf import HardCF
 from skdcf.apps import reporting
 from skdcf.apps.cli import main
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
-from skdcf.evaluation import ChanceReport
 
 GRAPHS, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 
@@ -49,24 +48,6 @@ def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
     text = text_of(page.read_text("utf-8"))
     assert "contradict the guarantee" in text
     assert re.search(r"lower than theory predicts at alpha = .*0\.1", text)
-
-
-@pytest.mark.parametrize(
-    ("factor", "words"), [(2, "too high"), (0.5, "too low"), (1, "agree")]
-)
-def test_stated_chances_are_judged(tmp_path, monkeypatch, factor, words):
-    rng = np.random.default_rng(0)
-    chance = rng.uniform(0.1, 0.4, 2000)
-    report = ChanceReport.from_predictions(
-        rng.random(2000) < chance, factor * chance, n_bins=5
-    )
-    monkeypatch.setattr(
-        reporting, "evaluate_error_probability", lambda *_, **__: report
-    )
-    cf = CoherentConformalFilter(random_state=0).fit(GRAPHS[:120], Y[:120])
-    page = write_report(tmp_path / "r.html", cf, GRAPHS[120:150], Y[120:150])
-    text = text_of(page.read_text("utf-8"))
-    assert re.search(f"estimated probabilities (are )?{words}", text)
 
 
 def test_without_matplotlib_the_page_says_how_to_have_figures(

@@ -60,7 +60,6 @@ TESTS = {
     "guards/verdicts.py": "unknown no_claim",
     "guards/wordings.py": "wordings wordings_together",
     "estimators/_calibrate.py": "exact_levels recorded unknown people parts",
-    "estimators/_chance.py": "error_probability",
     "estimators/_choose.py": "choose",
     "estimators/_filter.py": "questions unknown provenance few_problems online recorded",
     "estimators/_fit.py": "fit_order holdout protocol few_problems unknown questions "

@@ -30,7 +30,7 @@ def word_filter():
     batch = WORDS.replace_features(WORDS.sizes[WORDS.problem_of][:, None] * 1.0, ["n"])
     batch = batch.replace_features(
         np.random.default_rng(0).uniform(size=(batch.n_claims, 1)),
-        ["error_probability"],
+        ["score"],
     )
     return HardCF(0, alpha=0.3).fit(batch, WORD_LABELS), batch
 

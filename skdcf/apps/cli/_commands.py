@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain, repeat, starmap
-from math import isfinite, isnan
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from ...estimators import (
     choose,
     chosen_answers,
     passing_answers,
-    refuse_without_hazards,
     seen,
 )
 from ...exceptions import CalibrationWarning, LabelWarning, ShareError
@@ -56,10 +55,6 @@ from . import _files as files
 RESULT = "filtered"  # metadata key for the decision of the filter
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # maximum number of problems in memory at a time
-_NOT_GUARANTEED = (
-    "the guarantee does not cover this text. The filter removed all claims of the "
-    "answer, and this text shows the safest of them"
-)
 # column of `ContextFeatures` that performs best on its own
 _SUPPORT = "context_trigrams"
 _SHOWN = 20  # maximum number of different errors to print
@@ -359,8 +354,6 @@ def filter_problems(options):
     """Write each problem with its mask, the level of each claim, and the filtered text."""
     files.check_folder(options.output)
     filter = load(options.model)
-    if options.at_least_one:
-        refuse_without_hazards(filter.scorer_)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     blocks = read_lines(options)
@@ -387,16 +380,6 @@ def filter_problems(options):
         f"{counted(counts['problems'], 'problem')} were kept. All claims of "
         f"{counted(counts['empty'], 'problem')} were removed"
     )
-    if not hasattr(filter.scorer_, "error_probability"):
-        files.inform(
-            "error probabilities are not available, because this scorer ranks claims "
-            "without estimating probabilities"
-        )
-    if counts["outside"]:
-        files.inform(
-            f"for {counted(counts['outside'], 'problem')} without a kept claim, the safest claim "
-            "is shown with an estimated error probability, but the guarantee does not cover it"
-        )
 
 
 @dataclass
@@ -418,12 +401,6 @@ class Lines:
         Whether each claim is kept.
     levels : list of float arrays
         Smallest alpha at which each claim is kept.
-    error_probability : list of float
-        Estimated probability that the kept claims include a false claim. The value is NaN if the
-        probability is unknown or if no claim is kept.
-    is_guaranteed : list of bool
-        Whether the kept text was selected by the filter and is therefore covered by the
-        guarantee.
     checked : list of lists of int
         Positions of the claims that are kept because a person found them true. The field is None
         if there was no review.
@@ -436,8 +413,6 @@ class Lines:
     names: list[dict[str, str]]
     masks: Any = None
     levels: Any = None
-    error_probability: Any = None
-    is_guaranteed: Any = None
     checked: Any = None
     passes: Any = None
 
@@ -522,52 +497,17 @@ def _filtered(filter, blocks, alpha, options, counts):
             except ValueError as error:
                 raise ValueError(renumbered(error, n_before)) from error
             n_before += len(lines)
-            if options.at_least_one:
-                lines, masks = _at_least_one(
-                    filter, lines, graphs, masks=masks, counts=counts
-                )
             yield decided(filter, lines, graphs, masks=masks, counts=counts)
             bar.update(len(lines))
 
 
-def _at_least_one(filter, lines, graphs, masks, counts):
-    """Return the lines and masks after keeping the safest claim of each otherwise empty answer."""
-    masks = list(masks)
-    is_guaranteed = [True] * len(lines)
-    for i, safest in enumerate(_safest_claims(filter, graphs)):
-        if not masks[i].any() and safest.any():
-            masks[i] = safest
-            is_guaranteed[i] = False
-            counts["outside"] += 1
-    return replace(lines, is_guaranteed=is_guaranteed), masks
-
-
-def _safest_claims(filter, graphs):
-    """Yield, for each answer, a mask that selects the claim with the smallest path risk.
-
-    Ties are broken by depth, so the selected claim has no parents. The mask selects no claim if
-    all path risks of the answer are infinite.
-    """
-    depths = graphs.split(graphs.depth)
-    for risk, depth in zip(filter.path_risk(graphs), depths, strict=True):
-        mask = np.zeros(len(risk), dtype=bool)
-        mask[np.lexsort((depth, risk))[:1]] = True
-        yield mask & ~np.isposinf(risk)
-
-
 def decided(filter, lines, graphs, *, masks, counts):
-    """Return the lines with their masks, error probabilities and claim levels."""
+    """Return the lines with their masks and claim levels."""
     levels = filter.predict_alpha(graphs)
-    chances = np.full(len(masks), np.nan)
-    if hasattr(filter.scorer_, "error_probability"):
-        chances = filter.error_probability(graphs, masks)
     passes = None
     if filter.calibration_.guarantee.show != 1:
         passes = passing_answers(filter, graphs).tolist()
     n_kept = reduce_segments(np.add, np.concatenate(masks), graphs.offsets, 0)
-    # A safest claim that is shown anyway is not counted as kept.
-    if lines.is_guaranteed is not None:
-        n_kept = np.where(lines.is_guaranteed, n_kept, 0)
     # An answer without claims is not counted, because the filter removed nothing from it.
     n_empty = int(np.sum((n_kept == 0) & (graphs.sizes > 0)))
     counts.update(
@@ -581,7 +521,6 @@ def decided(filter, lines, graphs, *, masks, counts):
         masks=masks,
         levels=levels,
         passes=passes,
-        error_probability=[round(chance, 4) for chance in np.asarray(chances).tolist()],
     )
 
 
@@ -609,8 +548,6 @@ def _shown(filter, blocks, alpha, options, counts):
         files.inform(
             f"each group is a separate batch. Number of answers per group: {sizes}"
         )
-    if options.at_least_one:
-        lines, masks = _at_least_one(filter, lines, graphs, masks=masks, counts=counts)
     yield decided(filter, lines, graphs, masks=masks, counts=counts)
 
 
@@ -622,10 +559,9 @@ def shown_texts(lines, mark_checked=False):
 
 
 def _marked_texts(lines, mark_checked):
-    """Return the kept texts, with a note on each text that the guarantee does not cover.
+    """Return the kept texts, or None for a problem whose claims have no texts.
 
-    If ``mark_checked`` is True, claims that a person checked are also marked. The text is None
-    for a problem whose claims have no texts.
+    If ``mark_checked`` is True, claims that a person checked are marked.
     """
     graphs = lines.problems.graphs
     texts = kept_texts(graphs, lines.masks)
@@ -637,14 +573,6 @@ def _marked_texts(lines, mark_checked):
                     claims[v] = _with_mark(claims[v])
                 marked = graphs[i].replace(claims=claims)
                 texts[i] = kept_text(marked, lines.masks[i])
-    for i, is_guaranteed in enumerate(lines.is_guaranteed or ()):
-        text = texts[i]
-        if not is_guaranteed and text is not None:
-            chance = lines.error_probability[i]
-            space = "\n\n" if len(text.splitlines()) > 1 else " "
-            texts[i] = (
-                f"[not guaranteed; {chance:.0%} probability of an error]{space}{text}"
-            )
     return texts
 
 
@@ -685,16 +613,10 @@ def format_lines(lines, about, options, *, mark_checked=False):
 def _decisions_of(lines, about, texts):
     """Yield the decision on each problem, which is written to its metadata."""
     for i, (levels, text) in enumerate(zip(lines.levels, texts, strict=True)):
-        # If the text consists only of removed claims, the level does not apply to the text.
-        if lines.is_guaranteed and not lines.is_guaranteed[i]:
-            fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
-        else:
-            levels = [a if isfinite(a) else None for a in levels.tolist()]
-            fields = about | {"claim_alpha": levels}
-            if lines.passes is not None:
-                fields["passes"] = lines.passes[i]
-        if not isnan(lines.error_probability[i]):
-            fields["error_probability"] = lines.error_probability[i]
+        levels = [a if isfinite(a) else None for a in levels.tolist()]
+        fields = about | {"claim_alpha": levels}
+        if lines.passes is not None:
+            fields["passes"] = lines.passes[i]
         if lines.checked is not None:
             fields["checked"] = lines.checked[i]
         if text is not None:
@@ -970,23 +892,7 @@ def evaluate(options):
         model, graphs, labels, options.alphas, by=options.by
     )
     files.inform(f"labels: {labelling.describe_labels(graphs, labels)}")
-    chances = None
-    if options.picture:
-        refuse_without_hazards(model.scorer_)
-    if hasattr(model.scorer_, "error_probability"):
-        chances = evaluation.evaluate_error_probability(model, graphs, labels)
-    if options.json:
-        files.show(asdict(report) | {"chances": chances and asdict(chances)}, True)
-    else:
-        level = model.calibration_.guarantee.level(None, model.alpha)
-        files.show(report, False)
-        if chances:
-            files.show(f"\nat alpha = {level:g}: {chances}", False)
-    if options.picture:
-        from ...plots import ChanceDisplay
-
-        ChanceDisplay.from_report(chances).figure_.savefig(options.picture)
-        files.inform(f"wrote {options.picture}")
+    files.show(asdict(report) if options.json else report, options.json)
 
 
 def compare(options):

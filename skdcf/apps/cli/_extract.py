@@ -92,7 +92,6 @@ def answer(options):
             "flags",
             "text_guarantee",
             "complete",
-            "error_probability",
         )
         row = {name: getattr(filtered, name) for name in names}
         print(json.dumps(plain(row | {"claims": filtered.original.claims})))
@@ -105,11 +104,6 @@ def answer(options):
     inform(
         f"alpha = {filtered.alpha:g}; the guarantee covers: {filtered.text_guarantee}"
     )
-    if filtered.error_probability is not None:
-        inform(
-            "estimated probability of a false claim in this text (not a guarantee): "
-            f"{filtered.error_probability:.0%}"
-        )
     inform(*filtered.flags)
 
 

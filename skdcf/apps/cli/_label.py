@@ -163,13 +163,9 @@ def _review(options):
 
     masks = review.masks()
     if options.output:
-        # The kept claims that were checked are true, so only unchecked claims contribute to the
-        # error probability.
-        pairs = zip(masks_before, masks, strict=True)
-        unchecked = [mask_before & mask_now for mask_before, mask_now in pairs]
-        decisions = decided(filter, lines, graphs, masks=unchecked, counts=Counter())
+        decisions = decided(filter, lines, graphs, masks=masks, counts=Counter())
         judged = _judged(decisions, store, meaning=meaning, sampling="review")
-        judged = replace(judged, masks=masks, checked=review.checked())
+        judged = replace(judged, checked=review.checked())
         _write_lines(options, judged, _level(filter, options))
     n_kept = sum(int(mask.sum()) for mask in masks)
     n_before = sum(int(mask.sum()) for mask in masks_before)

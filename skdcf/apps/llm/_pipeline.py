@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -358,10 +359,6 @@ class FilteredAnswer:
         Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
         The level, which is an upper bound on the proportion of problems with a kept false claim.
-    error_probability : float or None
-        Estimated probability that the text contains a false claim. The estimate is not a
-        guarantee. The value is None if no claim is kept or if the filter's scorer does not
-        estimate probabilities.
     dropped : tuple of (str, str)
         Text of each dropped claim, and the reason why the claim was dropped. Each reason contains
         an explanation in words, followed by the numbers in parentheses.
@@ -388,7 +385,6 @@ class FilteredAnswer:
     kept: NDArray[np.bool_]
     claim_alpha: NDArray[np.float64]
     alpha: float
-    error_probability: float | None = None
     dropped: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     text_guarantee: str = "claims"
@@ -753,21 +749,12 @@ class ConformalFactualityPipeline(Settings):
         if choose:
             places = (await call(choose_one, self.filter_, batch)).tolist()
             batch = await call(chosen_answers, self.filter_, batch)
-        shown, chances = await call(self._decide, batch, alpha)
+        shown = await call(partial(explain, alpha=alpha), self.filter_, batch)
         rows = [
-            (chats[i], extracted[i], i if choose else None, *decided)
-            for i, *decided in zip(places, shown, chances, strict=True)
+            (chats[i], extracted[i], i if choose else None, decided)
+            for i, decided in zip(places, shown, strict=True)
         ]
         return await each(rows, self._finish)
-
-    def _decide(self, batch, alpha):
-        """Return the kept claims of each answer, and the error probability if known."""
-        shown = explain(self.filter_, batch, alpha=alpha)
-        if not hasattr(getattr(self.filter_, "scorer_", None), "error_probability"):
-            return shown, [None] * len(shown)
-        masks = [explanation.kept for explanation in shown]
-        chances = self.filter_.error_probability(batch, masks).tolist()
-        return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
         """Return an item with its answer, which the model writes if it is missing."""
@@ -777,7 +764,7 @@ class ConformalFactualityPipeline(Settings):
 
     async def _finish(self, chat, item):
         """Return the text of the kept claims and all other results for an answer."""
-        asked, extraction, place, shown, chance = item
+        asked, extraction, place, shown = item
         graph = extraction.graph
         mask = shown.kept
         kept = graph.shown(mask)
@@ -807,7 +794,7 @@ class ConformalFactualityPipeline(Settings):
         chat.usage += asked.usage
         fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
         fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
-        fields |= {"error_probability": chance, "chosen": place}
+        fields["chosen"] = place
         fields |= {
             "dropped": dropped,
             "flags": flags,

@@ -345,13 +345,6 @@ class Answered(Decided):
         bool,
         Field(description="Whether the last claim, usually the conclusion, is kept."),
     ]
-    error_probability: Annotated[
-        float | None,
-        Field(
-            description="Estimated probability of a false claim in the text, which is not a "
-            "guarantee. null if no claim is kept or the scorer does not estimate it."
-        ),
-    ]
     chosen: Annotated[
         int | None,
         Field(description="The position of the chosen answer, if several were sent."),

@@ -273,7 +273,6 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
         claims=list(graph.claims or ()),
         abstained=answer.abstained,
         complete=answer.complete,
-        error_probability=answer.error_probability,
         chosen=answer.chosen,
         dropped=[
             Dropped(claim=place, text=text, reason=reason)

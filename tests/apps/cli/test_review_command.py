@@ -380,20 +380,6 @@ def test_marks_leave_the_layout_as_it_is(folder, truth, tmp_path, claim, marked)
     assert n_checked > 5
 
 
-def test_the_chance_of_a_text_is_that_of_what_nobody_checked(
-    folder, filter, truth, tmp_path
-):
-    command, _ = review_without_page(folder, tmp_path, truth)
-    out = tmp_path / "out"
-    assert run(*command, "-o", out) == 0
-    graphs = read_jsonl(folder / "new.jsonl").graphs
-    chances = filter.error_probability(graphs)
-    for line, chance in zip(lines_of(out), chances, strict=True):
-        stated = line["metadata"]["filtered"].get("error_probability")
-        assert (stated is None) == np.isnan(chance)
-        assert stated is None or stated == pytest.approx(chance, abs=1e-4)
-
-
 @pytest.mark.parametrize("kind", ["review", "audit"])
 def test_neither_a_review_nor_an_audit_calibrates(
     folder, truth, tmp_path, capsys, kind

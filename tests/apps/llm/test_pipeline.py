@@ -127,7 +127,7 @@ def test_somebody_agrees_to_the_cost_once_and_before_the_model_writes(server, fi
     assert len(server.requests) == n
 
 
-def test_chances_and_causes_are_those_of_the_filter(server, fitted):
+def test_causes_are_those_of_the_filter(server, fitted):
     """A filter alone is enough for a pipeline, which makes claims as those that calibrated."""
     pipeline, graphs = fitted
     cf = CoherentConformalFilter("neyman-pearson", alpha=0.3, random_state=0)
@@ -136,10 +136,6 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
     assert again.extractor.describe() == pipeline.extractor.describe()
     asked = questions(12, 9)
     done = again.answer(asked, answer_all(asked))
-    shown = [answer for answer in done if not answer.abstained]
-    chances = cf.error_probability([a.original for a in shown], [a.kept for a in shown])
-    assert [answer.error_probability for answer in shown] == pytest.approx(chances)
-    assert {a.error_probability for a in done if a.abstained} <= {None}
     for answer in done:
         risks = cf.path_risk([answer.original])[0]
         own = -cf.confidence([answer.original])

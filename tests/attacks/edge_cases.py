@@ -28,8 +28,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF, accept_provenance
-from skdcf.edges import chain_edges
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import GuaranteeWarning
 
@@ -212,47 +211,7 @@ def one_by_one(cf, X):
     return np.array([cf.predict(row[None])[0] for row in X])
 
 
-# What made the problems: edges, the judge who scored them, and the problems of the fit.
-
-REASON = "to see what it costs"
-
-
-def chains(rng, n, *, edges="given", lenient=0.0, **origin):
-    """Answers of six claims in a row, whose own errors spoil what follows.
-
-    A claim's confidence knows its own error and not those before it. A lenient judge is
-    surer of every claim that is wrong.
-    """
-    wrong = rng.random((n, 6)) < 0.06
-    confidence = rng.logistic(size=(n, 6)) + np.where(wrong, lenient - 2, 2)
-    start = 6 * np.repeat(np.arange(n), 5) + np.tile(np.arange(5), n)
-    pairs = np.column_stack([start, start + 1])
-    pairs = pairs[rng.random(len(pairs)) < {"given": 1, "fewer": 2 / 3}.get(edges, 0)]
-    batch = GraphBatch.from_arrays(
-        confidence.reshape(-1, 1),
-        6 * np.arange(n + 1),
-        None if edges == "unknown" else pairs,
-        claims=[f"It is {value!r}." for value in confidence.ravel().tolist()],
-        metadata=[origin or None] * n,
-    )
-    return batch, list(np.logical_and.accumulate(~wrong, axis=1).astype(int))
-
-
-def made_otherwise(rng, before, after, accept=None, again=False, **settings):
-    """Calibrated on answers made in one way, used on others; nan where refused."""
-    cf = HardCF(0, **settings).fit(*chains(rng, 300, **before))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GuaranteeWarning)
-        try:
-            if again:
-                with accept_provenance(accept):
-                    cf.calibrate(*chains(rng, 300, **after))
-            X, y = chains(rng, 1000, **after)
-            with accept_provenance(None if again else accept):
-                kept = cf.predict(X)
-        except ValueError:
-            return np.nan
-    return np.mean([not (k & (t == 0)).any() for k, t in zip(kept, y, strict=True)])
+# The problems of the fit.
 
 
 def calibrate_on_training(rng, groups=None, new=False):
@@ -268,12 +227,6 @@ def calibrate_on_training(rng, groups=None, new=False):
             return np.nan
     return coverage(cf, rng, 20, 1.0)
 
-
-UNKNOWN = {"edges": "unknown"}
-CORRECTED = {"edges_corrected": True}
-RAW = {"edges": "fewer", "edges_corrected": False}
-JUDGE = {"extraction": {"judge": "one"}}
-LENIENT = {"extraction": {"judge": "two"}, "lenient": 1.0}
 
 BEST_FIVE = SelectKBest(k=5)
 
@@ -349,38 +302,7 @@ COVERAGES = [
         ),
     ),
 ]
-ORIGINS = [
-    ("edges left out in use", partial(made_otherwise, before={}, after=UNKNOWN)),
-    (
-        "  edges=chain_edges makes them",
-        partial(made_otherwise, before={}, after=UNKNOWN, edges=chain_edges),
-    ),
-    (
-        '  edges="none" reads none',
-        partial(made_otherwise, before={}, after=UNKNOWN, edges="none"),
-    ),
-    ("  left out in both", partial(made_otherwise, before=UNKNOWN, after=UNKNOWN)),
-    (
-        "edges corrected for calibration only",
-        partial(made_otherwise, before=CORRECTED, after=RAW),
-    ),
-    (
-        "void: the same, accepted with a reason",
-        partial(made_otherwise, before=CORRECTED, after=RAW, accept=REASON),
-    ),
-    (
-        "  calibrated anew on those of use",
-        partial(made_otherwise, before=CORRECTED, after=RAW, accept=REASON, again=True),
-    ),
-    ("another judge in use", partial(made_otherwise, before=JUDGE, after=LENIENT)),
-    (
-        "void: the same, accepted with a reason",
-        partial(made_otherwise, before=JUDGE, after=LENIENT, accept=REASON),
-    ),
-    (
-        "  calibrated anew on those of use",
-        partial(made_otherwise, before=JUDGE, after=LENIENT, accept=REASON, again=True),
-    ),
+REUSES = [
     (
         "the file of fit calibrates, with groups",
         partial(calibrate_on_training, groups=np.arange(100)),
@@ -418,8 +340,8 @@ def main(scale):
         n = len(kept)
         row = f"{kept.sum()} of {n}"
         print(f"{what:40}{row:12}{n - kept.sum()} of {n}", flush=True)
-    made = [(what, 200, function) for what, function in ORIGINS]
-    for title, rows in (("decided before", COVERAGES), ("made otherwise", made)):
+    made = [(what, 200, function) for what, function in REUSES]
+    for title, rows in (("decided before", COVERAGES), ("used in training", made)):
         print(f"\nCoverage, promised {TARGET}: what was {title}")
         for what, n, function in rows:
             values = draws(function, max(2, round(n * scale)))

@@ -60,7 +60,6 @@ AUTOGRAD = (
 
 # Imported inside the functions that use them, never at the top of a module.
 HEAVY = {
-    "distributed",
     "fastapi",
     "json_repair",
     "matplotlib",

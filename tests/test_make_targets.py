@@ -15,7 +15,6 @@ import pytest
 
 #: The distributions of modules that have another name.
 DISTRIBUTION = {
-    "dask": "distributed",
     "docutils": "sphinx",
     "sklearn": "scikit-learn",
     "sphinxcontrib": "sphinxcontrib-bibtex",

@@ -1,11 +1,6 @@
 """Problems that come in parts: the same threshold and masks, wherever they are scored."""
 
 import itertools
-import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -30,7 +25,6 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
-from skdcf.guarantees import NoFalseClaim
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
 KNOWN = make_reasoning_graphs(150, random_state=1, return_X_y=True)
@@ -150,91 +144,6 @@ def test_features_are_the_same_in_parts(features):
             parted = clone(features).fit(graphs).transform(graphs)
         assert np.array_equal(whole.features, parted.features)
         assert whole.feature_names == parted.feature_names
-
-
-DASK = """
-    import os, sys, warnings
-    import joblib, numpy as np
-    from dask.distributed import Client, LocalCluster
-    from sklearn.model_selection import GridSearchCV
-    import skdcf
-    from skdcf.datasets import jsonl_partitions, make_reasoning_graphs
-    from skdcf.evaluation import compare_filters
-    from skdcf.features import GraphFeatures
-    from joblib import Parallel, delayed
-
-    class Deadly:
-        "A part whose first reader is killed."
-
-        def __init__(self, part, mark):
-            self.part, self.mark = part, mark
-
-        def read(self):
-            try:
-                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                return self.part.read()
-            os.kill(os.getpid(), 9)  # SIGKILL, which has no name on Windows
-
-    def scored(cf, part):
-        data = part.read()
-        return cf.calibration_part(data.graphs, data.labels)
-
-    def filtered(cf, part):
-        return cf.predict(part.read().graphs)
-
-    def results(cf, parts, graphs, y):
-        cf.calibrate_parts(Parallel()(delayed(scored)(cf, part) for part in parts))
-        masks = Parallel()(delayed(filtered)(cf, part) for part in parts)
-        masks = [row for part in masks for row in part]
-        columns = GraphFeatures().fit_transform(graphs).features
-        hard = skdcf.SingleFeatureCF(ties="jitter", random_state=0)
-        report = compare_filters({"a": hard}, graphs, y, [0.2], cv=3, random_state=0)
-        search = GridSearchCV(hard, {"beta_mix": [0.0, 0.5]}, cv=2).fit(graphs, y)
-        tested = search.cv_results_["mean_test_score"]
-        return cf.threshold_, masks, columns, report.retention, tested
-
-    def main(path, saved, mark):
-        graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
-        parts = jsonl_partitions(path, 40)
-        here = results(skdcf.load(saved), parts, graphs, y)
-        deadly = [*parts[:4], Deadly(parts[4], mark), *parts[5:]]
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-        with LocalCluster(**options) as cluster, Client(cluster):
-            with joblib.parallel_config(backend="dask"):
-                there = results(skdcf.load(saved), deadly, graphs, y)
-        assert os.path.exists(mark)
-        assert here[0] == there[0]
-        assert all(map(np.array_equal, here[1], there[1]))
-        assert all(map(np.array_equal, here[2:], there[2:]))
-        print("the same")
-
-    if __name__ == "__main__":
-        main(*sys.argv[1:])
-"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("share", [1, 0.5])
-def test_dask_with_a_killed_worker(path, tmp_path, share):
-    pytest.importorskip("distributed")
-    pytest.importorskip("skops")
-    import skdcf
-
-    cf = clone(FITTED).set_params(guarantee=NoFalseClaim(show=share)).fit(*KNOWN)
-    saved = skdcf.save(cf, tmp_path / "cf.skops")
-    script = tmp_path / "with_dask.py"
-    script.write_text(textwrap.dedent(DASK))
-    command = [sys.executable, script, path, saved, tmp_path / "mark"]
-    root = str(Path(__file__).resolve().parents[2])
-    run = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        env=os.environ | {"PYTHONPATH": root},
-    )
-    assert run.stdout.strip().endswith("the same"), run.stderr
 
 
 @pytest.mark.long

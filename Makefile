@@ -106,13 +106,11 @@ $(VENV)-foreign/ready:
 
 # Runs the examples with other packages in separate environments. .ci/run does not run this target.
 # Each example prints the versions of its packages.
-INTEGRATIONS := langchain_runnable ragas_results deepeval_results mlflow_model \
-  langgraph_interrupt agents_guardrail
+INTEGRATIONS := langchain_runnable ragas_results mlflow_model
 
-integrations: $(VENV)-integrations/ready $(VENV)-clients/ready
+integrations: $(VENV)-integrations/ready
 	set -e; cd integrations; for name in $(INTEGRATIONS); do \
-	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done; \
-	  echo "== clients of the service"; ../$(VENV)-clients/bin/python ../deploy/try_client.py
+	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done
 
 # pip takes many minutes to find compatible versions of these packages, and uv takes seconds.
 $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
@@ -122,20 +120,12 @@ $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	  --editable '.[apps]' -r integrations/requirements.txt
 	touch '$@'
 
-# Generates and tests clients of the service. These packages conflict with those above.
-$(VENV)-clients/ready: setup.cfg
-	$(PYTHON) -m venv $(VENV)-clients
-	$(VENV)-clients/bin/pip install --quiet uv
-	$(VENV)-clients/bin/uv pip install --quiet --python $(VENV)-clients/bin/python \
-	  --editable '.[apps]' 'openapi-python-client~=0.29.1' 'schemathesis~=4.32'
-	touch '$@'
-
 # If axe-core is installed, the browser tests check the accessibility of the pages.
 axe:
 	npm install --silent --prefix $(VENV)/axe axe-core@4
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-clients $(VENV)-foreign build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-foreign build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
 	rm -rf .hypothesis
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

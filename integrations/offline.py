@@ -7,10 +7,7 @@ from importlib.metadata import version
 os.environ |= {
     "LANGSMITH_TRACING": "false",
     "LANGCHAIN_TRACING_V2": "false",
-    "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "RAGAS_DO_NOT_TRACK": "true",
-    "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
-    "DEEPEVAL_UPDATE_WARNING_OPT_IN": "0",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
 }

@@ -64,13 +64,12 @@ def test_every_example_with_other_packages_is_run_and_shown(checkout):
     (listed,) = re.findall(r"INTEGRATIONS := ((?:.*\\\n)*.*)\n", makefile)
     run = set(listed.replace("\\", "").split())
     texts = {path.stem: path.read_text("utf-8") for path in folder.glob("*.py")}
-    helpers = {"offline", "desk", "booking", "mlflow_filter"}
+    helpers = {"offline", "desk", "mlflow_filter"}
     assert set(texts) == run | helpers
     for name in run:
         # Before anything that could call home; the last word is about the network.
-        packages = r"\n(?:import|from) (?:mlflow|ragas|deepeval|lang|agents|offline)"
+        packages = r"\n(?:import|from) (?:mlflow|ragas|lang|offline)"
         assert re.search(packages, texts[name])[0].endswith("import offline")
         assert texts[name].rstrip().splitlines()[-1].startswith("offline.finish(")
-    pages = [checkout / f"docs/guide/{name}.rst" for name in ("other_tools", "agents")]
-    shown = "".join(page.read_text("utf-8") for page in pages)
+    shown = (checkout / "docs/guide/other_tools.rst").read_text("utf-8")
     assert {name for name in run if f"{name}.py" not in shown} == set()

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdcf import CoherentConformalFilter
-from skdcf.adapters import from_runs
+from skdcf.datasets import from_messages
 
 rng = np.random.default_rng(0)
 
@@ -39,7 +39,7 @@ def record(task):
     return {"task": task, "messages": messages, "labels": labels}
 
 
-data = from_runs([record(task) for task in range(600)])
+data = from_messages([record(task) for task in range(600)])
 print(data.graphs[0].claims[0][:60], "...")
 
 # %%

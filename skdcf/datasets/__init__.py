@@ -1,6 +1,5 @@
 """Load published data sets, simulate data sets, and read and write JSON Lines files."""
 
-from ._agents import fetch_agent_process_bench
 from ._claimwise import (
     fetch_coherent_math,
     fetch_conformal_factuality,
@@ -20,11 +19,11 @@ from ._stepwise import (
     labels_from_first_error,
 )
 from .jsonl import jsonl_partitions, read_jsonl, write_jsonl
+from .messages import from_messages
 from .records import build_dataset
 
 __all__ = [
     "build_dataset",
-    "fetch_agent_process_bench",
     "fetch_coherent_math",
     "fetch_conformal_factuality",
     "fetch_conformal_rag",
@@ -37,6 +36,7 @@ __all__ = [
     "fetch_process_bench",
     "fetch_qags",
     "fetch_refchecker",
+    "from_messages",
     "jsonl_partitions",
     "labels_from_first_error",
     "make_reasoning_graphs",

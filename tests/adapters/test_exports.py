@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdcf import ReasoningGraph
-from skdcf.adapters import from_frame, from_runs, from_uqlm, from_verdicts
+from skdcf.adapters import from_frame, from_uqlm, from_verdicts
 from skdcf.datasets import read_jsonl
 from skdcf.exceptions import LabelWarning, ParameterWarning
 from skdcf.graphs.labels import read_words
@@ -310,9 +310,6 @@ def test_a_blank_label_is_unknown_at_every_reader(tmp_path, blank):
     if blank == blank:  # in lists, NaN is no label
         claims = [[{"claim": "a", "score": 0.5}, {"claim": "b", "score": 0.5}]]
         assert from_uqlm(claims, labels=[[1, blank]]).labels[0].tolist() == [1, -1]
-        messages = [{"role": "assistant", "content": "a"}]
-        run = {"task": 1, "messages": messages, "labels": {0: blank}}
-        assert from_runs([run]).labels[0].tolist() == [-1]
         path = tmp_path / "lines.jsonl"
         line = {"claims": ["a", "b"], "edges": [], "labels": [blank, 1]}
         path.write_text(json.dumps(line) + "\n")

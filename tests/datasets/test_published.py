@@ -17,7 +17,6 @@ import pytest
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import fetch as files
 from skdcf.datasets import (
-    fetch_agent_process_bench,
     fetch_coherent_math,
     fetch_conformal_factuality,
     fetch_conformal_rag,
@@ -1183,7 +1182,7 @@ ALL = [
     fetch_gsm8k_solutions,
 ]
 ALL += [fetch_mr_ben, fetch_perl, fetch_prm800k, fetch_prmbench, fetch_process_bench]
-ALL += [fetch_qags, fetch_refchecker, fetch_agent_process_bench, fetch_conformal_rag]
+ALL += [fetch_qags, fetch_refchecker, fetch_conformal_rag]
 
 
 @pytest.mark.parametrize("fetch", ALL)

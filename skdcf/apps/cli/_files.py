@@ -24,7 +24,6 @@ from ._csv import CsvAsLines
 STANDARD = "-"
 # Metadata key for the original names of the format keys in the log.
 NAMES = "names_in_log"
-_ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
 _NOTED = 100  # maximum number of keys listed in a message
 
 
@@ -51,7 +50,7 @@ def read_blocks(options, read, on_invalid="raise", dropped=None, *, path=None):
     If a key in ``--map`` is missing from all lines, the function raises ValueError and lists the
     existing keys.
     """
-    rename = renamed(options, also=_ALL_TARGETS)
+    rename = renamed(options, also=["answer"])
     answers = {"answer", "response"} | {
         theirs for theirs, ours in rename.items() if ours == "answer"
     }

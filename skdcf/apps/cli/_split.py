@@ -1,7 +1,4 @@
-"""The command ``split``, which converts answers or agent runs to problems.
-
-Each sentence of an answer, or each step of a run, becomes a claim.
-"""
+"""The command ``split``, which converts answers to problems with one claim per sentence."""
 
 from __future__ import annotations
 
@@ -9,30 +6,18 @@ from collections import Counter
 
 from ..._checks import counted, printable
 from ...datasets import records
-from ...datasets.runs import read_run
 from ...graphs.hashes import most_answers
 from ...graphs.sources import WITHOUT_CLAIM
 from ..llm import AnswerSplitter, no_claim_list
 from . import _files as files
 
-#: Keys of a run that are not copied to the problem.
-_OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
-
 
 def split(options):
-    """Convert each logged answer or run to a problem with one claim per sentence or step."""
+    """Convert each logged answer to a problem with one claim per sentence."""
     files.check_folder(options.output)
-    if options.runs:
-        _split_runs(options)
-        return
-    if options.edges == "data":
-        raise ValueError(
-            "--edges data requires --runs, because these edges show which steps use the "
-            "results of earlier tool calls"
-        )
     splitter = AnswerSplitter(
         options.language or "en",
-        edges=options.edges or "none",
+        edges=options.edges,
         no_claim=no_claim_list(options.no_claim),
     )
     read_answer = files.answer_reader(options)
@@ -95,42 +80,3 @@ def _describe(counts, asked):
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
             yield (f"no line has a {what}. If it has another key, pass --map KEY={key}")
-
-
-def _split_runs(options):
-    """Convert logged runs to problems with one claim per step."""
-    if options.group_by is not None:
-        raise ValueError(
-            f"--group-by {options.group_by} cannot be used with --runs, because runs "
-            "are grouped by task. Pass the key of the task with --map KEY=task"
-        )
-    if options.no_claim is not None:
-        raise ValueError(
-            f"--no-claim {options.no_claim} cannot be used with --runs. Omit --no-claim"
-        )
-    if options.language is not None:
-        raise ValueError(
-            f"--language {options.language} cannot be used with --runs. Omit --language"
-        )
-    rename = files.renamed(options, also=_OF_RUN)
-    own_keys = files.own_keys(options)
-    read = records.LineReader(own=own_keys)
-    edges = options.edges or "chain"
-    n_runs = n_steps = 0
-
-    def cut(record):
-        nonlocal n_runs, n_steps
-        run = records.rename_keys(record, rename)
-        steps = read_run(run, "data" if edges == "data" else "chain")
-        if edges == "none":
-            steps["edges"] = []
-        rest = {key: value for key, value in run.items() if key not in _OF_RUN}
-        steps["metadata"] |= rest.pop("metadata", None) or {}
-        problem = read(rest | steps)
-        n_runs += 1
-        n_steps += problem.graph.n_claims
-        return problem
-
-    problems = files.read_records(options, cut)
-    files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(f"split {counted(n_runs, 'run')} into {counted(n_steps, 'step')}")

@@ -161,8 +161,8 @@ def _advice_on_answer(key, value):
     return (
         f"got a list with {len(value)} entries, which are not joined, because they may include "
         f"the question. Select one of them, for example --map {list_path}[-1]{inner}=answer for "
-        "the last entry. To judge each message of an agent, pass --runs --map "
-        f"{list_path}=messages,KEY=task"
+        "the last entry. To judge each message of an agent, use "
+        "skdcf.datasets.from_messages"
     )
 
 

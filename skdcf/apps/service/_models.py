@@ -23,13 +23,6 @@ FilterName = Annotated[
         "are served."
     ),
 ]
-Messages = Annotated[
-    list[dict[str, Any]] | None,
-    Field(
-        description="New chat messages, up to and including the message of the step. Each "
-        "message must be sent once."
-    ),
-]
 Question = Annotated[str | None, Field(description="The question.")]
 Context = Annotated[
     Texts | str | None,
@@ -209,7 +202,6 @@ class LabelRequest(_Request):
 class RunRequest(_Request):
     """Data that are known before the first step of an agent run."""
 
-    messages: Messages = None
     question: Question = None
     context: Context = None
     alternatives: Alternatives = None
@@ -227,16 +219,13 @@ class StepRequest(_Request):
     claim: Annotated[
         Position, Field(description="The position of the step, starting at 0.")
     ]
-    messages: Messages = None
     text: Annotated[
         str | None,
-        Field(description="The text of the step, if the run has no messages."),
+        Field(description="The text of the step."),
     ] = None
     features: Annotated[
         list[float] | None,
-        Field(
-            description="The feature values of the step, if the run has no messages."
-        ),
+        Field(description="The feature values of the step."),
     ] = None
     parents: Annotated[
         list[Position] | None,

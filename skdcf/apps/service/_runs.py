@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ...datasets.records import BROKEN
-from ...datasets.runs import read_beginning, read_run
 from ..web.refusal import RefusedError
 from ._journal import Journal
 from ._served import Served, Writing
@@ -120,9 +118,7 @@ class Runs:
             Position of the step. A step that has already been decided may be sent again.
         step : dict
             The step, with the keys ``text`` and ``features`` if the run uses them. If the key
-            ``parents`` is missing, the step depends on the previous step. If the run was opened
-            with ``messages``, the step contains the messages since the previous step and ends
-            with its own message.
+            ``parents`` is missing, the step depends on the previous step.
         filters : iterable of Served
             All served filters.
 
@@ -151,7 +147,7 @@ class Runs:
             if number < n_steps:
                 return _decision(run, number, step)
             self._refuse_too_much(len(json.dumps(step)), self._journal.run(name).size)
-            claim = _claims_of(run.head, [*run.steps, step])[-1]
+            claim = _claims_of([*run.steps, step])[-1]
             keep = run.writing.add(claim)
             run.steps.append(step)
             if self._journal.add_step(name, number, step, keep):
@@ -254,7 +250,7 @@ class Runs:
             return run
         added = self._journal.steps(name, n_known)
         run.steps += [step for step, _ in added]
-        claims = _claims_of(run.head, run.steps)[n_known:]
+        claims = _claims_of(run.steps)[n_known:]
         for number, (claim, (_, keep)) in enumerate(
             zip(claims, added, strict=True), n_known
         ):
@@ -278,43 +274,9 @@ def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
     """Return the initial decision state of a run."""
-    fields = {key: value for key, value in head.items() if key != "messages"}
-    if "messages" in head:
-        fields = read_beginning(head) | fields
-    return Writing(served, fields | {"stop": True})
+    return Writing(served, head | {"stop": True})
 
 
-def _claims_of(
-    head: dict[str, Any], steps: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _claims_of(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Convert steps to claims. By default, each claim depends on the previous claim."""
-    has_messages = "messages" in head
-    if any(("messages" in step) != has_messages for step in steps):
-        raise ValueError(
-            "messages must be sent in all requests of a run or in none of them. Send the "
-            'initial messages as "messages" when the run is opened, and the new messages '
-            "with each step"
-        )
-    if has_messages and steps:
-        steps = _steps_in_messages(head, steps)
     return [{"parents": [v - 1] if v else []} | step for v, step in enumerate(steps)]
-
-
-def _steps_in_messages(
-    head: dict[str, Any], sent: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the text and the feature values of each step that was sent as messages."""
-    messages = [message for body in (head, *sent) for message in body["messages"]]
-    run = {"task": "open", "messages": messages}
-    try:
-        record = read_run(run, "chain", head.get("alternatives"))
-    except BROKEN as error:
-        raise ValueError(str(error)) from error
-    n_new = len(record["claims"]) - len(sent) + 1
-    if n_new != 1:
-        raise ValueError(
-            f"the new messages must contain exactly one step, got {n_new}. Send all "
-            "messages after the previous step, including the message of this step"
-        )
-    rows = zip(record["claims"], record["features"], strict=True)
-    return [{"text": text, "features": features} for text, features in rows]

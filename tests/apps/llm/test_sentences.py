@@ -171,9 +171,6 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         in capsys.readouterr().err
     )
     assert split(tmp_path, line, options=("--language", "german"))[0] == 2
-    run = json.dumps({"task": 1, "messages": [{"role": "assistant", "content": "Hi."}]})
-    assert split(tmp_path, run, options=("--runs", "--language", "de"))[0] == 2
-    assert "--language" in capsys.readouterr().err
 
 
 def test_another_language_is_another_extraction(tmp_path, capsys):

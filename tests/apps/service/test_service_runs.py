@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 from serving import GRAPHS, LINES, Serving, Y, as_lines, call, rows_of
 
 import skdcf
-from skdcf.adapters import from_runs
 from skdcf.apps.service import _runs, _served, create_app
 from skdcf.edges import chain_edges
 from skdcf.guarantees import NoFalseClaim
@@ -271,151 +269,8 @@ def test_another_filter_does_not_go_on_with_a_run(app, filters, tmp_path):
     assert status == 409 and "step 0" in reply["error"]
 
 
-# ------------------------------------------------------------- runs in messages
-
-
-def recorded(task, rng):
-    """A run of bookings; long calls are wrong more often."""
-    messages = [{"role": "user", "content": f"Book rooms for party {task}."}]
-    labels = {}
-    for step in range(rng.integers(2, 6)):
-        n = int(rng.integers(1, 20))
-        labels[len(messages)] = int(rng.random() > (n / 25) ** 2)
-        arguments = json.dumps({"guests": [f"guest {k}" for k in range(n)]})
-        calls = [
-            {"id": f"{step}", "function": {"name": "book", "arguments": arguments}}
-        ]
-        answer = {"role": "tool", "tool_call_id": f"{step}", "content": "é 🏨"}
-        messages += [{"role": "assistant", "content": "", "tool_calls": calls}, answer]
-    return {"task": task, "messages": messages, "labels": labels}
-
-
-def sent_in(messages):
-    """The head, and for each step what came since the one before it, and itself."""
-    places = [v for v, message in enumerate(messages) if message["role"] == "assistant"]
-    bounds = [places[0], *(v + 1 for v in places)]
-    steps = [messages[first:last] for first, last in pairwise(bounds)]
-    return messages[: places[0]], steps
-
-
-def test_steps_that_are_sent_as_messages_are_those_of_the_logs(tmp_path):
-    rng = np.random.default_rng(0)
-    data = from_runs([recorded(task, rng) for task in range(200)])
-    cf = skdcf.HardCF(online=True, alpha=0.2, random_state=0)
-    cf.fit(data.graphs, data.labels)
-    new = [recorded(task, rng) for task in range(200, 220)]
-    masks = cf.predict(from_runs(new).graphs)
-    for run, mask in zip(new, masks, strict=True):
-        app = create_app(cf, folder=tmp_path)
-        head, steps = sent_in(run["messages"])
-        name = ask(app, "/v1/runs", messages=head)[1]["run"]
-        for v, messages in enumerate(steps):
-            if v == 2:
-                app = create_app(cf, folder=tmp_path)
-            sent = {"run": name, "claim": v, "messages": messages}
-            assert ask(app, "/v1/runs/steps", **sent)[1]["keep"] == mask[v]
-        assert ask(app, "/v1/runs/close", run=name)[1]["mask"] == mask.tolist()
-    assert 0.1 < np.concatenate(list(masks)).mean() < 0.9
-
-
-def test_what_is_wrong_with_messages(tmp_path):
-    rng = np.random.default_rng(0)
-    data = from_runs([recorded(task, rng) for task in range(50)])
-    cf = skdcf.HardCF(online=True, alpha=0.2).fit(data.graphs, data.labels)
-    app = create_app(cf, folder=tmp_path)
-    head, (first, second, *_) = sent_in(recorded(50, rng)["messages"])
-    for messages, sentence in (
-        (head + first, "message 1 is a step"),
-        (3, '"messages" is 3'),
-        ([3], '"messages.0" is 3'),
-    ):
-        status, reply = ask(app, "/v1/runs", messages=messages)
-        assert status == 400 and sentence in reply["error"]
-    name = ask(app, "/v1/runs", messages=head)[1]["run"]
-    for sent, sentence in (
-        ({"messages": []}, "at least one step"),
-        ({"messages": 3}, '"messages" is 3'),
-        ({"messages": first + second}, "got 2"),
-        ({"messages": [*first, 3]}, '"messages.1" is 3'),
-        ({"messages": [*first, {"a": 3}]}, "the role of message 2"),
-        ({"text": "book()", "features": [0, 1, 1]}, "messages must be"),
-    ):
-        status, reply = ask(app, "/v1/runs/steps", run=name, claim=0, **sent)
-        assert status == 400 and sentence in reply["error"], sent
-    assert ask(app, "/v1/runs/steps", run=name, claim=0, messages=first)[0] == 200
-    status, reply = ask(app, "/v1/runs/steps", run=name, claim=1, messages=second[:1])
-    assert status == 400 and "got 0" in reply["error"]
-    assert ask(app, "/v1/runs/steps", run=name, claim=1, messages=second)[0] == 200
-
-
-def shortness(batch):
-    """Confidence in short steps."""
-    return -batch.features[:, batch.feature_names.index("log_length")]
-
-
-LONG = {"guests": [f"guest {k}" for k in range(60)]}
-ONCE = [{"id": "z", "name": "book", "args": LONG}]
-BLOCK = {"type": "tool_use", "id": "z", "name": "book", "input": LONG}
-WRITTEN = {"name": "book", "arguments": json.dumps(LONG)}
-#: The same long call as the tools write it, and as no tool does.
-LONG_CALLS = [
-    {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"id": "z", "function": WRITTEN}],
-    },
-    {"role": "assistant", "content": [BLOCK]},
-    {"type": "ai", "data": {"content": "", "tool_calls": ONCE}},
-    {"role": "assistant", "content": None, "function_call": WRITTEN},
-    {"type": "ai", "content": "", "tool_calls": [], "invalid_tool_calls": ONCE},
-    {"role": "assistant", "text": f"book({json.dumps(LONG)})"},
-    {"role": "assistant", "content": None, "payload": LONG},
-    {"role": "assistant", "content": "I book.", "bookings": [LONG]},
-    {"role": "assistant", "content": [{"type": "booking", "booking": LONG}]},
-    {"type": "ai", "kwargs": {"content": "", "tool_calls": ONCE}},
-    {"role": "assistant", "content": "I book.", "next": "book all"},
-    {"role": "assistant", "content": "I book.", "guests": 60},
-    {"role": "assistant", "content": "I book.", "approved": True},
-    {"role": "assistant", "content": "I book.", "metadata": {"tool_calls": ONCE}},
-    {"role": "assistant", "content": [{"type": "text", "text": "I", "refusal": "No."}]},
-    {"type": "reasoning", "summary": [], "tool_calls": ONCE},
-]
-
-
-@pytest.fixture(scope="module")
-def short_steps():
-    """A filter of runs in which long arguments are wrong."""
-    rng = np.random.default_rng(0)
-    data = from_runs([recorded(task, rng) for task in range(200)])
-    cf = skdcf.HardCF(shortness, online=True, alpha=0.2)
-    return cf.fit(data.graphs, data.labels)
-
-
-@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
-def test_a_long_call_is_approved_in_no_form(short_steps, tmp_path, number):
-    """A filter that refuses it in the form of its logs may not approve what it cannot read."""
-    app = create_app(short_steps, folder=tmp_path)
-    head = [{"role": "user", "content": "Book."}]
-    name = ask(app, "/v1/runs", messages=head)[1]["run"]
-    sent = {"run": name, "claim": 0, "messages": [LONG_CALLS[number]]}
-    status, reply = ask(app, "/v1/runs/steps", **sent)
-    assert (status, reply.get("keep")) == (200, False) if number < 6 else status == 400
-
-
-@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
-@pytest.mark.parametrize("path", ["/v1/filter", "/v1/runs", "/v1/stream"])
-def test_a_whole_run_is_approved_in_no_form(short_steps, tmp_path, number, path):
-    """A run is decided about step by step, so a run that is posted whole is refused."""
-    app = create_app(short_steps, folder=tmp_path)
-    run = {"messages": [{"role": "user", "content": "Book."}, LONG_CALLS[number]]}
-    kind = LINES if path == "/v1/stream" else {}
-    status, reply, _ = call(app, path, json.dumps(run).encode() + b"\n", **kind)
-    assert status == 400 and "keep" not in reply and "passes" not in reply
-
-
 @pytest.mark.parametrize("key", ["claims", "features", "text", "spans", "steps"])
-def test_an_answer_before_its_first_claim_is_refused(short_steps, tmp_path, key):
-    app = create_app(short_steps, folder=tmp_path)
+def test_an_answer_before_its_first_claim_is_refused(app, key):
     value = {"claims": ["a"], "features": [[1.0]], "text": "a"}.get(key, [{"a": 1}])
     status, reply, _ = call(app, "/v1/stream", as_lines([{key: value}]), **LINES)
     assert status == 400 and key in reply["error"]

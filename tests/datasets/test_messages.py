@@ -1,0 +1,183 @@
+"""Runs of agents, recorded as messages of the Chat Completions API, become steps."""
+
+import numpy as np
+import pytest
+
+from skdcf.datasets import from_messages
+
+USER = {"role": "user", "content": "Where was the founder of Acme born?"}
+
+
+def call(name, arguments, id="a"):
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def asks(*calls, content=None):
+    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
+
+
+def answers(content, id="a"):
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def says(content, **more):
+    return {"role": "assistant", "content": content, **more}
+
+
+def read(*messages):
+    return from_messages([{"task": 0, "messages": list(messages)}]).graphs[0]
+
+
+RUN = (
+    {"role": "system", "content": "Be brief."},
+    USER,
+    asks(call("search", '{"query": "Acme"}')),
+    answers("Acme was founded by Ada Byron."),
+    asks(call("search", '{"query": "Ada"}', "b"), call("now", "", "c"), content="Her."),
+    answers("Monday", "c"),
+    answers([{"type": "text", "text": "She was born in London."}], "b"),
+    says("London"),
+)
+
+
+def test_each_message_of_the_assistant_is_a_step():
+    graph = read(*RUN)
+    assert graph.problem == USER["content"] and graph.context is None
+    assert graph.claims == (
+        'search({"query": "Acme"})',
+        'Her.\nsearch({"query": "Ada"})\nnow()',
+        "London",
+    )
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert graph.metadata["messages"] == [2, 4, 7]
+    assert graph.feature_names == ("position", "log_length", "n_calls")
+    lengths = [np.log1p(len(claim)) for claim in graph.claims]
+    expected = np.column_stack([[0, 1, 2], lengths, [1, 2, 0]])
+    assert graph.features == pytest.approx(expected)
+
+
+def test_a_run_that_is_cut_has_the_same_steps_and_columns():
+    whole = read(*RUN)
+    for v, position in enumerate(whole.metadata["messages"]):
+        part = read(*RUN[: position + 1])
+        assert part.claims == whole.claims[: v + 1]
+        assert np.array_equal(part.features, whole.features[: v + 1])
+
+
+def test_labels_and_tasks():
+    run = {"task": 3, "messages": list(RUN), "id": "mine", "metadata": {"kind": "a"}}
+    others = [run | {"labels": {"2": 1, 7: 0}}, run | {"id": "other", "task": 4}]
+    data = from_messages(others)
+    assert [y.tolist() for y in data.labels] == [[1, -1, 0], [-1] * 3]
+    assert data.groups.tolist() == ["3", "4"]
+    assert data.graphs[0].id == "mine"
+    assert data.graphs[0].metadata.items() >= {"kind": "a", "group": "3"}.items()
+    for labels, message in (({3: 1}, r"labels.*2, 4, 7.*got 3"), ([1], "dict")):
+        with pytest.raises(ValueError, match=message):
+            from_messages([run | {"labels": labels}])
+
+
+def test_the_forms_of_a_call():
+    custom = {"id": "b", "type": "custom", "custom": {"name": "sh", "input": "ls -l"}}
+    legacy = says(None, function_call={"name": "f", "arguments": "{}"})
+    result = {"role": "function", "name": "f", "content": "1"}
+    graph = read(USER, asks(call("g", {"x": "é"}), custom), legacy, result, says("1"))
+    assert graph.claims == ('g({"x": "é"})\nsh(ls -l)', "f({})", "1")
+
+
+def test_the_forms_of_a_text():
+    image = {"type": "image_url", "image_url": {"url": "data:..."}}
+    what = {"type": "text", "text": "What is it? "}
+    parts = [
+        {"type": "text", "text": "The bill is "},
+        {"type": "text", "text": "900", "citations": [{"cited_text": "900"}]},
+        {"type": "text", "text": " EUR."},
+    ]
+    graph = read(
+        {"role": "user", "content": [what, image]},
+        says(parts, annotations=[{"type": "url_citation"}], name="bot"),
+        says(None, refusal="I cannot."),
+        says([{"type": "refusal", "refusal": "No."}]),
+        says(None, audio={"id": "x", "transcript": "Yes."}),
+    )
+    assert graph.problem == "What is it? [image_url]"
+    assert graph.claims == ("The bill is 900 EUR.", "I cannot.", "No.", "Yes.")
+
+
+def test_reasoning_is_dropped_and_counted():
+    messages = [
+        USER,
+        says(None, reasoning_content="hm"),
+        says("<think>Should I pay? No.</think>I wait.", reasoning=""),
+        says("I pay.", reasoning="pay"),
+        says("<think>Then"),
+    ]
+    data = from_messages([{"task": 0, "messages": messages}] * 2)
+    assert data.graphs[0].claims == ("I wait.", "I pay.")
+    assert data.n_reasoning == 8
+
+
+def test_empty_values_of_unknown_keys_are_ignored():
+    empty = {"parsed": None, "extra": {}, "files": [], "note": ""}
+    assert read(USER, says("x", **empty)).claims == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (says("x", metadata={"toolCalls": [1]}), "'metadata'"),
+        (says("x", extra={"actions": [1]}), "'extra'"),
+        (says([{"type": "text", "text": "x", "tool": 1}]), "'tool'"),
+        (says([{"type": "text", "text": "x", "refusal": "y"}]), "'refusal'"),
+        (says([{"type": "tool_use", "text": "x"}]), "'tool_use'"),
+        (says([{"type": "image_url", "image_url": {"url": "x"}}]), "'image_url'"),
+        (says(["x"]), "'x'"),
+        (says(3), "3"),
+        (says(""), "none"),
+        (says(" "), "none"),
+        (says(None, audio={"id": "x"}), "transcript"),
+        (asks(call("f", "{}") | {"index": 1}), "'index'"),
+        (asks(call("f", "{}") | {"custom": {"name": "g"}}), "both"),
+        (asks({"id": "a", "type": "function"}), "None"),
+        (asks({"id": "a", "function": {"arguments": "{}"}}), "name"),
+        (asks({"id": "a", "function": {"name": "f", "args": "{}"}}), "'args'"),
+        (asks({"function": {"name": "f"}}), "id of a call"),
+        (asks(3), "3"),
+        ({"role": "assistant", "tool_calls": "search"}, "'search'"),
+        (asks(call("f", "{}")) | {"role": "user"}, "'user'"),
+        (answers("x", "lost"), "'lost'"),
+        ({"role": "function", "name": "f", "content": "x"}, "'f'"),
+        ({"role": "bot", "content": "x"}, "'bot'"),
+        ({"content": "x"}, "None"),
+        ("hello", "'hello'"),
+    ],
+)
+def test_what_cannot_be_read_is_named(message, said):
+    with pytest.raises(ValueError, match=f'problem "run/0": message 2: .*{said}'):
+        read(USER, says("first"), message, says("last"))
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ({"task": 1, "messages": [USER, says("x")]}, r"list of runs.*\[run\]"),
+        ([["task"]], r"run/0.*dict.*list"),
+        ([{"messages": [USER, says("x")]}], "task .*None"),
+        ([{"task": True, "messages": [USER, says("x")]}], "task .*True"),
+        ([{"task": 1, "messages": [USER]}], "step"),
+        ([{"task": 1}], "messages .*NoneType"),
+        ([{"task": 1, "messages": "hello"}], "messages .*str"),
+    ],
+)
+def test_broken_runs_are_named(runs, said):
+    with pytest.raises(ValueError, match=said):
+        from_messages(runs)
+
+
+def test_ten_thousand_steps():
+    graph = read(USER, *[says(f"step {v}") for v in range(10_000)])
+    assert graph.n_claims == 10_000 and len(graph.edges) == 9_999

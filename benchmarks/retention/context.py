@@ -1,18 +1,15 @@
-"""Measure the retention and the speed of the context columns on QAGS.
+"""Measure the retention with the context columns on QAGS.
 
-    python -m benchmarks.retention.context [--splits 40] [--speed]
+    python -m benchmarks.retention.context [--splits 40]
 
 QAGS (Wang, Cho, Lewis, 2020) contains summaries of news articles. Three people judged each
 sentence, and the article is the context. A random half of the summaries is used for training. Each
 summary of the other half is filtered with the threshold from all other summaries of that half. All
-articles are different, so each article is a group. --speed measures the time for passages of 600
-random words with three claims per passage, with new passages and with cached passages.
+articles are different, so each article is a group.
 """
 
 import argparse
 import warnings
-from itertools import product
-from time import process_time
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit
@@ -21,18 +18,10 @@ from benchmarks.methods import fit_levels
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import fetch_qags
 from skdcf.exceptions import CalibrationWarning
-from skdcf.features import ContextFeatures, reasoning_features
+from skdcf.features import reasoning_features
 from skdcf.metrics import leave_one_out
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
-WEIGHED = (
-    "qags-xsum",
-    "qags-cnndm",
-    "felm",
-    "perl-natural",
-    "mr-ben",
-    "mr-ben-chemistry",
-)
 
 
 def entries(graphs):
@@ -67,54 +56,10 @@ def keep(subset, n_splits):
         print(f"{subset:6} {name:30}", *(f"{a:.3f} +- {b:.3f}" for a, b in row))
 
 
-def draw(n_passages, n_words, rng):
-    """Passages of sentences, and three claims to each: a quote, a change, something else."""
-    letters = "abcdefghijklmnopqrst"
-    vocabulary = np.array([a + b + c + d for a, b, c, d in product(letters, repeat=4)])
-    share = 1 / np.arange(1, len(vocabulary) + 1)  # as often as in texts
-    share /= share.sum()
-    for _ in range(n_passages):
-        words = vocabulary[rng.choice(len(share), size=n_words + 25, p=share)].tolist()
-        words[3] = "1,250"
-        parts = [
-            " ".join(words[i : i + 20]).capitalize() for i in range(0, n_words, 20)
-        ]
-        changed = [*words[100:110], "Bradfield", *words[111:125]]
-        yield (
-            ". ".join(parts),
-            [" ".join(w) for w in (words[40:65], changed, words[-25:])],
-        )
-
-
-def speed(n_passages, n_words=600):
-    """Print claims a second on one core."""
-    drawn = list(draw(n_passages, n_words, np.random.default_rng(0)))
-    claims = [claim for _, three in drawn for claim in three]
-    contexts = [[passage] for passage, _ in drawn]
-    offsets = np.arange(n_passages + 1) * 3
-    batch = GraphBatch.from_arrays(None, offsets, (), claims=claims, context=contexts)
-    once = GraphBatch.from_arrays(
-        None, [0, len(claims)], (), claims=claims, context=[contexts[0]]
-    )
-    for what, problems in (("read anew", batch), ("read before", once)):
-        transformer = ContextFeatures().fit(problems)
-        seconds = []
-        for _ in range(5):
-            start = process_time()
-            transformer.transform(problems)
-            seconds.append(process_time() - start)
-        print(f"{n_words} words, {what}: {len(claims) / min(seconds):,.0f} claims/s")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=40)
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--only", nargs="*", default=WEIGHED)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", CalibrationWarning)
-    if chosen.speed:
-        speed(400)
-    else:
-        for name in ("cnndm", "xsum"):
-            keep(name, chosen.splits)
+    for name in ("cnndm", "xsum"):
+        keep(name, chosen.splits)

@@ -29,7 +29,6 @@ from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of, optional_rows
 from .graphs.sources import makes_claim
-from .graphs.wordings import statements_of
 from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
@@ -370,10 +369,6 @@ class FilterReport(Table):
         Report on each group, keyed by group name, or an empty dict if there are no groups.
     passing : ndarray of shape (n_alphas,)
         Proportion of answers that pass, which is 1 unless the guarantee has ``show < 1``.
-    reworded : ndarray of shape (n_alphas,) or None
-        Mean number of true claims per problem that are kept only in a vaguer wording, or None if
-        no problem has wordings. Each claim is counted only once in ``retention`` and
-        ``false_kept``, regardless of its wordings.
     """
 
     alpha: np.ndarray
@@ -395,7 +390,6 @@ class FilterReport(Table):
     seen: tuple[int, int] = (0, 0)
     groups: dict[Any, FilterReport] = field(default_factory=dict)
     passing: np.ndarray = field(default_factory=lambda: np.ones(1))
-    reworded: np.ndarray | None = None
 
     @classmethod
     def from_predictions(
@@ -545,15 +539,8 @@ class FilterReport(Table):
             answers += f"; {NO_COVERAGE}"
         return answers + self.warning
 
-    def _values(self):
-        reworded = {} if self.reworded is None else {"reworded": self.reworded}
-        return super()._values() | reworded
-
     def _tables(self):
-        own_columns = self._columns
-        if self.reworded is not None:
-            own_columns = own_columns | {"of these reworded": "{reworded:.3f}"}
-        tables = [(self._heading(), own_columns, super().rows())]
+        tables = [(self._heading(), self._columns, super().rows())]
         if self.groups:
             rows_of_groups = [
                 (g, group_report.n_problems, group_report.rows())
@@ -564,7 +551,7 @@ class FilterReport(Table):
                 for i in range(len(self.alpha))
                 for group, n, rows in rows_of_groups
             ]
-            columns = {"group": "{group}", "problems": "{n_problems:d}"} | own_columns
+            columns = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
             for unlike in ("target", "theory band", "threshold"):
                 del columns[unlike]
             tables.append(("", columns, rows))
@@ -613,23 +600,19 @@ def report_of(
     is_fact = makes_claim(batch)
 
     # For each problem, compute the loss, the numbers of kept true and false claims, whether any
-    # claim is kept, and whether any false claim is kept. If there are wordings, each claim is
-    # counted once, in the wording shown in the text.
+    # claim is kept, and whether any false claim is kept.
     def count(mask):
-        stated = statements_of(batch, labels, mask)
-        true = stated.labels == 1
-        n_false = segment_sum(stated.kept & ~true, stated.offsets)
+        n_false = segment_sum(mask & (labels != 1), batch.offsets)
         return [
-            guarantee.loss(stated.labels, stated.kept, stated.offsets),
-            segment_sum(stated.kept & true & is_fact[stated.rows], stated.offsets),
+            guarantee.loss(labels, mask, batch.offsets),
+            segment_sum(mask & (labels == 1) & is_fact, batch.offsets),
             n_false,
-            segment_sum(stated.kept, stated.offsets) > 0,
+            segment_sum(mask, batch.offsets) > 0,
             n_false > 0,
-            segment_sum(stated.reworded & true, stated.offsets),
         ]
 
     counts = np.array([count(mask) for mask in kept.reshape(-1, len(labels))], float)
-    counts = counts.reshape(-1, len(alphas), 6, n).mean(axis=0).swapaxes(0, 1)
+    counts = counts.reshape(-1, len(alphas), 5, n).mean(axis=0).swapaxes(0, 1)
     any_false = (segment_sum(labels != 1, batch.offsets) > 0).astype(float)
     threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
@@ -638,7 +621,7 @@ def report_of(
 
     def report(rows, laws, groups):
         each = per_question(counts[..., rows], questions[rows])
-        loss, retention, false_kept, shown, false_shown, vaguer = each.mean(axis=-1)
+        loss, retention, false_kept, shown, false_shown = each.mean(axis=-1)
         m = each.shape[-1]
         passes = per_question(passing[:, rows], questions[rows])
         share = passes.mean(axis=1)
@@ -675,7 +658,6 @@ def report_of(
             threshold=threshold,
             n_calibration=n_calibration,
             passing=share,
-            reworded=None if batch.wordings is None else vaguer,
         )
 
     groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}

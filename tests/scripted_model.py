@@ -115,12 +115,6 @@ class ScriptedModel:
             return self.rows(
                 "verdicts", [self.vote(t, payload["other"]) for t in texts]
             )
-        if "vaguer" in payload:
-            rows = [
-                {"claim": i + 1, "vaguer": self.vaguer(t) * payload["vaguer"]}
-                for i, t in enumerate(texts)
-            ]
-            return {"rewordings": rows}
         if '"ratings"' in system:
             rows = [{"claim": i + 1, **_RATING} for i in range(len(texts))]
             return {"ratings": rows}
@@ -130,15 +124,6 @@ class ScriptedModel:
             truth = [is_right(t) != (rng.random() < self.mislabelled) for t in texts]
             return self.rows("verdicts", ["true" if t else "false" for t in truth])
         return {"text": " ".join(texts)}
-
-    def vaguer(self, text):
-        """What follows from a calculation, true also where its result is a little wrong."""
-        sum_ = _SUM.search(text)
-        if not sum_:
-            return []
-        a, sign, b, result = sum_.groups()
-        low = int(result) - 5
-        return [f"{a} {sign} {b} is between {low} and {low + 10}."]
 
     def vote(self, text, other):
         if text in other:

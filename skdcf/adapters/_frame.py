@@ -29,7 +29,6 @@ from ..edges import no_edges
 from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
 from ..graphs.labels import LABEL_WORDS, word_key
-from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
 #: Type annotations for edge rules, labels, and values that replace missing scores.
@@ -84,7 +83,7 @@ def is_taken(name):
 _LABELS = LABEL_WORDS | {"-1": -1, "-1.0": -1}
 
 # Default names of the columns to read.
-_NAMES = "wording text question alternatives context group metadata parents label"
+_NAMES = "text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
 #: Value of the parents column if the parents are unknown.
@@ -114,8 +113,7 @@ def to_frame(
     -------
     table : data frame
         The table has one column per feature. The column ``problem`` contains the id or the index
-        of the problem, and ``claim`` contains the position of the claim. If claims have several
-        wordings, each wording has its own row, and the column ``wording`` contains its position.
+        of the problem, and ``claim`` contains the position of the claim.
         The column ``label`` exists if labels are passed. The columns ``text``, ``question``,
         ``group``, ``alternatives``, ``context`` and ``metadata`` exist if their values are known.
         Alternatives, contexts and metadata are stored as JSON. The column ``parents`` contains
@@ -153,8 +151,6 @@ def to_frame(
     columns["text"] = batch.claims
     if batch.edges_known.any():
         columns["parents"] = _parents_as_text(batch)
-    if batch.counts is not None:
-        columns |= _positions_of_wordings(batch)
     if labels is not None:
         columns["label"] = pack_labels(labels, batch).astype(np.int64)
     columns = {name: columns.get(name) for name in _RESERVED} | _feature_columns(batch)
@@ -204,7 +200,7 @@ def from_frame(
     claim : str or None
         Column with the position of each claim in its problem, starting at 0. If the table has no
         such column, the claims of a problem are in row order.
-    wording, text, question, alternatives, context, group, metadata, parents, label : str or None
+    text, question, alternatives, context, group, metadata, parents, label : str or None
         Names of optional columns, which are used if they exist. Values that apply to a whole
         problem are read from its first row. ``alternatives`` contains the texts of alternative
         answers, as a list or in JSON. ``context`` contains the passages that must support the
@@ -213,9 +209,7 @@ def from_frame(
         contains the positions of the parent claims, such as "0 2" or [0, 2]. In ``parents``, an
         empty cell means that the claim has no parents, and "?" means that its parents are
         unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
-        "true" or "refuted" that has one of these meanings. If claims have several wordings, each
-        wording has its own row, and ``wording`` is its position among the wordings of the claim.
-        Wording 0 is the most specific wording of a claim. In columns other than ``parents`` and
+        "true" or "refuted" that has one of these meanings. In columns other than ``parents`` and
         ``label``, an empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
@@ -263,9 +257,7 @@ def from_frame(
         columns, verdicts = read_argilla(frame, columns)
     _check_named(frame, columns)
     features = _feature_names(frame, features, columns)
-    rows_of = _rows_of_problems(
-        frame, columns["problem"], columns["claim"], columns["wording"]
-    )
+    rows_of = _rows_of_problems(frame, columns["problem"], columns["claim"])
     cells = {
         key: _values(frame[name])
         for key, name in columns.items()
@@ -301,17 +293,6 @@ def _labels_in_words(cells):
 def _record(cells, rows):
     """Convert the cells of one problem to a record in the JSON Lines format."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
-    starts = list(range(len(rows)))  # index of the first row of each claim
-    if "wording" in cells:
-        starts = [k for k, place in enumerate(cells["wording"]) if int(place) == 0]
-        texts = cells.get("text")
-        if texts is None or any(text is None for text in texts):
-            raise ValueError(
-                f"row {rows[0]}: all rows of a problem with wordings must have a text, but a "
-                "text is missing"
-            )
-        bounds = pairwise([*starts, len(rows)])
-        record["wordings"] = [list(texts[a:b]) for a, b in bounds]
     record["problem"] = record.pop("question", None)
     for key in ("alternatives", "context", "metadata"):
         record[key] = _read_json(record.get(key))
@@ -323,16 +304,14 @@ def _record(cells, rows):
     if isinstance(record.get("group"), float):
         record["group"] = _whole(record["group"], "the group", rows[0])
     if any(text is not None for text in cells.get("text", ())):
-        record["claims"] = list(cells["text"][starts])
+        record["claims"] = list(cells["text"])
     if "label" in cells:
         record["labels"] = cells["label"]
     parents = cells.get("parents", [_UNKNOWN])
     if not any(isinstance(entry, str) and entry == _UNKNOWN for entry in parents):
         record["parents"] = [
             [_whole(value, "a parent", row) for value in _listed(entry)]
-            for row, entry in zip(
-                np.array(rows)[starts], np.array(parents, object)[starts], strict=True
-            )
+            for row, entry in zip(rows, parents, strict=True)
         ]
     return record
 
@@ -485,18 +464,6 @@ def _of_problems(batch):
     return columns | {"problem": _problem_names(batch), "group": groups}
 
 
-def _positions_of_wordings(batch):
-    """Return the columns with the positions of wordings, claims and parents."""
-    plain, _ = claims_as_worded(batch, 0)
-    counts = batch.counts
-    claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
-    columns = {"claim": np.repeat(claims, counts)}
-    columns["wording"] = np.concatenate([np.arange(n) for n in counts.tolist()])
-    if batch.edges_known.any():
-        columns["parents"] = np.repeat(_parents_as_text(plain), counts)
-    return columns
-
-
 def _parents_as_text(batch):
     parents = batch.edges[:, 0] - batch.offsets[batch.problem_of[batch.edges[:, 1]]]
     bounds = np.searchsorted(batch.edges[:, 1], np.arange(batch.n_claims + 1))
@@ -541,8 +508,8 @@ def _values(series):
     return np.fromiter(values, dtype=object, count=len(series))
 
 
-def _rows_of_problems(frame, problem, claim, wording):
-    """Return the row numbers of each problem, sorted by claim and wording."""
+def _rows_of_problems(frame, problem, claim):
+    """Return the row numbers of each problem, sorted by claim."""
     names = _values(frame[problem])
     rows_of = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
@@ -558,11 +525,8 @@ def _rows_of_problems(frame, problem, claim, wording):
         raise ValueError(
             f"the column {problem!r} contains an invalid problem name: {error}"
         ) from error
-    position = _positions(frame, claim) if claim in frame.columns else None
-    if wording in frame.columns:
-        places = _positions(frame, wording)
-        _sort_wordings(rows_of, wording, claims=position, places=places)
-    elif position is not None:
+    if claim in frame.columns:
+        position = _positions(frame, claim)
         for name, rows in rows_of.items():
             rows.sort(key=position.__getitem__)
             for due, row in enumerate(rows):
@@ -578,25 +542,6 @@ def _positions(frame, name):
     """Return the integers in a column, or raise ValueError if a value is not an integer."""
     cells = enumerate(_values(frame[name]))
     return [_whole(value, name, row) for row, value in cells]
-
-
-def _sort_wordings(rows_of, wording, claims, places):
-    """Sort the rows of each problem by claim and wording, in place, or raise ValueError."""
-    for name, rows in rows_of.items():
-        if claims is not None:
-            rows.sort(key=lambda row: (claims[row], places[row]))
-        last = (-1, 0)  # claim and wording of the previous row
-        for row in rows:
-            begins = places[row] == 0
-            due = (last[0] + 1, 0) if begins else (last[0], last[1] + 1)
-            place = (due[0] if claims is None else claims[row], places[row])
-            if place != due or due[0] < 0:
-                raise ValueError(
-                    f"problem {name!r}, row {row}: claims must be numbered 0, 1, ... The wordings "
-                    "of each claim must be numbered in the same way, starting with the most "
-                    f"specific wording. In this row, {wording!r} is {places[row]}"
-                )
-            last = due
 
 
 def _read_json(entry):

@@ -641,8 +641,8 @@ def _format_packed(columns):
     """
     batch = columns.graphs
     sizes = batch.sizes.tolist()
-    # Wordings, and features of a problem without claims, require additional keys.
-    if batch.wordings is not None or not (batch.features is None or all(sizes)):
+    # Features of a problem without claims require an additional key.
+    if not (batch.features is None or all(sizes)):
         return None
     fields = {
         "claims": _split_to_lists(batch.claims, batch.offsets),
@@ -876,8 +876,8 @@ def _check_keys(record, own_keys, own, warned):
 
 
 def _check_content(record, own_keys):
-    """Raise ValueError if a line has no claims, features or wordings, even under similar keys."""
-    if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
+    """Raise ValueError if a line has neither claims nor features, even under similar keys."""
+    if not ({"claims", "features"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
             "add at least one of these keys. Keys with other names can be renamed, "

@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
 from .._docs import documented
-from ..graphs.wordings import count_once
 from ..guards.copies import with_texts
 from ..guards.judges import labels_of_people
 from ..guards.levels import level_of, warn_of_level
@@ -76,7 +75,7 @@ def score(estimator, view):
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.raw, steady=True)
     path = path_risk(risk, view.with_columns)
-    jumps = jumps_of(guarantee, path, view.labels, view.raw)
+    jumps = guarantee.jumps(path, view.labels, view.raw.offsets)
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
@@ -93,14 +92,6 @@ def score(estimator, view):
         has_texts=with_texts(view.raw),
         **_extremes(risk, view, precision),
     )
-
-
-def jumps_of(guarantee, path_risk, labels, batch):
-    """Return the jumps in each problem's loss, counting all wordings of a claim as one claim."""
-    labels = count_once(labels, batch)
-    if batch.vaguest is None:
-        return guarantee.jumps(path_risk, labels, batch.offsets)
-    return guarantee.jumps(path_risk, labels, batch.offsets, batch.vaguest)
 
 
 def _extremes(risk, view, precision):

@@ -261,11 +261,6 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     """
     batch = as_batch(X)
     refuse_chosen(batch)
-    if batch.wordings is not None:
-        raise ValueError(
-            "answers with wordings cannot be joined. Remove the wordings, or choose one "
-            "answer with chosen_answers"
-        )
     question, n_answers = _questions(batch, groups)
     order = np.argsort(question, kind="stable")
     rows_of = np.split(order, np.cumsum(n_answers)[:-1])

@@ -28,7 +28,6 @@ from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems
 from ..graphs.sources import makes_claim
-from ..graphs.wordings import statements_of
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
@@ -525,8 +524,6 @@ class ConformalFilter(Settings):
     ) -> list[Any]:
         """Return the problems without the dropped claims.
 
-        If several wordings of a claim are kept, only the most specific one is returned.
-
         Parameters
         ----------
         {X}
@@ -550,7 +547,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha)
         warn_of_several_answers(view.raw)
         masks = view.raw.split(margin > 0)
-        kept = (g.shown(mask) for g, mask in zip(view.raw, masks, strict=True))
+        kept = (g.subgraph(mask) for g, mask in zip(view.raw, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]
 
     def score(
@@ -587,9 +584,8 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.raw
-        stated = statements_of(batch, labels, margin > 0)
-        is_true = (stated.labels == 1) & makes_claim(batch)[stated.rows]
-        kept = segment_sum(is_true & stated.kept, stated.offsets)
+        is_true = (labels == 1) & makes_claim(batch)
+        kept = segment_sum(is_true & (margin > 0), batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):

@@ -15,7 +15,6 @@ import numpy as np
 from .._messages import Advice, Message
 from ..exceptions import ShareError
 from ..graphs.problems import read_groups
-from ..graphs.wordings import count_once
 from ..guarantees import choose_share
 from ..guards.levels import level_in_force
 from ..ops.conformal import problems_needed
@@ -124,7 +123,7 @@ def set_share(estimator, split, task) -> None:
     choice = choose_share(
         estimator.guarantee,
         path_risk(risk, train.with_columns),
-        count_once(train.labels, train.raw),
+        train.labels,
         train.raw.offsets,
         level=level,
         n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,

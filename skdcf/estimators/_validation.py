@@ -28,7 +28,6 @@ from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import optional_rows, ranges
-from ..graphs.wordings import claims_as_worded
 from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
@@ -212,11 +211,9 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """Return the problems with the edges computed by a function."""
     edges = []
-    # The edge function receives the most specific wording of each claim.
-    plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
-    for i in np.flatnonzero(plain.sizes > 1).tolist():
-        start, stop = plain.offsets[i : i + 2].tolist()
-        texts = None if plain.claims is None else plain.claims[start:stop].tolist()
+    for i in np.flatnonzero(batch.sizes > 1).tolist():
+        start, stop = batch.offsets[i : i + 2].tolist()
+        texts = None if batch.claims is None else batch.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
                 f"{batch.name_of(i)} must have claim texts, because edges={rule!r} computes "

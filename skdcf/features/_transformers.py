@@ -22,7 +22,6 @@ from .._messages import Advice, Message
 from .._parameters import Settings, settings
 from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
-from ..graphs.wordings import table_of_wordings
 from ._cleaning import check_claim_texts
 
 # Maximum number of claims that are processed together. With a small maximum, a text parsed by one
@@ -248,10 +247,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
         columns_before = list_columns(batch)
-        if batch.wordings is None:
-            columns = self._in_blocks(batch)
-        else:
-            columns = table_of_wordings(self._in_blocks, batch)
+        columns = self._in_blocks(batch)
         names = self._join_names(columns_before)
         names_kept = names[: len(names) - columns.shape[1]]
         if batch.features is not None and names_kept:

@@ -14,7 +14,6 @@ import numpy as np
 
 from .._checks import is_number, printable
 from ..graphs import ReasoningGraph
-from ..graphs.wordings import rows_of_claims
 from ._surprisal import NAMES, check_log_probabilities, has_digit, summarise
 
 _SHOWN = 20  # maximum number of characters from a text to show in a message
@@ -39,7 +38,7 @@ def add_surprisal(
     problem : ReasoningGraph
         The problem with four new columns: the mean, the sum and the maximum of -log p over the
         tokens of a claim, and the maximum over its tokens that contain a digit. A column is 0 if
-        there are no tokens to compute it from. All wordings of a claim have equal values.
+        there are no tokens to compute it from.
 
     Raises
     ------
@@ -60,18 +59,17 @@ def add_surprisal(
         raise ValueError(
             f"logprobs must contain one list of tokens per claim, got {logprobs!r:.60}"
         )
-    rows_of = rows_of_claims(graph)
-    if len(logprobs) != len(rows_of):
+    if len(logprobs) != graph.n_claims:
         raise ValueError(
-            f"logprobs must contain one list of tokens for each of the {len(rows_of)} "
+            f"logprobs must contain one list of tokens for each of the {graph.n_claims} "
             f"claims, got {len(logprobs)}"
         )
     table = np.zeros((graph.n_claims, len(NAMES)))
-    for v, (tokens, rows) in enumerate(zip(logprobs, rows_of, strict=True)):
+    for v, tokens in enumerate(logprobs):
         name = f"logprobs of claim {v}"
         texts, numbers = _read_tokens(tokens, name)
         with_digit = np.array([has_digit(text) for text in texts], dtype=bool)
-        table[rows] = summarise(check_log_probabilities(numbers, name), with_digit)
+        table[v] = summarise(check_log_probabilities(numbers, name), with_digit)
     names: tuple[str, ...] | None = NAMES
     if graph.features is not None:
         table = np.hstack([graph.features, table])

@@ -10,12 +10,10 @@ from .labels import Labels as Labels
 from .labels import pack_labels
 from .problems import Problems as Problems
 from .problems import answer_text, as_batch, question_groups
-from .wordings import shown_statements
 
 __all__ = [
     "answer_text",
     "as_batch",
     "pack_labels",
     "question_groups",
-    "shown_statements",
 ]

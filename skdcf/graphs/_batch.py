@@ -7,7 +7,6 @@ a `ReasoningGraph`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any, overload
 
@@ -24,15 +23,13 @@ from .ragged import (
     optional_rows,
     ranges,
     read_only,
-    reduce_segments,
     slices,
 )
-from .wordings import claim_of_row, expand_edges
 
 # Fields with one value per problem. The corresponding field of a graph has the same name in the
 # singular.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
-_ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
+_ROWS |= {"ids": "id", "metadata": "metadata"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
@@ -61,9 +58,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Object arrays with one entry per problem. Individual entries may be None. An entry of
         ``alternatives`` is a tuple of alternative answers. An entry of ``context`` is a tuple of
         texts that must support the answer. An entry of ``metadata`` is a dict.
-    wordings : object ndarray or None
-        Wordings of the claims in each problem, as a tuple of tuples of strings, or None. Each
-        wording has its own row in ``features``.
     feature_names : tuple of str or None
         Feature column names.
 
@@ -86,7 +80,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     edges_known: NDArray[np.bool_]
     ids: NDArray[np.object_] | None
     metadata: NDArray[np.object_] | None
-    wordings: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
     #: Columns that filters computed for the problems, keyed by transformer.
@@ -225,7 +218,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             context=_inputs.check_fields("context", context, names),
             metadata=_inputs.check_fields("metadata", metadata, names),
             ids=names.ids,
-            wordings=None,
             feature_names=_inputs.check_names(feature_names, features, table),
             **_edge_fields(edges, edges_known, names),
         )
@@ -285,8 +277,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            Edges as in `from_arrays`. If problems have wordings, the edges must contain indices
-            of claims rather than wordings.
+            Edges as in `from_arrays`.
 
         Returns
         -------
@@ -298,9 +289,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ValueError
             If the edges are invalid, as in `from_arrays`.
         """
-        if self.counts is not None:
-            pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
-            edges = expand_edges(pairs, self.counts)
         # Only declared fields are copied, so values that were computed from the old edges are
         # dropped.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
@@ -328,7 +316,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
     def without_edges(self, *, known: bool = True) -> GraphBatch:
-        """Return the same problems without edges, except for edges between wordings of a claim.
+        """Return the same problems without edges.
 
         Parameters
         ----------
@@ -351,40 +339,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def metadata_rows(self) -> list[dict[str, Any]]:
         """Metadata of each problem, or an empty list if no problem has metadata."""
         return [] if self.metadata is None else [row or {} for row in self.metadata]
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64] | None:
-        """Number of wordings of each claim, or None if no problem has wordings."""
-        if self.wordings is None:
-            return None
-        counts: list[int] = []
-        for rows, size in zip(self.wordings, self.sizes.tolist(), strict=True):
-            counts += [1] * size if rows is None else map(len, rows)
-        return np.array(counts, dtype=np.int64)
-
-    @property
-    def edges_between(self) -> NDArray[np.int64]:
-        """Edges between different claims, as row indices."""
-        if self.counts is None:
-            return self.edges
-        claim = claim_of_row(self.counts)[self.edges]
-        return self.edges[claim[:, 0] != claim[:, 1]]
-
-    @property
-    def has_several(self) -> NDArray[np.bool_]:
-        """Whether each problem has more than one claim, not counting additional wordings."""
-        if self.vaguest is None:
-            return self.sizes > 1
-        return reduce_segments(np.add, self.vaguest.astype(int), self.offsets, 0) > 1
-
-    @cached_property
-    def vaguest(self) -> NDArray[np.bool_] | None:
-        """Mask of the vaguest wording of each claim, or None if no problem has wordings."""
-        if self.counts is None:
-            return None
-        vaguest = np.zeros(self.n_claims, dtype=bool)
-        vaguest[np.cumsum(self.counts) - 1] = True
-        return vaguest
 
     def __repr__(self) -> str:
         out = f"n_graphs={len(self)}, n_claims={self.n_claims}"

@@ -7,7 +7,7 @@ networkx graphs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, compress
+from itertools import compress
 from numbers import Integral
 from typing import Any, Literal, NoReturn
 
@@ -17,18 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import check_choice, check_list, printable
 from .._drawing import graph_html
 from . import _inputs
-from ._derived import OneName, find_ancestors, sort_edges
-from .ragged import read_only, starts_run
+from ._derived import OneName, find_ancestors
+from .ragged import read_only
 from .sources import cut_metadata
-from .wordings import (
-    check_wordings,
-    claim_of_row,
-    count_wordings,
-    edges_between,
-    expand_edges,
-)
 
-_LISTS = ("claims", "alternatives", "context", "feature_names", "wordings")
+_LISTS = ("claims", "alternatives", "context", "feature_names")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
 _OF_GRAPH = _FIELDS[3:]  # fields that describe the whole graph
 
@@ -74,14 +67,6 @@ class ReasoningGraph:
         The keys ``no_verdict`` and ``flagged_claims`` contain indices of claims that filters
         never keep. ``no_verdict`` lists claims whose verdict is missing, while ``flagged_claims``
         lists claims that may misstate the answer.
-    wordings : sequence of sequences of str, optional
-        All wordings of each claim, starting with the most specific wording. The entry is None for
-        a claim with only one wording. Each wording becomes a claim of this graph and depends on
-        the next vaguer wording. Therefore, ``claims``, ``n_claims``, labels and masks have one
-        entry per wording, in the given order. If ``claims`` is passed together with ``wordings``,
-        ``claims`` must contain the most specific wording of each claim. The indices in ``edges``
-        refer to claims, while ``features`` can have one row per claim or one row per wording.
-        A filtered answer contains the most specific kept wording of each claim.
 
     Attributes
     ----------
@@ -116,7 +101,6 @@ class ReasoningGraph:
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
     alternatives: tuple[str, ...] | None
-    wordings: tuple[tuple[str, ...], ...] | None
     context: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
     problem: str | None
@@ -137,27 +121,15 @@ class ReasoningGraph:
         feature_names: Iterable[str] | None = None,
         id: Any = None,
         metadata: Mapping[str, Any] | None = None,
-        wordings: Iterable[Iterable[str] | None] | None = None,
     ) -> None:
         names = OneName(id)
         where = names.at()
-        if features is None and claims is None and wordings is None:
+        if features is None and claims is None:
             raise ValueError(
                 f"{where}features and claims cannot both be None. Pass at least one of them"
             )
         table = _inputs.check_features(features, None, names, copy=True)
         texts = _inputs.check_texts(claims, "claims", where)
-        if wordings is not None:
-            wordings = check_wordings(wordings, texts, where)
-            counts = [len(row) for row in wordings]
-            texts = tuple(chain.from_iterable(wordings))
-            if table is not None and len(table) == len(counts):
-                table = read_only(np.repeat(table, counts, axis=0))
-            pairs, _ = _inputs.check_edges(edges, np.array([0, len(counts)]), names)
-            edges_known = edges is not None
-            edges = expand_edges(pairs, counts)
-        else:
-            edges_known = edges is not None
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
@@ -172,8 +144,7 @@ class ReasoningGraph:
             claims=texts,
             feature_names=_inputs.check_names(feature_names, features, table, where),
             id=id,
-            wordings=wordings,
-            edges_known=edges_known,
+            edges_known=edges is not None,
             n_claims=n_claims,
             **{
                 k: _inputs.check_field(k, value, n_claims, where)
@@ -250,11 +221,8 @@ class ReasoningGraph:
                 values[name] = _inputs.check_field(name, value, self.n_claims, where)
             return self._trusted(**values)
         values = {name: getattr(self, name) for name in _FIELDS}
-        values["edges"] = self._edges_between() if self.edges_known else None
-        if self.wordings is not None:
-            values["claims"] = None  # The claims are derived from the wordings.
-            if changes.get("claims") is not None:
-                values["wordings"] = None
+        if not self.edges_known:
+            values["edges"] = None
         if _inputs.column_names(changes.get("features")) is not None:
             del values["feature_names"]  # The new table defines the feature names.
         return ReasoningGraph(**values | changes)
@@ -306,52 +274,10 @@ class ReasoningGraph:
             values["features"] = read_only(self.features[mask])
         kept = self.edges[mask[self.edges].all(axis=1)]
         values["edges"] = read_only((np.cumsum(mask) - 1)[kept])
-        if self.wordings is not None:
-            texts = iter(mask.tolist())
-            rows = [[t for t in row if next(texts)] for row in self.wordings]
-            values["wordings"] = tuple(tuple(row) for row in rows if row)
         values["claims"] = self.claims and tuple(compress(self.claims, mask))
         values["metadata"] = cut_metadata(self.metadata, mask)
         values["n_claims"] = int(mask.sum())
         return self._trusted(**values)
-
-    def shown(self, mask: ArrayLike | None = None) -> ReasoningGraph:
-        """Return a graph of the kept claims, with the most specific kept wording of each claim.
-
-        Parameters
-        ----------
-        mask : array-like of bool, shape (n_claims,), optional
-            Mask that is True for the kept claims. None keeps all claims.
-
-        Returns
-        -------
-        graph : ReasoningGraph
-            A graph without wordings, with the edges between the remaining claims. If this graph
-            has no wordings, the result is the same as for `subgraph`.
-        """
-        mask = np.ones(self.n_claims, bool) if mask is None else np.asarray(mask)
-        if self.wordings is None:
-            return self.subgraph(mask)
-        kept = self.subgraph(mask)
-        counts = count_wordings(self)
-        claim = claim_of_row(counts)[mask]
-        first = starts_run(claim)
-        # If a claim is kept, all wordings of the claims that it depends on are also kept.
-        place = np.full(len(counts), -1)
-        place[claim[first]] = np.arange(first.sum())
-        pairs = place[edges_between(self.edges, counts)]
-        values = {name: getattr(kept, name) for name in self.__slots__}
-        values |= {"wordings": None, "edges": np.empty((0, 2), dtype=np.int64)}
-        plain = self._trusted(**values).subgraph(first)
-        pairs = pairs[(pairs >= 0).all(axis=1)]
-        plain._set(edges=read_only(sort_edges(pairs, plain.n_claims)))
-        return plain
-
-    def _edges_between(self):
-        """Return the edges as claim indices, without edges between wordings of the same claim."""
-        if self.wordings is None:
-            return self.edges
-        return edges_between(self.edges, count_wordings(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the graph as a dict of JSON-compatible values, which `from_dict` converts back.
@@ -364,7 +290,7 @@ class ReasoningGraph:
         """
         out = {
             "features": None if self.features is None else self.features.tolist(),
-            "edges": self._edges_between().tolist() if self.edges_known else None,
+            "edges": self.edges.tolist() if self.edges_known else None,
         }
         if self.features is not None and not self.n_claims:
             out["n_features"] = self.features.shape[1]
@@ -372,9 +298,6 @@ class ReasoningGraph:
             value = getattr(self, name)
             if value is not None:
                 out[name] = list(value) if name in _LISTS else value
-        if self.wordings is not None:
-            out["wordings"] = [list(row) for row in self.wordings]
-            out["claims"] = [row[0] for row in self.wordings]
         return out
 
     @classmethod
@@ -401,9 +324,7 @@ class ReasoningGraph:
                 f"{list(_FIELDS)}" + (_NODE_LINK if "nodes" in unknown else "")
             )
         features = data.pop("features", None)
-        if features is None and not {"claims", "wordings"} & {
-            key for key, value in data.items() if value is not None
-        }:
+        if features is None and data.get("claims") is None:
             data["claims"] = ()
         if features is not None and not len(check_list("features", features)):
             features = np.empty((0, width))
@@ -415,15 +336,14 @@ class ReasoningGraph:
         Returns
         -------
         digraph : networkx.DiGraph
-            The converted graph. The nodes are claim indices, with one node per wording, and have
-            the attributes ``claim`` and ``features`` if the graph has texts and features. All
-            other fields that are set become attributes of the graph. If the edges are unknown,
-            the graph attribute ``edges_known`` is False.
+            The converted graph. The nodes are claim indices and have the attributes ``claim`` and
+            ``features`` if the graph has texts and features. All other fields that are set become
+            attributes of the graph. If the edges are unknown, the graph attribute ``edges_known``
+            is False.
         """
         import networkx as nx
 
         fields = {name: getattr(self, name) for name in _OF_GRAPH}
-        del fields["wordings"]  # Each wording is a separate node.
         out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         if not self.edges_known:
             out.graph["edges_known"] = False
@@ -567,7 +487,5 @@ class ReasoningGraph:
 def _count_claims(features, fields):
     """Return the number of claims in the features or texts, or None if it is unknown."""
     claims = fields.get("claims")
-    if fields.get("wordings") is not None:
-        return len(check_list("wordings", fields["wordings"]))
     rows, name = (claims, "claims") if features is None else (features, "features")
     return None if rows is None else len(check_list(name, rows))

@@ -13,7 +13,6 @@ from .._checks import is_missing, refuse_iterator
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
-from .wordings import close_labels
 
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels for false and true claims
@@ -94,19 +93,13 @@ def pack_labels(
     Returns
     -------
     labels : ndarray of int8 of shape (n_claims,)
-        Claim labels (1 for true, 0 for false, -1 for unknown). A wording is considered false if a
-        vaguer wording of the same claim is false.
+        Claim labels (1 for true, 0 for false, -1 for unknown).
 
     Raises
     ------
     ValueError
         If the numbers of labels and claims differ, or if a label is invalid. The error message
         contains the first invalid label.
-
-    Warns
-    -----
-    LabelWarning
-        If a wording is labelled true but a vaguer wording of the same claim is labelled false.
 
     Examples
     --------
@@ -120,10 +113,8 @@ def pack_labels(
         batch = GraphBatch.from_graphs(batch)
     flat = _flat_labels(y, batch)
     if flat.dtype == object and len(flat) and all(map(_is_word, flat)):
-        labels = read_words(map(_as_text, flat), batch.locate)
-    else:
-        labels = read_labels(flat, batch.locate)
-    return close_labels(labels, batch)
+        return read_words(map(_as_text, flat), batch.locate)
+    return read_labels(flat, batch.locate)
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:

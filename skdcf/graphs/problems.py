@@ -205,11 +205,11 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     Returns
     -------
     text : str
-        The most specific kept wording of each claim, with adjacent sentences that contain no
-        claim. The text is a single line if the layout of the answer is not known.
+        The kept claims, with adjacent sentences that contain no claim. The text is a single line
+        if the layout of the answer is not known.
     """
-    shown = graph.shown(mask)
-    return _on_one_line(answer_text(shown), shown.metadata, shown.n_claims)
+    kept = graph.subgraph(mask)
+    return _on_one_line(answer_text(kept), kept.metadata, kept.n_claims)
 
 
 def _on_one_line(text, metadata, n_claims):
@@ -242,12 +242,10 @@ def kept_texts(
     for i, rows in enumerate(slices(batch.offsets)):
         if claims[rows][:1] == [None]:
             texts.append(None)
-        elif batch.wordings is None:
+        else:
             kept = [*compress(claims[rows], masks[i].tolist())]
             about = cut_metadata(metadata[i], masks[i])
             texts.append(_on_one_line(_joined(kept, about), about, len(kept)))
-        else:
-            texts.append(kept_text(batch[i], masks[i]))
     return texts
 
 

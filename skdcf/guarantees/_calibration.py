@@ -50,8 +50,6 @@ class PathRisks:
     smallest_lowered : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem, lowered to allow for rounding errors in the same way
         as the nonconformity scores.
-    vaguest : ndarray of bool of shape (n_claims,), optional
-        Whether each row is the vaguest wording of its claim, for problems with several wordings.
     """
 
     path_risk: np.ndarray
@@ -61,7 +59,6 @@ class PathRisks:
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
     smallest: np.ndarray | None = None
     smallest_lowered: np.ndarray | None = None
-    vaguest: np.ndarray | None = None
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
@@ -115,7 +112,6 @@ class PathRisks:
             names=lambda i: self.names(problems[i]),
             smallest=self.lowest[problems],
             smallest_lowered=self.lowered[problems],
-            vaguest=optional_rows(self.vaguest, self.rows(problems)),
         )
 
 
@@ -476,16 +472,9 @@ class Controlled(Calibration):
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         weights = risks.weights
         weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
-        largest = self._largest_loss(risks)
+        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         below = np.searchsorted(self.position, risks.path_risk, side="right")
         return self._level(largest, self.sums[below], weight)
-
-    def _largest_loss(self, risks):
-        """Return the largest possible loss of a new problem, counting each claim once."""
-        path_risk = risks.path_risk
-        if risks.vaguest is None:
-            return self.guarantee.largest_loss(path_risk, risks.offsets)
-        return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
         """Return the level of each claim, or +inf if all weights are 0.
@@ -503,7 +492,7 @@ class Controlled(Calibration):
 
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
-        largest = self._largest_loss(risks)
+        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         if np.ndim(largest) == 0:
             return self._order_statistic(largest, weights, level)
         dropped = self.levels(risks) > level

@@ -69,10 +69,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     allows_show : bool
         Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss is
         non-decreasing in the threshold and is at most `largest_loss`.
-    allows_wordings : bool
-        Whether claims can have several wordings. If True, the guarantee must count each claim
-        once, regardless of the number of wordings. A claim counts as kept if its vaguest wording
-        is kept.
 
     Examples
     --------
@@ -106,7 +102,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     show: float | Literal["auto"] = 1
     is_probability = True
     allows_show = False
-    allows_wordings = False
     no_share = ""
 
     def validate(self) -> None:
@@ -215,7 +210,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk: NDArray[np.float64],
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
-        vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
         """Compute the positions and heights of the jumps in the loss of each problem.
 
@@ -227,9 +221,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-        vaguest : ndarray of bool of shape (n_claims,), optional
-            Whether each row is the vaguest wording of its claim, for problems with several
-            wordings.
 
         Returns
         -------
@@ -305,7 +296,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             weights=weights,
             groups=groups,
             names=batch.name_of,
-            vaguest=batch.vaguest,
         )
 
     @property
@@ -385,7 +375,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         self,
         path_risk: NDArray[np.float64],
         offsets: NDArray[np.intp],
-        vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
         """Return an upper bound on a new problem's loss, for the threshold of each claim.
 
@@ -398,9 +387,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
             Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-        vaguest : ndarray of bool of shape (n_claims,), optional
-            Whether each row is the vaguest wording of its claim, for problems with several
-            wordings.
 
         Returns
         -------
@@ -708,7 +694,6 @@ class NoFalseClaim(Guarantee):
     max_false: int = 0
     delta: float | None = None
     allows_show = True
-    allows_wordings = True
 
     def validate(self) -> None:
         super().validate()
@@ -893,7 +878,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
         conformal.share_jumps,
-        lambda path_risk, offsets, vaguest: 1.0,
+        lambda path_risk, offsets: 1.0,
         # If no claim is kept, the proportion is 0.
         lambda false, kept: false / np.maximum(kept, 1),
     ),
@@ -958,7 +943,6 @@ class ExpectedFalse(Guarantee):
     of: Literal["share", "count"] = "share"
     bound: float | None = None
     allows_show = True
-    allows_wordings = True
 
     def describe(self, level: float) -> str:
         mean = "mean share of false claims among the kept claims"
@@ -989,9 +973,8 @@ class ExpectedFalse(Guarantee):
         path_risk: NDArray[np.float64],
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
-        vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
-        return LOSSES[self.of][0](path_risk, labels, offsets, vaguest)
+        return LOSSES[self.of][0](path_risk, labels, offsets)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
@@ -1016,9 +999,8 @@ class ExpectedFalse(Guarantee):
         self,
         path_risk: NDArray[np.float64],
         offsets: NDArray[np.intp],
-        vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        return LOSSES[self.of][1](path_risk, offsets, vaguest)
+        return LOSSES[self.of][1](path_risk, offsets)
 
     def _asked(self, n, level):
         return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"

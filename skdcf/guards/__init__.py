@@ -30,7 +30,6 @@ from .overlap import refuse_copies_across_split, refuse_trained
 from .provenance import compare_provenance, provenance_of, reason_in_force
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
-from .wordings import refuse_wordings
 
 
 def at_fit(estimator, selection, training_rows, calibration_rows):
@@ -50,7 +49,6 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     view = selection.view
     _note_provenance(estimator, view)
     warn_of_reversed_edges(view.raw)
-    refuse_wordings(estimator, view.raw)
     warn_of_labels_among_columns(view.raw, view.labels)
     has_texts = with_texts(view.raw)[calibration_rows]
     refuse_copies(view.hashes[calibration_rows], has_texts)
@@ -81,7 +79,6 @@ def at_calibrate(estimator, selection):
     """
     _note_provenance(estimator, selection.view)
     view = selection.view.take(selection.candidates)
-    refuse_wordings(estimator, view.raw)
     refuse_trained(view.raw, view.hashes, estimator._trained)
     refuse_other_scorer(estimator, view.raw, reason_in_force(estimator))
     note_judges(estimator, view.raw, view.labels)
@@ -134,7 +131,6 @@ def at_use(estimator, batch, *, labelled=False):
         well.
     """
     refuse_changed(estimator)
-    refuse_wordings(estimator, batch)
     compare_provenance(estimator, provenance_of(estimator, batch, labelled))
 
 
@@ -152,7 +148,6 @@ def at_choice(estimator, batch):
         All sampled answers.
     """
     refuse_changed(estimator)
-    refuse_wordings(estimator, batch)
     refuse_chosen(batch)
     provenance = provenance_of(estimator, batch, labelled=False)
     # An empty list means that any selection rule is accepted.

@@ -23,7 +23,7 @@ _ERRORS = 4
 
 def warn_of_reversed_edges(batch):
     """Warn if every edge points from a later claim to an earlier one."""
-    edges = batch.edges_between
+    edges = batch.edges
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
             "every edge points from a later claim to an earlier claim, so the edges may "

@@ -1,8 +1,7 @@
-"""Guard against edges, alternatives, contexts and wordings that are present in only some problems.
+"""Guard against edges, alternatives and contexts that are present in only some problems.
 
 If the calibration problems have edges but new problems lack them, claims are no longer dropped
-together with the claims that they depend on, so the coverage is too low. The coverage is also too
-low if a filter is calibrated without wordings and then used with wordings.
+together with the claims that they depend on, so the coverage is too low.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ PRESENT = {
     "edges": "edges (unknown edges are not the same as no edges)",
     "alternatives": "alternatives",
     "context": "contexts",
-    "wordings": "wordings",
 }
 # Missing edges are suspicious if more than 90 % of the calibration problems have edges.
 _MOST = 0.9
@@ -62,9 +60,9 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     unknown = calibrated.get("edges") == [False] and needs_edges(estimator)
-    if not unknown or not batch.edges_known[batch.has_several].any():
+    if not unknown or not batch.edges_known[batch.sizes > 1].any():
         return batch
-    n_dropped = len(np.unique(batch.problem_of[batch.edges_between[:, 1]]))
+    n_dropped = len(np.unique(batch.problem_of[batch.edges[:, 1]]))
     if n_dropped:
         warn(
             f"the edges of {n_dropped} of {len(batch)} problems are ignored, because the "
@@ -134,18 +132,17 @@ def warn_of_edges(origin, calibrated):
 
 
 def warn_of_counts(origin, calibrated):
-    """Warn if the number of alternatives or wordings differs from that in calibration."""
-    for name in ("alternatives", "wordings"):
-        counts_before = calibrated.get(f"n_{name}")
-        counts_now = np.array(origin.get(f"n_{name}", []))
-        if not counts_before or not len(counts_now):
-            continue
-        outside = (counts_now < min(counts_before)) | (counts_now > max(counts_before))
-        if outside.mean() > _FEW:
-            warn(
-                f"the calibration problems have {min(counts_before)} to {max(counts_before)} "
-                f"{name}, but {int(outside.sum())} of {len(counts_now)} problems have more or "
-                f"fewer, for example {counts_now[outside][0]}, so the guarantee does not "
-                f"hold. Generate as many {name} as for the calibration problems",
-                GuaranteeWarning,
-            )
+    """Warn if the number of alternatives differs from that in calibration."""
+    counts_before = calibrated.get("n_alternatives")
+    counts_now = np.array(origin.get("n_alternatives", []))
+    if not counts_before or not len(counts_now):
+        return
+    outside = (counts_now < min(counts_before)) | (counts_now > max(counts_before))
+    if outside.mean() > _FEW:
+        warn(
+            f"the calibration problems have {min(counts_before)} to {max(counts_before)} "
+            f"alternatives, but {int(outside.sum())} of {len(counts_now)} problems have more "
+            f"or fewer, for example {counts_now[outside][0]}, so the guarantee does not "
+            "hold. Generate as many alternatives as for the calibration problems",
+            GuaranteeWarning,
+        )

@@ -117,16 +117,16 @@ def provenance_of(estimator, batch, labelled):
     """Return a dict that describes the provenance of the problems."""
     reads = needs_edges(estimator)
     # An answer with a single claim does not need edges.
-    has_several = batch.has_several
+    has_several = batch.sizes > 1
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
     if reads and has_several.any():
-        children = batch.edges_between[:, 1]
+        children = batch.edges[:, 1]
         has_edges = np.bincount(batch.problem_of[children], minlength=len(batch)) > 0
         origin["share_with_edges"] = [float(has_edges[has_several].mean())]
         origin["n_that_need_edges"] = [int(has_several.sum())]
-    for name in ("alternatives", "context", "wordings"):
+    for name in ("alternatives", "context"):
         column = getattr(batch, name)
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
@@ -138,9 +138,6 @@ def provenance_of(estimator, batch, labelled):
             for texts, n_claims in pairs
             if texts is not None and n_claims
         ]
-    if batch.wordings is not None:
-        origin["n_wordings"] = [max(map(len, r)) for r in batch.wordings if r]
-
     # The inner dicts serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
     # The problems in a file often share a single metadata dict.
@@ -217,8 +214,7 @@ def compare_provenance(estimator, origin, *, new=False):
         names = (*PRESENT, *MADE, *of_edges_and_marks, *of_judges)
         kept = {name: origin.get(name, []) for name in names}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
-        for name in ("n_alternatives", "n_wordings"):
-            kept[name] = sorted(set(origin.get(name, [])))
+        kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
         estimator.provenance_ = kept
 
 

@@ -14,7 +14,6 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import most_answers
 from ..graphs.problems import GROUP
-from ..graphs.wordings import text_key
 from .choices import refuse_whole
 
 
@@ -33,7 +32,7 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
     names = (row.get(GROUP) for row in batch.metadata_rows)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
     if not counts and batch.problems is not None:
-        texts = (text_key(text or "") for text in batch.problems)
+        texts = (" ".join((text or "").casefold().split()) for text in batch.problems)
         by_text = Counter(text for text in texts if text)
         counts = Counter(
             {k: n for k, n in by_text.items() if n <= most_answers(len(batch))}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, isinf, isnan
 from typing import Any
 
@@ -26,7 +25,6 @@ from .._html import Table, card, folded, html_table
 from ..estimators import ConformalFilter, check, decide, passing_answers
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
-from ..graphs.wordings import rows_of_claims
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
@@ -94,23 +92,9 @@ class Explanation(Table):
     def reasons(self) -> dict[int, str]:
         """Return the reason for each dropped claim as a sentence, keyed by index."""
         return {
-            v: f"Claim {v + 1} was {self._fate(v)}{self._why(v)}{self._way_out(v)}."
+            v: f"Claim {v + 1} was dropped{self._why(v)}{self._way_out(v)}."
             for v in np.flatnonzero(~self.kept).tolist()
         }
-
-    @cached_property
-    def reworded(self) -> dict[int, int]:
-        """Return the index of the wording that replaces each dropped wording, keyed by index."""
-        shown = {}
-        for rows in rows_of_claims(self.graph):
-            kept = [v for v in rows if self.kept[v]]
-            shown |= {v: kept[0] for v in rows if kept and v < kept[0]}
-        return shown
-
-    def _fate(self, v):
-        if v in self.reworded:
-            return f"reworded as claim {self.reworded[v] + 1}"
-        return "dropped"
 
     @property
     def causes(self) -> dict[int, str]:
@@ -121,8 +105,6 @@ class Explanation(Table):
                 causes[v] = "every claim of this answer is too uncertain"
             elif np.isneginf(self.threshold[v]):
                 causes[v] = "too few answers were judged to keep any claim"
-            elif v in self.reworded:
-                causes[v] = "it is too uncertain, so it was reworded"
             elif self.decided_by[v] != v:
                 causes[v] = "it depends on a claim that is too uncertain"
             else:
@@ -158,7 +140,7 @@ class Explanation(Table):
     @property
     def text(self) -> str:
         """Return the filtered text, or raise ValueError if the texts are unknown."""
-        return answer_text(self.graph.shown(self.kept))
+        return answer_text(self.graph.subgraph(self.kept))
 
     def contributions(self, v: int) -> Contributions:
         """Return the contribution of each feature, weight times value, to the claim's confidence.
@@ -214,12 +196,8 @@ class Explanation(Table):
 
     @property
     def counted(self) -> str:
-        """Return the number of kept claims and the number of vaguer wordings shown, as a string."""
-        rows = rows_of_claims(self.graph)
-        n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
-        n_reworded = len({*self.reworded.values()})
-        reworded = f" ({n_reworded} of them reworded)" if n_reworded else ""
-        return f"{n_kept} of {len(rows)} claims kept{reworded}"
+        """Return the number of kept claims as a string."""
+        return f"{self.kept.sum()} of {len(self.kept)} claims kept"
 
     def _heading(self):
         return f"{self.counted} at alpha = {self.alpha:g}"

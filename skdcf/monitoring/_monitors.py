@@ -29,7 +29,6 @@ from .._parameters import COUNT, Number, Settings, settings
 from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
-from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
@@ -527,8 +526,7 @@ class CoverageMonitor(BettingMonitor):
             labels = labels_of_people(labels, batch)
         [kept] = flat_masks(fitted, batch, [None])
         guarantee = fitted.calibration_.guarantee
-        stated = statements_of(batch, labels, kept)
-        losses = guarantee.loss(stated.labels, stated.kept, stated.offsets)
+        losses = guarantee.loss(labels, kept, batch.offsets)
         lost = np.asarray(losses, np.float64)
         shown = segment_sum(kept, batch.offsets) > 0
         return passes, lost[part.rows], shown[part.rows]

@@ -424,12 +424,8 @@ def count_jumps(
     path_risk: NDArray[Any],
     labels: NDArray[Any],
     offsets: NDArray[np.int64],
-    vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps in the number of kept false claims.
-
-    At most one wording of each claim may be labelled false in ``labels``.
-    """
+    """Compute the jumps in the number of kept false claims."""
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
     return Jumps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
@@ -439,16 +435,14 @@ def share_jumps(
     path_risk: NDArray[Any],
     labels: NDArray[Any],
     offsets: NDArray[np.int64],
-    vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
     """Compute the jumps in the running maximum of the false proportion among kept claims.
 
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The
-    running maximum never decreases, and is never smaller than the proportion. A claim with
-    several wordings is considered kept if its vaguest wording is kept.
+    running maximum never decreases, and is never smaller than the proportion.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
-    kept = _count_kept(order, of, offsets, vaguest)
+    kept = np.arange(1, len(order) + 1) - offsets[of]
     wrong = np.cumsum(labels[order] != 1)
     wrong_before = np.append(0, wrong)[offsets[of]]
     risk = risk[last]
@@ -459,15 +453,6 @@ def share_jumps(
     lower[starts_run(of)] = 0.0
     rises = top > lower
     return Jumps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
-
-
-def _count_kept(order, of, offsets, vaguest):
-    """For each claim, count the claims of its problem up to and including it, in ``order``."""
-    if vaguest is None:
-        return np.arange(1, len(order) + 1) - offsets[of]
-    kept = np.cumsum(vaguest[order])
-    # If risks are equal, a more specific wording may come before the vaguest wording.
-    return np.maximum(kept - np.append(0, kept)[offsets[of]], 1)
 
 
 def _sort_within(path_risk, offsets):
@@ -490,12 +475,11 @@ def _running_maximum(values, problem):
 def count_up_to(
     path_risk: NDArray[Any],
     offsets: NDArray[np.int64],
-    vaguest: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
     """For each claim, count the claims of its problem with the same or a smaller path risk."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
-    kept = _count_kept(order, of, offsets, vaguest)
+    kept = np.arange(1, len(order) + 1) - offsets[of]
     out = np.empty(len(path_risk), dtype=np.int64)
     out[order] = kept[ends[np.searchsorted(ends, np.arange(len(risk)))]]
     return out

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import GraphBatch
-from ..graphs.wordings import shares_of_claims
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
@@ -73,16 +72,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
             -np.expm1(-np.maximum(total_hazard - cumulative_hazard, 0))
         )
     log_gain = np.logaddexp(-total_hazard, log_without)
-    if batch.wordings is not None:
-        shares = shares_of_claims(batch)[order]
-        shares_before = _sum_before(shares, batch.offsets)
-        gain = (
-            worth(shares_before + shares) - worth(shares_before)
-            if worth is not None
-            else shares
-        )
-        log_gain[order] += np.log(gain)
-    elif worth is not None:
+    if worth is not None:
         position = (
             np.arange(len(cumulative_hazard)) - batch.offsets[:-1][batch.problem_of]
         )

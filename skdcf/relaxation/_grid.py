@@ -12,7 +12,6 @@ from .._checks import check_alpha
 from .._parameters import at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
-from ..graphs.wordings import true_shares
 from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
@@ -323,7 +322,7 @@ class GridPlan:
         return cls(
             n_problems=len(batch),
             problem_of=batch.problem_of,
-            labels=true_shares(labels, batch),
+            labels=(labels == 1).astype(np.float64),
             claims=claims,
             claims_back=np.argsort(claims),
             problems_back=np.argsort(order),

@@ -29,7 +29,6 @@ from .._checks import check_alpha
 from .._parameters import Settings, at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
-from ..graphs.wordings import true_shares
 from ..ops import soft
 from ..ops.ancestors import find_highest
 from ..ops.hard import below_true_claims
@@ -361,11 +360,10 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         # An unlabelled claim does not count as an error, but errors among its descendants count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
-        true = true_shares(labels, batch)
         return PathPlan(
             n_problems=len(batch),
             problem_of=batch.problem_of,
-            labels=true,
+            labels=(labels == 1).astype(np.float64),
             false_claims=np.flatnonzero(decides),
             false_offsets=offsets_of(count),
             batch=batch,

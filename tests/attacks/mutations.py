@@ -58,7 +58,6 @@ TESTS = {
     "guards/settings.py": "settings options",
     "guards/several.py": "questions seen_questions",
     "guards/verdicts.py": "unknown no_claim",
-    "guards/wordings.py": "wordings wordings_together",
     "estimators/_calibrate.py": "exact_levels recorded unknown people parts",
     "estimators/_choose.py": "choose",
     "estimators/_filter.py": "questions unknown provenance few_problems online recorded",

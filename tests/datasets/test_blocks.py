@@ -102,11 +102,6 @@ SAME = {
     "own keys": {"model_name": "x", "run": [1, {"a": None}]},
     "no claims": {"claims": [], "features": [], "n_features": 2}
     | {"labels": [], "edges": [], "mask": []},
-    "wordings": {
-        "wordings": [["One.", "1."], None, None],
-        "labels": [1, 1, 1, 0],
-        "mask": [True] * 4,
-    },
     "other names": {"feature_names": ["a", "b"]},
     "large integers": {"features": [[2**62 + 1, 2**70], [0, 0], [1, 1]]},
     "empty labels": {"labels": ["", "  ", 1.0]},

@@ -81,18 +81,14 @@ def test_parts_of_a_character_are_joined_by_their_bytes():
         logprobs_of_claims(tokens, "5 € 6", ["5 €", "6"])
 
 
-def test_own_columns_stay_in_front_and_wordings_share_values():
+def test_own_columns_stay_in_front():
     graph = ReasoningGraph(
-        [[1.0], [2.0]], (), wordings=[["at 5", "late"], ["so"]], feature_names=["mine"]
+        [[1.0], [2.0]], (), claims=["at 5", "so"], feature_names=["mine"]
     )
     tokens = [[{"token": "at 5", "logprob": -3}], []]
     table = add_surprisal(graph, tokens)
     assert table.feature_names == ("mine", *NAMES)
-    assert table.features.tolist() == [
-        [1, 3, 3, 3, 3],
-        [1, 3, 3, 3, 3],
-        [2, 0, 0, 0, 0],
-    ]
+    assert table.features.tolist() == [[1, 3, 3, 3, 3], [2, 0, 0, 0, 0]]
     unnamed = add_surprisal(graph.replace(feature_names=None), tokens)
     assert unnamed.feature_names is None
     assert (unnamed.features == table.features).all()

@@ -322,7 +322,7 @@ def problems_of_all_kinds():
     return [
         ReasoningGraph(table, [(1, 0)], claims=["A.", "B."], id="x", **kept),
         ReasoningGraph(table, None, problem="Why?", metadata={"group": 1}, **kept),
-        ReasoningGraph(table[:1], [], wordings=[["A.", "B."]], alternatives=[], **kept),
+        ReasoningGraph(table[:1], [], claims=["A."], alternatives=[], **kept),
         ReasoningGraph(np.empty((0, 2)), [], claims=[], **kept),
         ReasoningGraph(table * 2, [(0, 3), (2, 3)], context=["C."], id=7, **kept),
     ]

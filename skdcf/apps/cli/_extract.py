@@ -188,7 +188,6 @@ def _extractor(options):
         options.model,
         make_client(options, cache),
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
-        reword=llm.Reword(options.reword) if options.reword else None,
         features=[steps[name]() for name in options.features] or None,
         on_failure=options.on_failure,
         keep_flagged=options.keep_flagged,

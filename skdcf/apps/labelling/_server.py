@@ -12,7 +12,6 @@ import threading
 from typing import Any, Self
 
 from ..._checks import check_choice
-from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
@@ -199,7 +198,6 @@ class LabelServer:
             "problem": graph.problem,
             "answer": (graph.metadata or {}).get("answer"),
             "claims": list(graph.claims),
-            "reworded": _about_wordings(graph),
             "context": list(graph.context or ()),
             "math": list(map(split_formulas, (graph.problem, *graph.claims))),
             "known": None
@@ -212,20 +210,3 @@ class LabelServer:
             "edges_known": store.edges_known(i, by) or graph.n_claims < 2,
             "others": {name: store.said(i, name) for name in self.others},
         }
-
-
-def _about_wordings(graph):
-    """Return a hint for each claim with several wordings, and an empty string for other claims."""
-    hints = [""] * graph.n_claims
-    for rows in rows_of_claims(graph):
-        for v in rows:
-            if v + 1 in rows:
-                hints[v] = (
-                    f"Claim {v + 2} is vaguer. Judge it first. If it is false, this "
-                    "claim is false too"
-                )
-            elif len(rows) > 1:
-                hints[v] = (
-                    f"This is the vaguest wording of claim {rows[0] + 1}. Judge it first"
-                )
-    return hints

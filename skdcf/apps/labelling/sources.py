@@ -459,21 +459,15 @@ class LabelStore:
         Raises
         ------
         ValueError
-            If the edges form a cycle or refer to a claim that does not exist, or if the claims
-            have several wordings. ValueError is also raised if the journal is for a review or an
-            audit, because the filter has already used the edges.
+            If the edges form a cycle or refer to a claim that does not exist. ValueError is also
+            raised if the journal is for a review or an audit, because the filter has already used
+            the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
                 "edges can only be corrected in a labelling journal, got a journal with the "
                 f"purpose {self.purpose!r}. The filter has already used the edges of these "
                 "problems. Correct the edges before filtering the answers"
-            )
-        if self._graph(problem).wordings is not None:
-            raise ValueError(
-                f"the edges of problem {problem} cannot be corrected, because its "
-                "claims have wordings. Correct the edges before the claims are "
-                "reworded"
             )
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
@@ -788,9 +782,7 @@ class LabelStore:
                 corrected += 1
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
-                # The edges of claims with wordings cannot be corrected.
-                pairs = _pairs(edges if graph.wordings is None else [])
-                graph = graph.replace(edges=pairs, metadata=correction)
+                graph = graph.replace(edges=_pairs(edges), metadata=correction)
             graph = set_label_sources(graph, self._sources(i, graph, by))
             graphs.append(_with_marks(graph, self.said(i, by)))
         return Bunch(

@@ -24,7 +24,6 @@ from ._steps import (
     Decompose,
     DeduceGraph,
     Frequency,
-    Reword,
     SampleAnswers,
     SemanticJudge,
 )
@@ -35,7 +34,6 @@ __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Freq
 __all__ += [
     "Merge",
     "Reply",
-    "Reword",
     "SampleAnswers",
     "SemanticJudge",
     "Usage",

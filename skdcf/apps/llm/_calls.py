@@ -58,7 +58,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     ----------
     name : str
         Name of the prompt, which is "answer", "decompose", "entailment", "frequency", "graph",
-        "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
+        "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
         Text of a prompt to use instead of the built-in prompt, or the path of a file that
         contains the text.
@@ -173,7 +173,6 @@ def verdicts_of(*words: str) -> Any:
 
 Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
 Premises = rows_of("premises", claim=int | None, builds_on=list[int])
-Rewordings = rows_of("rewordings", claim=int | None, vaguer=list[str])
 Text = _object(text=str)
 Verdict = _object(why=str, verdict=Literal["true", "false"])
 BareVerdict = _object(verdict=Literal["true", "false"])

@@ -16,7 +16,6 @@ from ..._parameters import Settings, StrOptions
 from ...features import add_surprisal, logprobs_of_claims
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
-from ...graphs.wordings import rows_of_claims
 from . import _client as clients
 from . import _steps
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
@@ -29,7 +28,6 @@ from ._steps import (
     Decompose,
     DeducedGraph,
     DeduceGraph,
-    Reword,
     SampleAnswers,
     Verify,
     describe_writer,
@@ -202,10 +200,6 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     empty, because any sentence may state the claim.
     """
     mask = np.asarray(kept, dtype=bool)
-    # The text of the answer uses the most specific wording of each claim.
-    if graph.wordings is not None:
-        mask = mask[[rows[0] for rows in rows_of_claims(graph)]]
-        graph = graph.shown()
     answer, stated = stated_by(graph)
     if not stated[~mask].any(axis=1).all():
         return ""
@@ -257,9 +251,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     sample : SampleAnswers or callable, optional
         Step ``sample(problem)`` that returns other answers to the question. The step is called
         for problems without alternatives. If None, no answers are sampled.
-    reword : Reword or callable, optional
-        Step ``reword(claims, problem)`` that returns the wordings of each claim, from the claim
-        itself to the vaguest wording. If None, claims have a single wording.
     features : sequence, optional
         Steps that compute feature columns, such as `Frequency`, `SemanticJudge` and `Verify`,
         or pairs ``(name, callable)``. The callable is called with a graph and returns an array of
@@ -335,10 +326,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     _parameter_constraints = {
         "model": [str, None],
         "client": [ChatClient, callable, None],
-        **{
-            key: [Step, callable, None]
-            for key in ("decompose", "graph", "sample", "reword")
-        },
+        **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
         "keep_flagged": ["boolean"],
@@ -352,7 +340,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     decompose: Decompose | Callable | None = None
     graph: DeduceGraph | Callable | None = None
     sample: SampleAnswers | Callable | None = None
-    reword: Reword | Callable | None = None
     features: Sequence | None = None
     on_failure: str = "raise"
     keep_flagged: bool = False
@@ -535,7 +522,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         named: dict[str, Any] = {"decompose": self.decompose or Decompose()}
         named |= {"graph": self.graph or DeduceGraph(), "sample": self.sample}
-        named |= {"reword": self.reword}
         named |= {f"features[{i}]": s for i, (_, s) in enumerate(self._columns())}
         return {name: step for name, step in named.items() if step is not None}
 
@@ -589,14 +575,11 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         plain = make_graph(answer, claims, edges)
         found = flagged_claims(plain)
-        graph = await self._enrich(chat, await self._reworded(chat, plain))
+        graph = await self._enrich(chat, plain)
         chat.flag(flag_of_text(plain))
         for text in texts_of(found):
             chat.flag(text)
-        # If the answer does not state a claim, all of its wordings are dropped.
-        positions = rows_of_claims(graph)
-        doubtful = sorted({v for rows in found.values() for v in rows})
-        flagged = tuple(row for v in doubtful for row in positions[v])
+        flagged = tuple(sorted({v for rows in found.values() for v in rows}))
         if flagged and not self.keep_flagged:
             metadata = {**(graph.metadata or {}), FLAGGED: list(flagged)}
             graph = graph.replace(metadata=metadata)
@@ -604,14 +587,6 @@ class ClaimExtractor(TransformerMixin, Settings):
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
         return replace(extraction, flagged=flagged)
-
-    async def _reworded(self, chat, graph):
-        """Return a graph with the wordings of its claims, if requested."""
-        if self.reword is None:
-            return graph
-        claims = list(graph.claims)
-        wordings = await call_step(self.reword, chat, claims, graph.problem)
-        return graph.replace(wordings=wordings)
 
     def _writer(self):
         sample = self.sample
@@ -796,8 +771,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         if names := [*(graph.feature_names or ()), *self.feature_names()]:
             table = np.zeros((0, len(names)))
             graph = graph.replace(features=table, feature_names=names)
-        if self.reword is not None:
-            graph = graph.replace(wordings=())
         flags = [f"extraction failed: {error}"]
         return self._told(graph, answer, flags, usage=Usage())
 

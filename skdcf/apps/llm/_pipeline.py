@@ -709,7 +709,6 @@ class ConformalFactualityPipeline(Settings):
                 graph.replace(
                     context=item.context,
                     alternatives=alternatives,
-                    wordings=None if self.extractor.reword is None else (),
                 )
             )
         batch = GraphBatch.from_graphs(expected)
@@ -767,7 +766,7 @@ class ConformalFactualityPipeline(Settings):
         asked, extraction, place, shown = item
         graph = extraction.graph
         mask = shown.kept
-        kept = graph.shown(mask)
+        kept = graph.subgraph(mask)
         lost = graph.subgraph(~mask)
         merge = join_claims if self.merge is None else self.merge
         dropped_claims = [list(lost.claims)] if isinstance(merge, Merge) else []

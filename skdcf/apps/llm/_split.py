@@ -19,7 +19,7 @@ from ._sentences import sentences_with_layout, splitter_of
 ANSWER = "answer"
 LOGPROBS = "logprobs"
 _CALLED_ANSWER = ("response",)  # alternative names for the answer, as in RAGAS
-_OF_CLAIMS = ("claims", "wordings", "features")
+_OF_CLAIMS = ("claims", "features")
 _EDGES = {"none": no_edges, "chain": chain_edges}
 
 

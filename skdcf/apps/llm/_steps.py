@@ -1,7 +1,7 @@
 """Steps that call a model to convert an answer to a graph with feature columns.
 
 The steps sample alternative answers, split an answer into claims, deduce the edges between
-claims, reword claims, and compute feature columns from the verdicts of a judge.
+claims, and compute feature columns from the verdicts of a judge.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ import numpy as np
 
 from ..._parameters import Number, StrOptions, positive
 from ...edges import chain_edges, cited_edges
-from ...graphs.wordings import premises_of, text_key
 from . import _calls as calls
 from ._calls import number_rows
-from ._client import COMMON, Step, context_of, count_tokens, number_texts, tabled
+from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
 from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
-from ._session import MOST_PER_LIMIT, gather_coroutines
+from ._session import gather_coroutines
 
 #: Pattern for the beginning of a refusal, in the languages in which models are used most often.
 _REFUSAL = re.compile(
@@ -277,81 +276,6 @@ def _repaired(text, claims):
         (u - 1, v) for v, parents in enumerate(parents_of_each) for u in sorted(parents)
     ]
     return DeducedGraph(edges, REPAIRED)
-
-
-@dataclass(eq=False, repr=False)
-class Reword(Step):
-    """Use a model to generate vaguer wordings of each claim.
-
-    The wordings are stored in the field ``wordings`` of a problem. The method `apply` requires
-    lists of claims and problems. `apply` returns one list per problem, with the wordings of each
-    claim. The first wording is the claim itself. Use the same settings for calibration and
-    prediction. The guarantee holds for any wordings that the model generates, because wordings
-    are judged from the vaguest to the most specific.
-
-    Parameters
-    ----------
-    n : int, default=1
-        Maximum number of vaguer wordings per claim.
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
-        "reword".
-    model : str, optional
-        Model name for this step. The default is the extractor's model.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid.
-
-    Examples
-    --------
-    >>> from skdcf.apps.llm import Reword
-    >>> def complete(messages):
-    ...     return '{"rewordings": [{"claim": 1, "vaguer": ["It opened in the 19th century"]}]}'
-    >>> Reword().apply([["It opened in 1871"]], [None], model="any", client=complete)
-    [[['It opened in 1871', 'It opened in the 19th century']]]
-    """
-
-    _prompt_name, _written, _reply = "reword", 30, calls.Rewordings
-    _parameter_constraints = COMMON | {"n": [positive(Integral)]}
-
-    n: int = 1
-    _: KW_ONLY
-    prompt: str | Path | None = None
-
-    def _question(self, claims, problem):
-        rows = number_texts(claims)
-        return {"question": problem, "claims": rows, "vaguer": int(self.n)}
-
-    def _schema(self, question):
-        schema = super()._schema(question)
-        row = schema["properties"]["rewordings"]["items"]["properties"]
-        row["vaguer"]["maxItems"] = int(self.n)
-        return schema
-
-    def _read(self, reply, claims, problem):
-        rows = number_rows(reply.rewordings, len(claims))
-        pairs = zip(claims, rows, strict=True)
-        return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
-
-    def _worded(self, claim, vaguer):
-        """Return a claim and its vaguer wordings, without empty or repeated wordings."""
-        worded = {text_key(claim): claim}
-        for text in vaguer:
-            text = visible(text).strip()
-            if any(c.isalnum() for c in text) and len(worded) <= self.n:
-                worded.setdefault(text_key(text), text)
-        return list(worded.values())
-
-    def _limit(self, n_rows):
-        return self.n * super()._limit(n_rows)
-
-    def _expect(self, shared, answer, n_claims, n_others):
-        # A single call returns n texts per claim.
-        asked = count_tokens(self.wording().text) + shared + answer + 12 * n_claims
-        most = MOST_PER_LIMIT * self._limit(n_claims)
-        return np.array([1, asked, self.n * self._written * n_claims, most])
 
 
 @dataclass(eq=False, repr=False)
@@ -648,7 +572,7 @@ class Verify(Step):
     def _question(self, graph, v=None):
         if v is None:
             return tabled(graph)
-        premises = [graph.claims[u] for u in premises_of(graph, v)]
+        premises = [graph.claims[u] for u, child in graph.edges if child == v]
         claim = {"premises": premises, "claim": graph.claims[v]}
         return {"question": graph.problem, **claim, **context_of(graph)}
 

@@ -109,13 +109,6 @@ class FilterRequest(_Request):
             "returns them, if the calibration answers had them."
         ),
     ] = None
-    wordings: Annotated[
-        list[Texts | None] | None,
-        Field(
-            description="All wordings of each claim, from the claim itself to the vaguest "
-            "wording. If the calibration answers had wordings, each wording is decided separately."
-        ),
-    ] = None
     features: Annotated[
         list[list[float]] | None,
         Field(description="One row of numbers per claim, all of the same length."),
@@ -326,9 +319,7 @@ class Answered(Decided):
             description="The kept claims as sentences, or a sentence that no claim is kept."
         ),
     ]
-    claims: Annotated[
-        Texts, Field(description="All claims of the answer, including all wordings.")
-    ]
+    claims: Annotated[Texts, Field(description="All claims of the answer.")]
     abstained: Annotated[bool, Field(description="Whether no claim is kept.")]
     complete: Annotated[
         bool,

@@ -22,7 +22,6 @@ from ...datasets.records import BROKEN
 from ...estimators import passing_answers
 from ...graphs import GraphBatch, ReasoningGraph, answer_text
 from ...graphs.problems import as_one, kept_text
-from ...guarantees import NoFalseClaim
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..llm import AnswerReader, AnswerSplitter, NoClaimList
@@ -41,7 +40,7 @@ _QUICK = 0.02  # Maximum time in seconds for which work may block the event loop
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 #: Keys of a whole answer or run, which must not be sent before the first claim.
 _OF_ANSWERS = (
-    *("claims", "wordings", "features", "parents", "edges", "labels", "text", "answer"),
+    *("claims", "features", "parents", "edges", "labels", "text", "answer"),
     *("response", "messages", "spans", "resourceSpans", "steps", "conversations"),
 )
 
@@ -138,7 +137,6 @@ class Served:
             AnswerSplitter.from_filter(filter, no_claim)  # reject another list early
         self.calibrated = calibrated
         self.guarantee = filter.calibration_.guarantee
-        self._has_wordings = True in filter.provenance_.get("wordings", ())
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
@@ -392,7 +390,7 @@ class Served:
             # question.
             is_whole = graph.n_claims == len(claims)
             text = (
-                answer_text(graph.shown(kept))
+                answer_text(graph.subgraph(kept))
                 if is_whole
                 else "\n".join(map(str, compress(claims, kept)))
             )
@@ -421,10 +419,6 @@ class Served:
             return
         if not self.questions.counts(entry):
             self.monitor.n_repeated_ += 1
-            return
-        if self._has_wordings and repr(self.guarantee) != repr(NoFalseClaim()):
-            # The journal does not store which claims are wordings of the same claim.
-            self.monitor.n_unwatched_ += 1
             return
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))

@@ -133,47 +133,6 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     assert len(server.requests) == before
 
 
-def test_reworded_claims_from_answers_to_text(server, tmp_path, capsys):
-    extract = ["--model", "m", "--base-url", server.url, "--yes"]
-    extract += ["--features", "verify", "--reword", 1]
-    old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
-    for path, n, seed in ((old, 40, 1), (new, 12, 2)):
-        answers = write_answers(tmp_path / "answers.jsonl", n, seed)
-        assert run("extract", answers, "-o", path, *extract) == 0
-    data = read_jsonl(old)
-    graph = data.graphs[0]
-    assert graph.metadata["extraction"]["steps"]["reword"]["n"] == 1
-    assert graph.wordings[0][0] in graph.metadata["answer"]
-    assert [len(row) for row in graph.wordings][-1] == 1  # "The answer is ..."
-    # A wording that is not in the answer is not flagged: it is the claim's.
-    assert "flagged_claims" not in graph.metadata
-    labels = [[int(is_right(text)) for text in g.claims] for g in data.graphs]
-    labelled = tmp_path / "labelled.jsonl"
-    write_jsonl(labelled, data.graphs, labels)
-
-    model = tmp_path / "filter.skops"
-    fit = ["fit", labelled, "-o", model, "--alpha", 0.3, "--scorer", "judge_log_odds"]
-    assert run(*fit, "--show", 1) == 0
-    assert run("filter", model, new, "--text", "-o", tmp_path / "kept.txt") == 0
-    kept = (tmp_path / "kept.txt").read_text().splitlines()
-    graphs = read_jsonl(new).graphs
-    n_reworded = 0
-    for text, graph in zip(kept, graphs, strict=True):
-        for row in graph.wordings:
-            assert sum(wording in text for wording in row) <= 1
-            n_reworded += len(row) == 2 and row[1] in text
-    assert n_reworded
-    # The same answers without wordings are refused, and a question is answered in one command.
-    plain = tmp_path / "plain.jsonl"
-    write_jsonl(plain, [g.shown().replace(features=None) for g in graphs])
-    assert run("filter", model, plain, "-o", tmp_path / "none.jsonl") == 2
-    capsys.readouterr()
-    answer = ["answer", model, "-q", graphs[0].problem, "--base-url", server.url]
-    assert run(*answer, "-a", graphs[0].metadata["answer"], "--json") == 0
-    row = json.loads(capsys.readouterr().out)
-    assert len(row["kept"]) == len(row["claims"]) == graphs[0].n_claims
-
-
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
     answers = write_answers(tmp_path / "a.jsonl", 6, 3)
     command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]

@@ -53,14 +53,6 @@ def test_the_words_of_a_claim_get_its_tokens_even_if_the_claim_says_it_different
     assert np.allclose(graph.features, EXPECTED)
 
 
-def test_all_wordings_of_a_claim_have_its_columns():
-    def reword(claims, problem):
-        return [[claim, f"{claim} Or so."] for claim in claims]
-
-    [graph] = extractor(reword=reword).transform([answer()])
-    assert np.allclose(graph.features, np.repeat(EXPECTED, 2, axis=0))
-
-
 def test_wrong_log_probabilities_are_found_before_the_first_call():
     def never(text, problem):
         raise AssertionError("a step was called")

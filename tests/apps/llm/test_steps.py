@@ -18,7 +18,6 @@ from skdcf.apps.llm import (
     Frequency,
     Merge,
     Reply,
-    Reword,
     SampleAnswers,
     SemanticJudge,
     Verify,
@@ -408,35 +407,3 @@ def test_steps_check_their_settings():
     ):
         with pytest.raises(ValueError, match=r"parameter of|must be"):
             step.apply(model="m", client=Model("never"))
-
-
-def test_rewordings_that_say_nothing_new_are_left_out():
-    rows = [
-        {"claim": 2, "vaguer": []},
-        {
-            "claim": 1,
-            "vaguer": [" ", "It opened  in 1871.", "It is old\u200b", "It exists"],
-        },
-    ]
-    model = Model({"rewordings": rows})
-    worded = run(Reword(2), ["It opened in 1871.", "yes"], "When?", model=model)
-    assert worded == [["It opened in 1871.", "It is old", "It exists"], ["yes"]]
-    assert model.payload["vaguer"] == 2
-    assert run(Reword(1), ["It opened in 1871.", "yes"], None, model=model)[0] == [
-        "It opened in 1871.",
-        "It is old",
-    ]
-    assert run(Reword(), [], None, model=model) == []
-    with pytest.raises(ValueError, match=r"n.*0"):
-        run(Reword(0), ["a"], None, model=model)
-
-
-def test_a_verdict_on_a_wording_is_asked_for_with_the_premises_of_its_claim():
-    wordings = [["a is 2", "a is even"], ["so b is 3", "so b is odd"]]
-    graph = ReasoningGraph(None, [(0, 1)], wordings=wordings, problem="?")
-    model = Model("true")
-    Verify(log_odds=False).apply([graph], model="m", client=model)
-    asked = [json.loads(messages[1]["content"]) for messages in model.seen]
-    premises = {row["claim"]: row["premises"] for row in asked}
-    assert premises["a is even"] == premises["a is 2"] == []
-    assert premises["so b is 3"] == premises["so b is odd"] == ["a is 2"]

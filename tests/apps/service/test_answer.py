@@ -21,11 +21,9 @@ from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
     ConformalFactualityPipeline,
-    Reword,
     Verify,
 )
 from skdcf.apps.service import create_app
-from skdcf.datasets.jsonl import format_jsonl
 from skdcf.estimators import choose, chosen_answers
 
 KEY = "sk-behind-the-service-97531"
@@ -471,41 +469,3 @@ def test_one_of_three_answers_is_chosen(server):
         status, reply, _ = ask(app, question, **asked)
         assert status in (400, 422), reply
         assert named in str(reply)
-
-
-# --- claims in several wordings
-
-
-def test_reworded_claims_of_an_answer_and_of_a_filtered_one(server):
-    """`/v1/answer` asks for vaguer wordings if the calibration answers had some."""
-    rng = random.Random(5)
-    scripted = ScriptedModel(slips=0.3)
-    questions = [make_question(rng) for _ in range(60)]
-    items = [{"problem": q, "answer": scripted.solve(q, rng)} for q in questions]
-    client = ChatClient(server.url, key_variable=None)
-    extractor = ClaimExtractor("m", client, features=[Verify()], reword=Reword(1))
-    graphs = [e.graph for e in extractor.extract(items)]
-    y = [[int(is_right(text)) for text in g.claims] for g in graphs]
-    cf = HardCF("judge_log_odds", alpha=0.3).fit(graphs[:40], y[:40])
-    app = app_of(cf, server)
-    n_reworded = 0
-    for item, graph in zip(items[40:], graphs[40:], strict=True):
-        [mask] = cf.predict([graph])
-        shown = list(graph.shown(mask).claims)
-        status, reply, _ = ask(app, item["problem"], answer=item["answer"])
-        assert status == 200, reply
-        assert (reply["claims"], reply["mask"]) == (list(graph.claims), mask.tolist())
-        assert all(text.rstrip(".") in reply["text"] for text in shown)
-        record = json.loads(next(format_jsonl([graph])))
-        status, reply, _ = call(app, "/v1/filter", json.dumps(record).encode())
-        assert status == 200, reply
-        assert reply["mask"] == mask.tolist()
-        assert reply["text"].splitlines() == shown
-        n_reworded += sum(
-            text not in {row[0] for row in graph.wordings} for text in shown
-        )
-    assert n_reworded
-    record.pop("wordings")
-    record["features"] = record["features"][: len(graph.wordings)]
-    status, reply, _ = call(app, "/v1/filter", json.dumps(record).encode())
-    assert status == 400 and "wordings" in reply["error"]

@@ -1,4 +1,4 @@
-"""Extract, judge, label, fit and answer with a small language model, offline.
+"""Extract, judge, label and fit with a small language model, offline.
 
     make foreign                                    # or, with a running server:
     make foreign FOREIGN_ARGS="--url http://127.0.0.1:8080/v1 my-model"
@@ -108,9 +108,6 @@ def go_all_the_way(folder, url, model, n_answers):
     if not (folder / "filter.skops").exists():
         sys.exit("fit saved no filter. Increase --n-answers, which is 20 by default")
     count_what_is_kept(folder)
-    question, answer = "Start with 3, add 4. What comes out?", "3 + 4 = 7."
-    answering = ["answer", "filter.skops", "-q", question, "-a", answer]
-    run(folder, *answering, *endpoint[2:])
 
 
 def write_answers(path, n, seed):

@@ -24,8 +24,6 @@ DISTRIBUTION = {
 }
 #: Imported by tests and benchmarks that are skipped, or say so, if these are missing.
 OPTIONAL = {
-    "crepes",
-    "mapie",
     "playwright",
     "sentence_transformers",
     "torch",

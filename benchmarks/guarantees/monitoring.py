@@ -1,10 +1,9 @@
-"""Compare the false alarms and delays of the monitors with those of crepes and MAPIE.
+"""Measure the false alarms and the delays of the monitors.
 
     python -m benchmarks.guarantees.monitoring [--streams 10000]
 
-The last table requires crepes and MAPIE, and is omitted without them. A stream consists of
-nonconformity scores. The threshold is calibrated on 500 scores (alpha = 0.1), and an error is a
-score below the threshold, as in every filter. delta = 0.05.
+A stream consists of nonconformity scores. An error is a score below the threshold (alpha = 0.1), as
+in every filter. delta = 0.05.
 """
 
 import argparse
@@ -15,9 +14,8 @@ import numpy as np
 from skdcf import HardCF
 from skdcf.metrics import coverage_interval
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
-from skdcf.ops.conformal import conformal_threshold
 
-ALPHA, DELTA, LENGTH, CHANGE = 0.1, 0.05, 1000, 500
+ALPHA, DELTA, LENGTH = 0.1, 0.05, 1000
 SHIFT = 0.4399  # of normal scores: 0.9 of them lie above z before, 0.8 after it
 
 
@@ -28,10 +26,6 @@ def scores(rng, n, length, change=None, decimals=None):
         out[n + change :] -= SHIFT
     out = out if decimals is None else out.round(decimals)
     return out[:n], out[n:]
-
-
-def errors(calibration, stream):
-    return stream < conformal_threshold(np.sort(calibration), ALPHA)
 
 
 def watch(rng, n, **more):
@@ -99,99 +93,9 @@ def show_delays(n_streams):
                 )
 
 
-def others():
-    """Each from (calibration scores, stream) to the first alarm or None."""
-    from crepes.martingales import SimpleJumper, SleeperStayer, semi_online_p_values
-    from mapie.exchangeability_testing import OnlineMartingaleTest, RiskMonitoring
-
-    def p_values(calibration, stream):
-        # crepes ranks large scores low, as nonconformity has it there
-        joined = -np.append(calibration, stream)
-        return semi_online_p_values(joined, seed=0)[len(calibration) :]
-
-    def crepes(martingale):
-        def run(calibration, stream):
-            wealth = martingale.apply(p_values(calibration, stream))
-            return first(wealth >= 1 / DELTA)
-
-        return run
-
-    def mapie_jumper(calibration, stream):
-        test = OnlineMartingaleTest(task="regression", test_level=DELTA, warn=False)
-        for p in p_values(calibration, stream):
-            test.update_simple_jumper_martingale(float(p))
-        return first(np.array(test.martingale_value_history) >= 1 / DELTA)
-
-    def mapie_risk(reference):
-        def run(calibration, stream):
-            watch = RiskMonitoring(
-                "accuracy", test_level=DELTA, threshold=ALPHA, warn=False
-            )
-            if reference:
-                watch.threshold = None
-                good = ~errors(calibration, calibration)
-                watch.compute_threshold(np.ones(len(good), int), good.astype(int))
-            good = ~errors(calibration, stream)
-            watch.update(np.ones(len(good), int), good.astype(int))
-            bounds = watch.online_risk_lower_bound_sequence_history
-            return first(bounds > watch.threshold)
-
-        return run
-
-    return {
-        "crepes SimpleJumper": crepes(SimpleJumper()),
-        "crepes SleeperStayer": crepes(SleeperStayer()),
-        "MAPIE OnlineMartingaleTest": mapie_jumper,
-        "MAPIE RiskMonitoring, alpha": mapie_risk(False),
-        "MAPIE RiskMonitoring, reference": mapie_risk(True),
-    }
-
-
-def ours():
-    def exchangeability(calibration, stream):
-        found = ExchangeabilityTest(delta=DELTA, random_state=0)
-        return found.fit(calibration[:, None]).update(stream[:, None]).alarm_at
-
-    def coverage(calibration, stream):
-        n = len(calibration)
-        cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
-        monitor = CoverageMonitor(cf, delta=DELTA)
-        return monitor.update_losses(stream < cf.threshold_).alarm_at
-
-    return {"CoverageMonitor": coverage, "ExchangeabilityTest": exchangeability}
-
-
-def first(flags):
-    return int(np.argmax(flags)) + 1 if flags.any() else None
-
-
-def show_others(n_streams):
-    try:
-        methods = ours() | others()
-    except ImportError as error:
-        print(f"\nThe table beside crepes and MAPIE is left out: {error}")
-        return
-    print(
-        f"\nThe same {n_streams} streams through others, 500 for calibration, 2,000 in use"
-    )
-    print(
-        "                                 false alarms  delay after 500: median, missed"
-    )
-    for name, run in methods.items():
-        rng, false, late = np.random.default_rng(0), 0, []
-        for _ in range(n_streams):
-            false += run(*scores(rng, 500, 2000)) is not None
-            at = run(*scores(rng, 500, 2000, change=CHANGE))
-            if at is None or at > CHANGE:
-                late.append((np.inf if at is None else at) - CHANGE)
-        missed, half = np.mean(np.isinf(late)), np.median(late)
-        print(f"{name:32} {false / n_streams:12.3f}  {half:22.0f}  {missed:.3f}")
-
-
 PARTS = {
     "alarms": (show_false_alarms, 1),
     "delays": (show_delays, 40),
-    "others": (show_others, 100),
 }
 
 

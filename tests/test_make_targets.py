@@ -24,7 +24,6 @@ DISTRIBUTION = {
 }
 #: Imported by tests and benchmarks that are skipped, or say so, if these are missing.
 OPTIONAL = {
-    "playwright",
     "sentence_transformers",
     "torch",
     "transformers",

@@ -26,10 +26,10 @@ from ._docs import documented
 from ._html import Table
 from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
 from .graphs import GraphBatch, Labels, Problems, question_groups
-from .graphs.problems import as_set, read_groups
-from .graphs.ragged import flatten, offsets_of, optional_rows
+from .graphs.problems import read_groups
+from .graphs.ragged import flatten, offsets_of
 from .graphs.sources import makes_claim
-from .guarantees import NoFalseClaim
+from .guarantees import NoFalseClaim, rows_of_groups
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
 
@@ -517,12 +517,10 @@ class FilterReport(Table):
         own_rows = super().rows()
         if not self.groups:
             return own_rows
-        rows_of_groups = {"all": own_rows} | {
+        rows_by_group = {"all": own_rows} | {
             g: group_report.rows() for g, group_report in self.groups.items()
         }
-        return [
-            {"group": g} | row for g, rows in rows_of_groups.items() for row in rows
-        ]
+        return [{"group": g} | row for g, rows in rows_by_group.items() for row in rows]
 
     def _heading(self):
         answers = f"{self.n_problems} problems"
@@ -542,14 +540,14 @@ class FilterReport(Table):
     def _tables(self):
         tables = [(self._heading(), self._columns, super().rows())]
         if self.groups:
-            rows_of_groups = [
+            rows_by_group = [
                 (g, group_report.n_problems, group_report.rows())
                 for g, group_report in self.groups.items()
             ]
             rows = [
                 {"group": group, "n_problems": n} | rows[i]
                 for i in range(len(self.alpha))
-                for group, n, rows in rows_of_groups
+                for group, n, rows in rows_by_group
             ]
             columns = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
             for unlike in ("target", "theory band", "threshold"):
@@ -726,7 +724,7 @@ def evaluate_filter(
         Levels at which the filter is evaluated.
     by : str, callable or list, optional
         Definition of problem groups that are reported separately, as in
-        `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
+        `skdcf.guarantees.NoFalseClaim`.
     groups : array-like of shape (n_problems,), or False, optional
         Identifier of the question that each answer belongs to. If None, the questions are
         identified as in `skdcf.graphs.question_groups`. If False, each problem belongs to a
@@ -768,22 +766,13 @@ def evaluate_filter(
         guarantee,
         batch,
         (alphas, flat_masks(filter, batch, alphas), labels, questions),
-        None if by is None else _rows_by_group(read_groups(by, batch)),
+        None if by is None else rows_of_groups(read_groups(by, batch)),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(seen(filter, batch, groups)),
         threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=filter.n_calibration_,
         passing=None if guarantee.show == 1 else passing_answers(filter, batch),
     )
-
-
-def _rows_by_group(groups):
-    """Return the indices of the problems in each group, where groups may overlap."""
-    places: dict = {}
-    for i, group in enumerate(groups):
-        for name in sorted(as_set(group), key=str):
-            places.setdefault(name, []).append(i)
-    return {name: np.array(rows) for name, rows in places.items()}
 
 
 @documented
@@ -807,7 +796,7 @@ def leave_one_out(
     ----------
     filter : fitted filter
         The filter whose scorer is evaluated. The parameter ``ties`` of the filter must not be
-        "include", and ``guarantee`` must not have weights or overlapping groups.
+        "include".
     X : {problems}
         Answers to at least two questions.
     y : {labels}
@@ -934,7 +923,6 @@ def _by_question(claims, questions, chosen):
         claims,
         path_risk=claims.path_risk[order],
         offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
-        weights=optional_rows(claims.weights, chosen),
         groups=None if claims.groups is None else [groups[i] for i in chosen],
     )
     return merged, order, chosen

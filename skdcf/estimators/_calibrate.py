@@ -84,7 +84,6 @@ def score(estimator, view):
         jumps = replace(jumps, position=precision.lower(jumps.position))
     return CalibrationPart(
         jumps=jumps,
-        weights=claims.weights,
         groups=claims.groups,
         hashes=view.hashes,
         judges=view.judges,

@@ -185,7 +185,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         TypeError
-            If any other argument is passed. Problem weights must be specified in ``guarantee``.
+            If any other argument is passed.
         ValueError
             If the problems, labels or parameters are invalid. All input is checked before
             anything is computed.
@@ -359,7 +359,7 @@ class ConformalFilter(Settings):
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Recompute the columns of a batch, and return the path risks, weights and groups."""
+        """Recompute the columns of a batch, and return the path risks and groups."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):

@@ -400,16 +400,12 @@ def decide(
     if np.ndim(threshold):
         threshold = threshold[view.raw.problem_of]
     threshold = np.broadcast_to(threshold, margin.shape)
-    try:
-        levels = calibration.levels(risks, fitted.ties == "include")
-    except ValueError:  # If groups overlap, there may be no smallest level for a claim.
-        levels = np.full(len(margin), np.nan)
     return Decision(
         batch=view.with_columns,
         kept=margin > 0,
         confidence=view.confidence,
         path_risk=risks.path_risk,
         threshold=threshold,
-        smallest_alpha=levels,
+        smallest_alpha=calibration.levels(risks, fitted.ties == "include"),
         form=fitted.scorer_.linear_form(view.with_columns),
     )

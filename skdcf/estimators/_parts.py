@@ -65,8 +65,6 @@ class CalibrationPart:
     rows : ndarray of int of shape (n_problems,)
         Indices of the problems in the data passed by the caller. After parts are joined, each row
         contains a part index and the index within the part.
-    weights : ndarray of shape (n_problems,), optional
-        Weight of each problem, if the guarantee has weights.
     groups : list of length n_problems, optional
         Group of each problem, if the guarantee has groups.
     made_as : tuple, optional
@@ -105,7 +103,6 @@ class CalibrationPart:
     judges: NDArray[np.int8]
     has_texts: NDArray[np.bool_]
     rows: NDArray[np.int64]
-    weights: NDArray[np.float64] | None = None
     groups: list[Any] | None = None
     made_as: tuple[Any, ...] | None = None
     origin: dict[Any, Any] | None = None
@@ -130,7 +127,7 @@ class CalibrationPart:
         """Return a part that contains only the given rows."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("jumps", "hashes", "rows", "weights", *COLUMNS)
+        names = ("jumps", "hashes", "rows", *COLUMNS)
         cut: dict[str, Any] = {
             name: optional_rows(getattr(self, name), rows) for name in names
         }
@@ -201,18 +198,17 @@ class CalibrationPart:
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
-        """Return the weights and groups in the format that a guarantee expects.
+        """Return the groups in the format that a guarantee expects.
 
         Returns
         -------
         risks : PathRisks
-            The weights and groups of the problems, without path risks of claims.
+            The groups of the problems, without path risks of claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(
             np.empty(0),
             offsets=no_claims,
-            weights=self.weights,
             groups=self.groups,
             smallest=self.lowest,
             smallest_lowered=self.lowest_lowered,
@@ -253,10 +249,9 @@ class CalibrationPart:
             Indices of problems, sorted.
         """
         groups = (self.groups or ()) if in_groups else ()
-        overlap = any(isinstance(group, frozenset) for group in groups)
         each_alone = (self.hashes.question < 0).all()
         group_of = np.zeros(len(self), np.int64)
-        if groups and not overlap:
+        if groups:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
@@ -266,7 +261,7 @@ class CalibrationPart:
         order, order_of_questions = self._orders
         ranks = order if ranks is None else ranks
         rows = choose_one_each(self.hashes.question, ranks, group_of)
-        if overlap or not fewest:
+        if not fewest:
             return rows, rows[:0]
 
         # If there are at least MANY questions, all of them are used, and the rank is rounded by
@@ -320,10 +315,9 @@ class CalibrationPart:
             pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
             jumps = Jumps.join([jumps for jumps, _ in pairs])
             of_people = jumps, np.concatenate([answers for _, answers in pairs])
-        names = COLUMNS if first.weights is None else (*COLUMNS, "weights")
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in names
+            for name in COLUMNS
         }
         joined = cls(
             jumps=Jumps.join([part.jumps for part in parts]),
@@ -366,7 +360,7 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Return the problems that a part stores for checks, with risks, weights and groups."""
+    """Return the problems that a part stores for checks, with risks and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
@@ -392,13 +386,10 @@ def refuse_part(part, fitted):
                 "part was computed with a different scorer or different edges. Compute the "
                 "part again with calibration_part"
             )
-        if risks_now.groups != risks_before.groups or not nearly_equal(
-            risks_now.weights, risks_before.weights
-        ):
+        if risks_now.groups != risks_before.groups:
             raise ValueError(
-                "all parts must be computed with the same values of by and weight, but one "
-                "part was computed with different values. Compute the part again with "
-                "calibration_part"
+                "all parts must be computed with the same values of by, but one part was computed "
+                "with different values. Compute the part again with calibration_part"
             )
 
 

@@ -56,7 +56,7 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     the largest group.
     """
     level = level_in_force(estimator)
-    if estimator.calibration_size == 1 or level >= 1:
+    if estimator.calibration_size == 1:
         return
     delta = getattr(estimator.guarantee, "delta", None)
     group = "" if estimator.guarantee.by is None else " in the largest group"

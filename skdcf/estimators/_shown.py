@@ -11,9 +11,9 @@ from .._checks import warn
 from .._docs import documented
 from .._messages import Advice, Message
 from ..exceptions import CalibrationWarning
-from ..graphs.problems import Groups, Problems, as_one, hashes_of
+from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import segment_ids
-from ..guarantees import NoFalseClaim, Overlapping, problems_needed
+from ..guarantees import NoFalseClaim, problems_needed
 from ..guards.choices import refuse_whole
 from ..guards.overlap import refuse_trained
 from ..ops.conformal import shown_rank
@@ -58,7 +58,7 @@ def shown_masks(
     calibrations = fitted.calibration_.by_group()
     number_of = {name: number for number, name in enumerate(calibrations)}
     groups_of = claims.groups or [None] * len(batch)
-    group_of = np.array([number_of.get(as_one(group), -1) for group in groups_of], int)
+    group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
     rows = _one_answer_each(batch, hashes, group_of, one_per_question)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
@@ -95,17 +95,10 @@ def _refuse_unproven(fitted):
             f"{guarantee!r}. The guarantee for shown texts has only been proven for this "
             "type of guarantee"
         )
-    if guarantee.weight is not None or guarantee.delta is not None:
+    if guarantee.delta is not None:
         raise ValueError(
-            f"weight and delta must be None, got {guarantee!r}. The guarantee for shown "
-            "texts has not been proven for other values. Set both to None, and calibrate "
-            "the filter again"
-        )
-    if isinstance(fitted.calibration_, Overlapping):
-        raise ValueError(
-            f"the groups must not overlap, got by={guarantee.by!r}. The guarantee for "
-            "shown texts has not been proven for overlapping groups. Assign each problem "
-            "to one group"
+            f"delta must be None, got {guarantee!r}. The guarantee for shown texts has not been "
+            "proven for other values. Set delta=None, and calibrate the filter again"
         )
 
 

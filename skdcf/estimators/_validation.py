@@ -52,9 +52,8 @@ def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
             )
         if others:
             raise TypeError(
-                f"fit only accepts X, y and groups, not {' or '.join(others)}. Pass problem "
-                "weights to the guarantee, as in guarantee=NoFalseClaim(weight=...), or to "
-                "score(X, y, sample_weight=...)"
+                f"fit only accepts X, y and groups, not {' or '.join(others)}. Problem "
+                "weights can be passed to score(X, y, sample_weight=...)"
             )
         return fit(*args, **kwargs)
 
@@ -230,12 +229,12 @@ def _reads_all(estimator):
     """Return whether any component except the scorer reads columns by their position.
 
     The noise of ``ties="jitter"`` is computed from a hash of all columns, so the noise changes if
-    columns are added or removed. Functions that compute groups or weights may read any column.
+    columns are added or removed. Functions that compute groups may read any column.
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
     guarantee = estimator._resolved_guarantee()
-    return any(map(callable, [*guarantee.entries, guarantee.weight]))
+    return any(map(callable, guarantee.entries))
 
 
 def _compare_features(estimator, batch):

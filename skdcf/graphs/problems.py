@@ -15,7 +15,6 @@ from .._checks import (
     is_integer,
     is_missing,
     refuse_iterator,
-    without_places,
 )
 from .._messages import Advice, Message
 from ._batch import GraphBatch
@@ -415,28 +414,22 @@ def _check_shared(texts, keys, batch):
             )
 
 
-SEVERAL = (list, set, frozenset)
-# maximum weight; the minimum positive weight is 1 / EXTREME
-EXTREME = 1e100
-
-
 def read_groups(by: Any, batch: GraphBatch) -> Any:
-    """Return each problem's groups.
+    """Return the group of each problem.
 
     Parameters
     ----------
     by : str, callable, or list of these
         The groups can be defined by a metadata key, by a feature that is equal for all claims of
-        a problem, or by a function of the batch. The function must return one value per problem,
-        or a 2-D boolean array with one column per group. If ``by`` is a list, the groups defined
-        by all entries are combined, and each group is a pair of the entry name and the group.
+        a problem, or by a function of the batch, which must return one value per problem. If
+        ``by`` is a list, each group is a tuple with one value for each entry.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     groups : list of length n_problems
-        The group of each problem, or a frozenset of groups if a problem can have several groups.
+        The group of each problem, which is hashable.
 
     Raises
     ------
@@ -444,23 +437,18 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
         If the group of a problem is unknown. The error message contains the name of the problem.
     """
     if isinstance(by, (list, tuple)):
-        groups_of = [frozenset()] * len(batch)
-        for name, entry in zip(_names(by), by, strict=True):
-            for i, groups in enumerate(map(as_set, read_groups(entry, batch))):
-                groups_of[i] |= {(name, group) for group in groups}
-        return groups_of
+        if not by:
+            raise ValueError(
+                "by must have at least one entry or be None, got an empty list"
+            )
+        return list(zip(*(read_groups(entry, batch) for entry in by), strict=True))
     values = by(batch) if callable(by) else _find_column(by, batch)
-    if getattr(values, "ndim", 1) == 2:
-        values = [frozenset(np.flatnonzero(r).tolist()) for r in _booleans(values, by)]
-    else:
-        values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if (n := len(values)) != len(batch):
         raise ValueError(
             f"by={by!r} must return one group for each of the {len(batch)} problems, got "
             f"{n}"
         )
-    if any(isinstance(value, SEVERAL) for value in values):
-        values = [frozenset(v if isinstance(v, SEVERAL) else [v]) for v in values]
     _check_known(values, by, batch)
     return values
 
@@ -500,66 +488,14 @@ def _constant(batch, name):
     return first.tolist()
 
 
-def _booleans(table, by):
-    """Convert a table to booleans, or raise ValueError unless all entries are 0 or 1."""
-    table = np.asarray(table)
-    if not np.isin(table, (0, 1)).all():
-        raise ValueError(
-            f"by={by!r} must return a boolean table with one column per group, but the "
-            "table contains other values"
-        )
-    return table.astype(bool)
-
-
 def _check_known(values, by, batch):
     for i, value in enumerate(values):
-        members = value if isinstance(value, frozenset) else (value,)
-        if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
+        if (
+            isinstance(value, frozenset)
+            or not isinstance(value, Hashable)
+            or is_missing(value)
+        ):
             raise ValueError(
-                f"{batch.name_of(i)} must have a group (a string or a number) or a list of "
-                f"groups, got {value!r} from by={by!r}"
+                f"{batch.name_of(i)} must have one group (a string or a number), got {value!r} "
+                f"from by={by!r}"
             )
-
-
-def _names(several):
-    """Return the names of the entries in a list, with numbers added to duplicate names."""
-    names = [_name(by) for by in several]
-    alike = {name for name in names if names.count(name) > 1}
-    return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
-
-
-def _name(by):
-    """Return the name of an entry as a string without memory addresses."""
-    text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
-    return without_places(text)
-
-
-def as_set(group: Any) -> Any:
-    """Return the groups of a problem as a set, even if the problem has a single group."""
-    return group if isinstance(group, frozenset) else frozenset([group])
-
-
-def as_one(group: Any) -> Any:
-    """Return the group of a problem, or the set of its groups if there are several."""
-    groups = as_set(group)
-    return next(iter(groups)) if len(groups) == 1 else groups
-
-
-def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
-    """Return the weight of each problem, or raise ValueError if a weight is invalid."""
-    values = np.asarray(weight(batch), dtype=np.float64)
-    if values.shape != (len(batch),):
-        raise ValueError(
-            f"weight={weight!r} must return one number for each of the {len(batch)} "
-            f"problems, got shape {values.shape}"
-        )
-    # Sums of larger weights could overflow, and products of smaller weights would lose
-    # precision.
-    usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
-    if not usual.all():
-        i = int(np.argmin(usual))
-        raise ValueError(
-            f"the weight of {batch.name_of(i)} must be 0 or a likelihood ratio between "
-            f"{1 / EXTREME:g} and {EXTREME:g}, got {values[i]}"
-        )
-    return values

@@ -1,6 +1,6 @@
 """Calibrations of guarantees, which compute thresholds and levels for new problems.
 
-The threshold may differ between groups of problems, and groups may overlap.
+The threshold may differ between groups of problems.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from ..graphs.problems import as_one, as_set
-from ..graphs.ragged import offsets_of, optional_rows, ranges, segment_ids
+from ..graphs.ragged import offsets_of, ranges
 from ..ops import conformal
 from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
-from ..ops.overlap import overlap_threshold
 
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
@@ -31,7 +29,7 @@ _ROUNDED = 1e-12
 
 @dataclass(frozen=True)
 class PathRisks:
-    """Path risks, weights and groups of problems.
+    """Path risks and groups of problems.
 
     Parameters
     ----------
@@ -39,10 +37,8 @@ class PathRisks:
         Path risk of each claim.
     offsets : ndarray of shape (n_problems + 1,)
         Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-    weights : ndarray of shape (n_problems,) or None
-        Likelihood ratio of each problem.
     groups : list of length n_problems or None
-        Group of each problem, or a frozenset of groups if the groups overlap.
+        Group of each problem.
     names : callable, optional
         Function that returns the name of problem i for error messages.
     smallest : ndarray of shape (n_problems,), optional
@@ -54,7 +50,6 @@ class PathRisks:
 
     path_risk: np.ndarray
     offsets: np.ndarray
-    weights: np.ndarray | None = None
     groups: list[Any] | None = None
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
     smallest: np.ndarray | None = None
@@ -108,7 +103,6 @@ class PathRisks:
         return PathRisks(
             self.path_risk[self.rows(problems)],
             offsets_of(np.diff(self.offsets)[problems]),
-            optional_rows(self.weights, problems),
             names=lambda i: self.names(problems[i]),
             smallest=self.lowest[problems],
             smallest_lowered=self.lowered[problems],
@@ -143,7 +137,7 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         risks : PathRisks
-            Path risks of the problems, together with their weights and groups.
+            Path risks of the problems, together with their groups.
         keep_equal : bool
             Whether to keep a claim if its path risk equals the threshold.
 
@@ -160,7 +154,7 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         risks : PathRisks
-            Path risks of the problems, together with their weights and groups.
+            Path risks of the problems, together with their groups.
         level : float
             The requested level.
 
@@ -289,8 +283,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         proportion : float
-            The proportion, or NaN if it is unknown. If the guarantee has weights, the proportion
-            is weighted and estimates the proportion among new problems.
+            The proportion, or NaN if it is unknown.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -447,103 +440,60 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Calibration for losses with jumps of any height and optional problem weights.
+    """Calibration for losses between 0 and 1 with jumps of any height.
 
     Parameters
     ----------
     jumps : Jumps
         Jumps in the losses of the calibration problems.
     risks : PathRisks
-        Weights and smallest path risks of the calibration problems.
+        Smallest path risks of the calibration problems.
     guarantee : Guarantee
         The guarantee that defines the jumps.
+
+    Raises
+    ------
+    ValueError
+        If the heights of the jumps are negative, or if those of one problem sum to more than 1.
     """
 
     def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Guarantee) -> None:
-        weights = self.weights = risks.weights
+        losses = np.bincount(jumps.problem, jumps.height)
+        if (jumps.height < 0).any() or (losses > 1 + 1e-9).any():
+            raise ValueError(
+                f"the losses of {guarantee!r} must grow from 0 to at most 1, but the heights of "
+                f"its jumps begin at {jumps.height.min():g} and sum to {losses.max():g} in one "
+                "problem. Divide the loss by its largest value"
+            )
         self.lowest = risks.lowest
-        self.position, self.sums = conformal.staircase(jumps, weights)
+        self.position, self.sums = conformal.staircase(jumps)
         self.n = jumps.n
         self.guarantee = guarantee
-        self.weighted = weights is not None
-        self.weight = float(jumps.n if weights is None else weights.sum())
-        self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        weights = risks.weights
-        weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
-        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         below = np.searchsorted(self.position, risks.path_risk, side="right")
-        return self._level(largest, self.sums[below], weight)
+        return self._level(self.sums[below])
 
-    def _level(self, own, sums, weight):
-        """Return the level of each claim, or +inf if all weights are 0.
+    def _level(self, sums):
+        """Return the level of a claim from the sum of the jumps at or below its path risk.
 
-        Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
-        bits from the decimal numbers with which they are compared. The level is lowered by
-        slightly more than the possible rounding error. The level is not lowered anywhere else, so
-        all comparisons use the same value. The tolerance increases the error rate by at most
-        1e-12 times alpha.
+        Due to rounding, sums of fractions such as 1/3 may differ in their last bits from the
+        decimal numbers with which they are compared. The level is lowered by slightly more than
+        the possible rounding error. The level is not lowered anywhere else, so all comparisons use
+        the same value. The tolerance increases the error rate by at most 1e-12 times alpha.
         """
-        total = np.asarray(weight + self.weight)
-        weighted = total > 0
-        mean = (weight * own + sums) / np.where(weighted, total, 1.0)
-        return np.where(weighted, mean * (1 - _ROUNDED), np.inf)
+        return (1.0 + sums) / (self.n + 1) * (1 - _ROUNDED)
 
-    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
-        weights = np.ones(len(risks)) if risks.weights is None else risks.weights
-        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
-        if np.ndim(largest) == 0:
-            return self._order_statistic(largest, weights, level)
-        dropped = self.levels(risks) > level
-        smallest = np.where(dropped, risks.path_risk, np.inf)
-        out = segment_min(smallest, risks.offsets)
-        return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
+    def thresholds(self, risks: PathRisks, level: float) -> float:
+        return self.threshold(level)
 
     def threshold(self, level: float) -> float:
-        largest = self.guarantee.constant_loss
-        if self.weighted or largest is None:
-            return np.nan
-        return float(self._order_statistic(largest, np.ones(1), level)[0])
-
-    def shown(self, level: float) -> float:
-        largest = self.guarantee.constant_loss
-        if not self.weighted or largest is None:
-            return super().shown(level)
-        if not self.weight:
-            return 0.0
-        thresholds = self._order_statistic(largest, self.weights, level)
-        return float(np.average(self.lowest < thresholds, weights=self.weights))
-
-    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        share = self.shown(level)
-        if not self.weighted or not share > 0 or not self.guarantee.is_probability:
-            return None
-        # If the calibration problems have weights, the level is returned, because the rank is
-        # unknown.
-        return min(level / share, 1.0), np.nan, np.nan
-
-    def _order_statistic(self, own, weights, level):
-        """Return the position of the first jump that each problem must exclude at a level."""
-        n_jumps = len(self.position)
-        low = np.full(len(weights), -1)
-        high = np.full(len(weights), n_jumps + 1)
-        # Invariant: the first `low` jumps can all be included, and the first `high` jumps
-        # cannot.
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            sums = self.sums[np.clip(middle, 0, n_jumps)]
-            fine = (middle < 0) | (self._level(own, sums, weights) <= level)
-            fine &= middle <= n_jumps
-            low = np.where(fine, middle, low)
-            high = np.where(fine, high, middle)
-        ends = np.concatenate([[-np.inf], self.position, [np.inf]])
-        return ends[low + 1]
+        # The level never decreases from one jump to the next.
+        n_included = np.count_nonzero(self._level(self.sums) <= level)
+        return float(np.concatenate([[-np.inf], self.position, [np.inf]])[n_included])
 
     def shortage(self, level: float) -> str | None:
-        if self.n and not self.weight:
-            return f"all {self.n} calibration problems have weight 0, so nothing can be kept"
-        if self.n and self._level(1.0, 0.0, self.typical) <= level:
+        if self.n and self._level(0.0) <= level:
             return None
         return self.guarantee.needed(self.n, level)
 
@@ -558,7 +508,7 @@ class PerGroup(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in the loss of each calibration problem.
     risks : PathRisks
-        Groups and weights of the calibration problems.
+        Groups of the calibration problems.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -592,7 +542,7 @@ class PerGroup(Calibration):
 
     def _mean(self, values):
         """Return the mean of the groups' values, weighted by group size."""
-        sizes = [getattr(part, "weight", part.n) for part in self.parts]
+        sizes = [part.n for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
@@ -653,24 +603,16 @@ class PerGroup(Calibration):
     def _divided(self, risks):
         """Yield the calibration and the problems of each group in which claims may be kept."""
         parts = self.by_group()
-        for name, rows in rows_of_groups(map(as_one, risks.groups)).items():
+        for name, rows in rows_of_groups(risks.groups).items():
             if name not in parts and self.guarantee.unseen == "error":
-                raise _unseen_error(
-                    name,
-                    risks.names(rows[0]),
-                    self.names,
-                    pooled="uses the threshold of all problems together",
+                raise ValueError(
+                    f"the group of {risks.names(rows[0])} must be one of the calibration groups "
+                    f"{self.names[:10]}, got {name!r}, for which there is no guarantee. For such "
+                    'problems, a filter with unseen="empty" keeps nothing, and a filter with '
+                    'unseen="pool" uses the threshold of all problems together'
                 )
             if name in parts or self.guarantee.unseen == "pool":
                 yield parts.get(name, self.pooled), rows
-
-
-def _unseen_error(group, problem, known, pooled):
-    return ValueError(
-        f"the group of {problem} must be one of the calibration groups {known[:10]}, "
-        f"got {group!r}, for which there is no guarantee. For such problems, a filter "
-        f'with unseen="empty" keeps nothing, and a filter with unseen="pool" {pooled}'
-    )
 
 
 def rows_of_groups(groups):
@@ -679,94 +621,3 @@ def rows_of_groups(groups):
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
     return {name: np.array(rows) for name, rows in places.items()}
-
-
-class Overlapping(Calibration):
-    """Calibration for overlapping groups, by quantile regression on all group indicators.
-
-    Parameters
-    ----------
-    guarantee : NoFalseClaim
-        The guarantee.
-    jumps : Jumps
-        Positions and sizes of the jumps in the loss of each calibration problem.
-    risks : PathRisks
-        Groups of the calibration problems, with one frozenset per problem.
-    """
-
-    def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
-        groups = [as_set(group) for group in risks.groups or ()]
-        self.names = sorted({name for group in groups for name in group}, key=str)
-        self.position = jumps.position
-        self.n = jumps.n
-        self.guarantee = guarantee
-        self.indicators = np.array([self._indicate(group) for group in groups])
-        # lowest score of each calibration problem, in the order of the indicators
-        self.lowest = risks.lowest
-
-    def _indicate(self, groups):
-        return np.array([name in groups for name in self.names], dtype=bool)
-
-    def shown(self, level: float) -> float:
-        if not self.n:
-            return np.nan
-        sets, set_of = np.unique(self.indicators, axis=0, return_inverse=True)
-        thresholds = [
-            overlap_threshold(self.position, self.indicators, groups, level)
-            for groups in sets
-        ]
-        return float(np.mean(self.lowest < np.array(thresholds)[set_of.ravel()]))
-
-    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        raise ValueError(
-            "the smallest alpha of a claim is undefined for overlapping groups, got "
-            f"by={self.guarantee.by!r}. Use predict(X, alpha)"
-        )
-
-    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
-        out = np.full(len(risks), -np.inf)
-        for groups, rows in rows_of_groups(risks.groups).items():
-            groups = as_set(groups)
-            groups_known = self._known(groups, risks, rows[0])
-            # The regression is also fitted for problems without a group, because the pooled
-            # threshold may be too high for these problems.
-            if groups_known or not groups:
-                groups_of_problem = self._indicate(groups_known)
-                out[rows] = overlap_threshold(
-                    self.position, self.indicators, groups_of_problem, level
-                )
-            # If none of the groups occurs in the calibration set, the scores of all groups are
-            # pooled, and there is no guarantee.
-            elif groups_known is not None:
-                out[rows] = conformal_threshold(np.sort(self.position), level)
-        return out
-
-    def _known(self, groups, risks, i):
-        unseen = sorted(groups - set(self.names), key=str)
-        if unseen and self.guarantee.unseen == "error":
-            raise _unseen_error(
-                unseen[0],
-                risks.names(i),
-                self.names,
-                pooled="uses only their other groups",
-            )
-        if unseen and self.guarantee.unseen == "empty":
-            return None
-        return groups - set(unseen)
-
-    def keeps_nothing(self, level: float) -> bool:
-        return self.n < self.guarantee.problems_needed(level)
-
-    def shortage(self, level: float) -> str | None:
-        needed = self.guarantee.problems_needed(level)
-        counts = zip(self.names, self.indicators.sum(axis=0), strict=True)
-        short = [f"{name!r} ({n})" for name, n in counts if n < needed]
-        if self.n < needed:
-            return self.guarantee.needed(self.n, level)
-        if not short:
-            return None
-        return (
-            f"some groups have too few calibration problems for alpha = {level:g}: "
-            f"{', '.join(short[:5])}. Nothing is kept in these groups. Each group "
-            f"needs at least {needed} calibration problems"
-        )

@@ -1,7 +1,7 @@
 """Base class for guarantees, a guarantee on a probability, and a guarantee on an expectation.
 
-The guarantee on an expectation uses conformal risk control. Groups and weights that depend on
-other problems in the batch are rejected.
+The guarantee on an expectation uses conformal risk control. Groups that depend on other problems in
+the batch are rejected.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._checks import check_alpha, check_number
+from .._checks import check_alpha
 from .._parameters import (
     SHARE,
     SHARE_OR_ALL,
     Settings,
     StrOptions,
     at_least,
-    positive,
     settings,
 )
 from ..graphs import GraphBatch
-from ..graphs.problems import as_set, read_groups, read_weights
+from ..graphs.problems import read_groups
 from ..graphs.ragged import segment_ids
 from ..ops import conformal
 from ..ops.conformal import Jumps
@@ -55,8 +54,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     ----------
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
-    weight : callable, optional
-        Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
         How to treat problems whose group has no calibration problems.
     show : float in (0, 1], default=1
@@ -68,7 +65,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Whether all losses are 0 or 1, in which case the level is a probability.
     allows_show : bool
         Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss is
-        non-decreasing in the threshold and is at most `largest_loss`.
+        non-decreasing in the threshold.
 
     Examples
     --------
@@ -91,13 +88,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     _parameter_constraints = {
         "by": [None, str, list, tuple, callable],
-        "weight": [None, callable],
         "unseen": [StrOptions({"error", "pool", "empty"})],
         "show": [SHARE_OR_ALL, StrOptions({"auto"})],
     }
     _: KW_ONLY
     by: str | Callable[..., Any] | Sequence[Any] | None = None
-    weight: Callable[..., Any] | None = None
     unseen: Literal["error", "pool", "empty"] = "error"
     show: float | Literal["auto"] = 1
     is_probability = True
@@ -127,11 +122,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
                 f"show must be 1, got {self.show!r}. {type(self).__name__} does not allow "
                 "smaller values. If its loss never decreases when the threshold increases, "
                 "set its class attribute allows_show to True"
-            )
-        if self.weight is not None:
-            raise ValueError(
-                f"show must be 1 if weight is set, got show={self.show!r}. No guarantee is "
-                "known for smaller values. Set show=1 or weight=None"
             )
 
     def with_share(self, share: float, no_share: str = "") -> Guarantee:
@@ -269,7 +259,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     def path_risks(
         self, path_risk: NDArray[np.float64], batch: GraphBatch
     ) -> PathRisks:
-        """Collect the path risks, weights and groups for calibration and prediction.
+        """Collect the path risks and groups for calibration and prediction.
 
         Parameters
         ----------
@@ -281,19 +271,17 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         risks : PathRisks
-            The path risks, together with the problem weights and groups.
+            The path risks, together with the groups of the problems.
 
         Raises
         ------
         ValueError
-            If a problem has no group, or if its weight is negative or not finite.
+            If a problem has no group.
         """
         groups = None if self.by is None else read_groups(self.by, batch)
-        weights = None if self.weight is None else read_weights(self.weight, batch)
         return PathRisks(
             path_risk,
             offsets=batch.offsets,
-            weights=weights,
             groups=groups,
             names=batch.name_of,
         )
@@ -305,8 +293,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def functions(self) -> list[Any]:
-        """The Python functions among the values of ``by`` and ``weight``."""
-        return [f for f in (*self.entries, self.weight) if isinstance(f, FunctionType)]
+        """The Python functions among the values of ``by``."""
+        return [entry for entry in self.entries if isinstance(entry, FunctionType)]
 
     def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
         """Calibrate the guarantee on calibration problems.
@@ -316,7 +304,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Jumps in the losses of the calibration problems.
         risks : PathRisks
-            Path risks, weights and groups of the calibration problems.
+            Path risks and groups of the calibration problems.
 
         Returns
         -------
@@ -325,8 +313,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         if risks.groups is None:
             return self.calibrate_group(jumps, risks)
-        if any(isinstance(group, frozenset) for group in risks.groups):
-            return self._overlapping(jumps, risks)
         return kinds.PerGroup(self, jumps, risks)
 
     def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
@@ -337,7 +323,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and sizes of the jumps in the loss of each calibration problem.
         risks : PathRisks
-            Weights and smallest path risks of the calibration problems.
+            Smallest path risks of the calibration problems.
 
         Returns
         -------
@@ -356,7 +342,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and sizes of the jumps in the loss of each calibration problem.
         risks : PathRisks
-            Weights and smallest path risks of the calibration problems.
+            Smallest path risks of the calibration problems.
 
         Returns
         -------
@@ -364,42 +350,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The calibration, which computes thresholds and levels for new problems of this group.
         """
         return kinds.Controlled(jumps, risks, self)
-
-    def _overlapping(self, jumps, risks):
-        raise ValueError(
-            f"{type(self).__name__} does not support overlapping groups, got "
-            f"by={self.by!r}. Assign each problem to one group"
-        )
-
-    def largest_loss(
-        self,
-        path_risk: NDArray[np.float64],
-        offsets: NDArray[np.intp],
-    ) -> NDArray[np.float64] | float:
-        """Return an upper bound on a new problem's loss, for the threshold of each claim.
-
-        The threshold of a claim is the threshold at which this claim and all claims with smaller
-        path risks are kept.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        offsets : ndarray of shape (n_problems + 1,)
-            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-
-        Returns
-        -------
-        bound : float, or ndarray of shape (n_claims,)
-            The bound for each claim, or a single bound for all claims.
-        """
-        return 1.0
-
-    @property
-    def constant_loss(self) -> float | None:
-        """The largest possible loss, or None if it depends on the path risks."""
-        largest = self.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-        return None if np.ndim(largest) else float(largest)
 
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
         """Compute the level of each claim after calibration on all other problems.
@@ -462,8 +412,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """Clause that names the population of new answers, for sentences about the guarantee."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
-        if self.weight is not None:
-            return ", for new answers from the population that the weights represent"
         return ", for new answers that are sampled like the calibration answers"
 
     def describe_passing(self, level: float) -> str:
@@ -571,12 +519,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # maximum number of problems whose groups and weights are computed again
-TOLERATED = 1e-5  # tolerance relative to the largest weight
+LARGEST = 512  # maximum number of problems whose groups are computed again
 
 
 def refuse_dependence(guarantee, batch, risks):
-    """Raise ValueError if the group or weight of a problem depends on other problems.
+    """Raise ValueError if the group of a problem depends on other problems.
 
     Parameters
     ----------
@@ -587,36 +534,22 @@ def refuse_dependence(guarantee, batch, risks):
     risks : PathRisks
         Path risks of all problems in the batch.
     """
-    if guarantee.by is None and guarantee.weight is None:
+    if guarantee.by is None:
         return
     last = len(batch) - 1
     rows = np.unique(np.linspace(0, last, min(last + 1, LARGEST)).astype(int))
     for part_rows in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
         if 0 < len(part_rows) < len(batch):
             part = batch[part_rows]
-            risks_alone = guarantee.path_risks(np.zeros(part.n_claims), part)
-            for name in ("groups", "weights"):
-                values_alone = getattr(risks_alone, name)
-                together = getattr(risks, name)
-                _compare(name[:-1], values_alone, together, batch=batch, rows=part_rows)
-
-
-def _compare(name, alone, together, batch, rows):
-    """Raise ValueError if a problem's group or weight differs from its value in the whole batch."""
-    if alone is None:
-        return
-    if name == "weight":
-        differ = np.abs(alone - together[rows]) > TOLERATED * together.max()
-    else:
-        pairs = zip(alone, rows, strict=True)
-        differ = np.array([as_set(group) != as_set(together[i]) for group, i in pairs])
-    if differ.any():
-        j = int(np.argmax(differ))
-        raise ValueError(
-            f"the {name} of {batch.name_of(int(rows[j]))} must not depend on other "
-            f"problems, got {together[rows[j]]} in the whole batch and {alone[j]} in a "
-            "smaller batch. Do not compute ranks or sums over the batch"
-        )
+            for i, alone in zip(
+                part_rows, read_groups(guarantee.by, part), strict=True
+            ):
+                if alone != risks.groups[i]:
+                    raise ValueError(
+                        f"the group of {batch.name_of(int(i))} must not depend on other "
+                        f"problems, got {risks.groups[i]} in the whole batch and {alone} in a "
+                        "smaller batch. Do not compute ranks or sums over the batch"
+                    )
 
 
 @settings
@@ -638,14 +571,8 @@ class NoFalseClaim(Guarantee):
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
         be defined by a metadata key, by the name of a feature, or by a function that accepts a
         GraphBatch and returns the group of each problem. A feature that defines groups must have
-        the same value for all claims of a problem. Groups can overlap if a problem has a list of
-        groups, if the function returns a 2-D boolean array with one column per group, or if
-        ``by`` is a list. For overlapping groups, each threshold is computed by a quantile
-        regression at the given alpha, so the sets of kept claims need not be nested in alpha.
-    weight : callable, optional
-        Function that accepts a GraphBatch and returns one likelihood ratio per problem, which is
-        the density of new problems divided by the density of calibration problems. With these
-        weights, the guarantee holds for the population of new problems.
+        the same value for all claims of a problem. If ``by`` is a list, such as ``["model",
+        "kind"]``, the group of a problem is the tuple of the values.
     unseen : {"error", "pool", "empty"}, default="error"
         How to treat problems whose group has no calibration problems. "error" raises an error.
         "pool" uses a threshold calibrated on all calibration problems together, without a
@@ -665,10 +592,6 @@ class NoFalseClaim(Guarantee):
     References
     ----------
     V. Vovk. Conditional validity of inductive conformal predictors. ACML 2012.
-    R. Tibshirani, R. Foygel Barber, E. Candès, A. Ramdas. Conformal Prediction Under
-    Covariate Shift. NeurIPS 2019.
-    I. Gibbs, J. Cherian, E. Candès. Conformal prediction with conditional guarantees.
-    JRSS-B 2025.
     Y. Jin, Z. Ren. Confidence on the focal: conformal prediction with selection-conditional
     coverage. arXiv:2403.03868.
 
@@ -695,14 +618,6 @@ class NoFalseClaim(Guarantee):
     delta: float | None = None
     allows_show = True
 
-    def validate(self) -> None:
-        super().validate()
-        if self.delta is not None and self.weight is not None:
-            raise ValueError(
-                f"delta must be None if weight is set, got delta={self.delta!r}. No guarantee "
-                "is known for this combination. Set delta=None or weight=None"
-            )
-
     def scores(
         self,
         path_risk: NDArray[np.float64],
@@ -717,8 +632,6 @@ class NoFalseClaim(Guarantee):
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
-        if risks.weights is not None:
-            return super().leave_one_out(jumps, risks)
         if risks.groups is not None:
             return self._within_groups(jumps, risks)
         if self.show != 1:
@@ -748,8 +661,6 @@ class NoFalseClaim(Guarantee):
         return out
 
     def _within_groups(self, jumps, risks):
-        if any(isinstance(group, frozenset) for group in risks.groups):
-            return super().leave_one_out(jumps, risks)
         out = np.empty(len(risks.path_risk))
         for rows in rows_of_groups(risks.groups).values():
             part = risks.take(rows)
@@ -757,24 +668,7 @@ class NoFalseClaim(Guarantee):
         return out
 
     def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        if risks.weights is not None:
-            return super().calibrate_one(jumps, risks)
         return kinds.OneThreshold(jumps.position, risks.lowest, self)
-
-    def _overlapping(self, jumps, risks):
-        if self.delta is not None or risks.weights is not None:
-            raise ValueError(
-                f"delta and weight must be None for overlapping groups, got by={self.by!r}. "
-                "No guarantee is known for these settings. Assign each problem to one group, "
-                "or set delta and weight to None"
-            )
-        if self.show != 1:
-            raise ValueError(
-                f"show must be 1 if groups overlap, got show={self.show!r} and "
-                f"by={self.by!r}. No guarantee is known for smaller values. Set show=1, or "
-                "assign each problem to one group"
-            )
-        return kinds.Overlapping(self, jumps, risks)
 
     def describe(self, level: float) -> str:
         verb = "is" if self.max_false == 1 else "are"
@@ -807,8 +701,6 @@ class NoFalseClaim(Guarantee):
         return f"alpha = {level:g} and delta = {self.delta:g}", f"alpha >= {least:.4g}"
 
     def fewest(self, n: int, level: float) -> int:
-        if self.weight is not None:
-            return n
         return conformal.fewest_of_rank(n, level, self.delta, self._share())
 
     def problems_needed(self, level: float) -> int:
@@ -872,51 +764,28 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# Functions for the jumps, for the bound on the loss of a new problem, and for the value of a
-# loss, keyed by the name of the loss.
-LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
-    "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
-    "share": (
-        conformal.share_jumps,
-        lambda path_risk, offsets: 1.0,
-        # If no claim is kept, the proportion is 0.
-        lambda false, kept: false / np.maximum(kept, 1),
-    ),
-}
-
-
 @settings
 class ExpectedFalse(Guarantee):
-    """Upper bound on the expected number or proportion of false claims among the kept claims.
+    """Upper bound on the expected proportion of false claims among the kept claims.
+
+    The proportion is 0 if no claims are kept. It is not monotone in the threshold, so the guarantee
+    controls the running maximum of the proportion.
 
     Parameters
     ----------
-    of : {"share", "count"}, default="share"
-        The bounded quantity. "count" bounds the number of kept false claims per problem. "share"
-        bounds the proportion of false claims among the kept claims, which is 0 if no claims are
-        kept. The share is not monotone in the threshold, so the guarantee controls the running
-        maximum of the share.
-    bound : float, optional
-        Upper bound on the expected number or proportion of false claims. If None, the filter's
-        ``alpha`` is used. The bound determines how many problems `fit` holds out for calibration.
-        A bound below 1 is also used as the training level. The levels passed as ``predict(X,
-        alpha=...)`` are also interpreted as bounds.
+    bound : float in (0, 1), optional
+        Upper bound on the expected proportion of false claims. If None, the filter's ``alpha`` is
+        used. The bound determines how many problems `fit` holds out for calibration, and is used
+        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
+        as bounds.
     by : str, callable or list of these, optional
         Definition of the problem groups, as in `NoFalseClaim`. The guarantee holds in every group
-        of problems. Groups must not overlap.
-    weight : callable, optional
-        Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
+        of problems.
     unseen : {"error", "pool", "empty"}, default="error"
         How to treat problems whose group has no calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.
-
-    Notes
-    -----
-    In the worst case, all kept claims of a new problem are false. If ``of="count"``, the
-    number of kept claims is therefore the bound on the problem's loss. The maximum number of claims
-    need not be known beforehand, and thresholds differ between problems.
 
     References
     ----------
@@ -929,30 +798,27 @@ class ExpectedFalse(Guarantee):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.guarantees import ExpectedFalse
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> cf = HardCF(guarantee=ExpectedFalse("share", 0.05)).fit(graphs[:200], y[:200])
+    >>> cf = HardCF(guarantee=ExpectedFalse(bound=0.05)).fit(graphs[:200], y[:200])
     >>> cf.predict(graphs[200:]).shape
     (100,)
     """
 
     is_probability = False
     _parameter_constraints = Guarantee._parameter_constraints | {
-        "of": [StrOptions(set(LOSSES))],
-        "bound": [None, positive()],
+        "bound": [None, SHARE],
     }
 
-    of: Literal["share", "count"] = "share"
+    _: KW_ONLY
     bound: float | None = None
     allows_show = True
 
     def describe(self, level: float) -> str:
-        mean = "mean share of false claims among the kept claims"
-        if self.of == "count":
-            mean = "mean number of kept false claims"
-        return f"the {mean} is at most {level:g}{self.scope}"
+        return (
+            "the mean share of false claims among the kept claims is at most "
+            f"{level:g}{self.scope}"
+        )
 
     def describe_after_removal(self, level: float) -> str:
-        if self.of == "count":
-            return self.describe(level)
         # A person may also remove true claims. For example, removing true claims can raise the
         # share of false claims from 0.12 to 0.261.
         return (
@@ -974,41 +840,22 @@ class ExpectedFalse(Guarantee):
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
     ) -> Jumps:
-        return LOSSES[self.of][0](path_risk, labels, offsets)
+        return conformal.share_jumps(path_risk, labels, offsets)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         false = segment_sum(kept & (labels != 1), offsets)
-        return LOSSES[self.of][2](false, segment_sum(kept, offsets))
+        # If no claim is kept, the proportion is 0.
+        return false / np.maximum(segment_sum(kept, offsets), 1)
 
     def level(self, alpha: float | None, own: float) -> float:
         # The parameter ``alpha`` of this method takes precedence over ``bound``, and ``bound``
         # takes precedence over the filter's alpha.
-        if alpha is not None:
-            check_number("the level", alpha, 0)
-            return float(alpha)
-        bound = own if self.bound is None else self.bound
-        check_number("bound", bound, 0)
-        return float(bound)
+        return super().level(alpha, own if self.bound is None else self.bound)
 
     def for_level(self, alpha: float) -> ExpectedFalse:
         return clone(self).set_params(bound=None)
 
-    def largest_loss(
-        self,
-        path_risk: NDArray[np.float64],
-        offsets: NDArray[np.intp],
-    ) -> NDArray[np.float64] | float:
-        return LOSSES[self.of][1](path_risk, offsets)
-
     def _asked(self, n, level):
         return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"
-
-    def problems_needed(self, level: float) -> int:
-        share = self._share()
-        return conformal.problems_needed(level, share=share) if level < 1 else 0
-
-    def calibration_count(self, n: int, level: float) -> int:
-        # If the bound allows one false claim per answer, no rank is needed.
-        return super().calibration_count(n, min(level, 0.5))

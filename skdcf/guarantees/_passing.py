@@ -159,8 +159,7 @@ def choose_share(
     delta = getattr(guarantee, "delta", None)
     reached = [
         n_calibration is None
-        or conformal_rank(passing_count(n_calibration, share), min(level, 1.0), delta)
-        > 0
+        or conformal_rank(passing_count(n_calibration, share), level, delta) > 0
         for share in SHARES
     ]
     good = shares[((1 + wrong) / (1 + passing) <= level) & reached]

@@ -24,19 +24,12 @@ def refuse_whole_answers(guarantee, edges):
                 "let_all_pass_online", "Set edges=skdcf.edges.chain_edges, or show=1"
             ),
         )
-    entries = (("by", entry) for entry in guarantee.entries)
-    for name, value in (("weight", guarantee.weight), *entries):
-        if callable(value):
+    for entry in guarantee.entries:
+        if callable(entry):
             raise ValueError(
-                f"{name} must be a metadata key if online=True, got {value!r}. A function of "
-                "whole answers cannot be computed while an answer is written"
+                f"by must be a metadata key if online=True, got {entry!r}. A function of whole "
+                "answers cannot be computed while an answer is written"
             )
-    if guarantee.constant_loss is None:
-        raise ValueError(
-            f"guarantee must not count all kept claims if online=True, got {guarantee!r}. "
-            "Later claims are unknown while an answer is written. Use "
-            'ExpectedFalse("share") or NoFalseClaim(max_false=...)'
-        )
 
 
 def refuse_without_theory(estimator):
@@ -101,6 +94,6 @@ def refuse_changed(estimator):
     functions = estimator._resolved_guarantee().functions
     if estimator.calibration_.guarantee.functions != functions:
         raise ValueError(
-            "guarantee must have the same by and weight functions as in calibration. "
+            "guarantee must have the same by functions as in calibration. "
             "Call calibrate or fit again"
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, isinf, isnan
+from math import ceil, isinf
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,7 @@ class Explanation(Table):
         claims have the same threshold unless the guarantee defines several thresholds.
     smallest_alpha : ndarray of shape (n_claims,)
         The smallest alpha at which each claim is kept. The value is +inf if the claim is not kept
-        at any alpha, and NaN if the smallest alpha is unknown, for example with overlapping
-        groups.
+        at any alpha.
     n_calibration : int
         Number of problems used to calibrate the filter.
     labels : ndarray of int of shape (n_claims,), or None
@@ -129,7 +128,7 @@ class Explanation(Table):
         return f" because it depends on claim {cause + 1}, whose {comparison}"
 
     def _way_out(self, v):
-        if isnan(self.smallest_alpha[v]) or not self.passes:
+        if not self.passes:
             return ""
         if isinf(self.smallest_alpha[v]):
             return ", and it is dropped at every alpha"

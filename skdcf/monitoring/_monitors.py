@@ -28,7 +28,7 @@ from sklearn.utils import check_random_state
 from .._parameters import COUNT, Number, Settings, settings
 from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
-from ..graphs.problems import as_one, pack_graphs
+from ..graphs.problems import pack_graphs
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
@@ -388,8 +388,7 @@ class CoverageMonitor(BettingMonitor):
     is reserved for the variation between calibration sets. The null hypothesis is an upper bound
     that the mean loss of a calibrated filter exceeds with probability at most ``delta / 2``
     (Bates et al. 2021). Detecting a mean loss slightly above the bound therefore requires more
-    answers. Losses are capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups
-    cannot be monitored.
+    answers.
 
     If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
     mean over the groups. New urns are started after each calibration. The wealth of the j-th
@@ -477,7 +476,7 @@ class CoverageMonitor(BettingMonitor):
         self.validate()
         self._restart(fitted := self._current())
         part = self._by_people(fitted.calibration_part(X, y, groups), fitted)
-        names = [*map(as_one, part.groups or [None] * len(part))]
+        names = part.groups or [None] * len(part)
         passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
@@ -627,10 +626,9 @@ class CoverageMonitor(BettingMonitor):
         null = self._nulls(j)[self.groups_[g]]
         (count, _), lost = self.counts_[g], self.sums_[g]
         losses = losses.astype(np.float64)
-        scaled = np.minimum(losses / null.most, 1.0)
-        lost_before = lost + np.append(0.0, np.cumsum(scaled))[:-1]
+        lost_before = lost + np.append(0.0, np.cumsum(losses))[:-1]
         chance = null.chances(int(count), lost_before)
-        factors = np.log(1 + scaled[:, None] * (ODDS - 1)) - np.log1p(
+        factors = np.log(1 + losses[:, None] * (ODDS - 1)) - np.log1p(
             chance[:, None] * (ODDS - 1)
         )
         log_wealth, self.states_[g] = play(int(count), self.states_[g], factors)
@@ -642,7 +640,7 @@ class CoverageMonitor(BettingMonitor):
         self.group_wealth_[g] = [self.group_wealth_[g], *log_wealth][-1]
         n_errors = int((losses > 0).sum())
         self.counts_[g] += [len(losses), n_errors]
-        self.sums_[g] += scaled.sum()
+        self.sums_[g] += losses.sum()
         self.n_errors_ += n_errors
         self.lost_ += float(losses.sum())
 

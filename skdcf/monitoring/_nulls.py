@@ -2,8 +2,6 @@
 
 Each null hypothesis states the error rate or mean loss that a guarantee allows.
 
-Losses of new problems are divided by ``most``, so all losses are between 0 and 1.
-
 In formulas, ``n`` is the number of calibration problems in a group. If the guarantee has
 ``show=``, only the calibration problems that pass are included. The conformal rank of the group's
 threshold is ``k``. The probability that a calibration is worse than the null hypothesis allows is
@@ -18,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..guarantees import Overlapping
 from ..ops.mean_bound import largest_mean
 
 
@@ -44,7 +41,6 @@ class Urn:
     rank: int
     threshold: float
     cut: float
-    most = 1.0
 
     def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
         """Return the largest mean loss that the null allows for each new problem.
@@ -59,7 +55,7 @@ class Urn:
         Returns
         -------
         mean_losses : ndarray of shape (n_problems,)
-            The mean losses, divided by ``most``.
+            The mean losses.
         """
         n_drawn = self.n + n_before + 1 + np.arange(len(lost_before))
         return (self.rank + lost_before) / n_drawn
@@ -74,16 +70,13 @@ class MeanLoss:
     Parameters
     ----------
     mean : float
-        Upper bound on the mean loss, divided by ``most``.
-    most : float
-        Cap of the losses.
+        Upper bound on the mean loss.
     cut : float
         Answers pass if their smallest path risk is below the cut. Answers that do not pass are
         ignored.
     """
 
     mean: float
-    most: float
     cut: float
 
     def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
@@ -99,7 +92,7 @@ class MeanLoss:
         Returns
         -------
         mean_losses : ndarray of shape (n_problems,)
-            The mean losses, divided by ``most``.
+            The mean losses.
         """
         return np.full(len(lost_before), self.mean)
 
@@ -141,21 +134,9 @@ def why_not_watched(filter: Any) -> str | None:
         The reason as a sentence, or None if the guarantee can be monitored.
     """
     calibration = filter.calibration_
-    guarantee = calibration.guarantee
     level = level_of(filter)
     if filter.ties == "include":
         return f"there is no guarantee to monitor, because ties is {filter.ties!r}"
-    if guarantee.weight is not None:
-        return (
-            "the guarantee cannot be monitored, because the distribution of the errors of a "
-            f"filter with weights ({guarantee!r}) is unknown"
-        )
-    if isinstance(calibration, Overlapping):
-        return (
-            "the guarantee cannot be monitored, because the groups of "
-            f"by={guarantee.by!r} overlap and the distribution of the errors in each group "
-            "is unknown"
-        )
     if calibration.keeps_nothing(level):
         return (
             "there is nothing to monitor, because the filter keeps nothing at its alpha"
@@ -205,18 +186,12 @@ def nulls_of(
             )
             for name, (group, cut) in groups.items()
         }
-    largest = filter.calibration_.guarantee.constant_loss
-    # The loss is a count of claims, so it has no upper bound. Capping the loss can only decrease
-    # its mean.
-    most = max(1.0, 4 * level) if largest is None else largest
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
-        # The loss of a kept false claim is at least 1, or equal to the cap. All other answers
-        # share the remaining probability.
-        own_null = 1.0 if largest is None else largest
-        total = max((group.n + 1) * level - own_null, 0.0) / most
+        # The loss of the new answer is at most 1. All other answers share the rest.
+        total = max((group.n + 1) * level - 1, 0.0)
         mean = largest_mean(total, group.n, calibration_delta / len(groups))
-        nulls[name] = MeanLoss(mean, most=most, cut=cut)
+        nulls[name] = MeanLoss(mean, cut=cut)
     return nulls
 
 

@@ -27,8 +27,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     Parameters
     ----------
     filter : fitted filter
-        A filter whose guarantee has no ``weight``. The filter's alpha and its decisions on single
-        claims have no effect.
+        The filter. Its alpha and its decisions on single claims have no effect.
     X : {problems}
         All candidate answers, which must be passed in a single call.
     alpha : float in (0, 1)
@@ -42,7 +41,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     Raises
     ------
     ValueError
-        If problems or alpha are invalid, or if the filter's guarantee has a ``weight``.
+        If problems or alpha are invalid.
 
     Notes
     -----
@@ -82,14 +81,6 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     """
     alpha = check_alpha(alpha)
     check_is_fitted(filter, "whole_answer_scores_")
-    guarantee = filter.calibration_.guarantee
-    if guarantee.weight is not None:
-        raise ValueError(
-            f"weight must be None, got {guarantee!r}. Because release() ignores weights, "
-            "it would release too many answers under the shift that the weights "
-            "describe. Set weight=None, and calibrate the filter again on answers "
-            "similar to the new ones"
-        )
     batch = check(filter, X)
     scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))

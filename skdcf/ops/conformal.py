@@ -8,13 +8,11 @@ The loss of a problem is a step function of the threshold. The loss starts at 0 
 threshold exceeds the path risk of certain claims. The smallest level at which a claim with path
 risk R is kept is computed from the jumps of n calibration problems:
 
-    (w * own + sum(heights of the jumps at or below R)) / (w + sum(weights))
+    (1 + sum(heights of the jumps at or below R)) / (n + 1)
 
-In this formula, ``own`` is an upper bound on the loss of the new problem if the claim is kept, and
-w is the weight of the new problem. Split conformal prediction is the special case in which own = 1
-and each problem has a single jump of height 1 and weight 1. Losses with other jumps lead to
-conformal risk control (Angelopoulos, Bates, Fisch, Lei, Schuster, ICLR 2024). Problem weights lead
-to weighted conformal prediction (Tibshirani, Barber, Candès, Ramdas, NeurIPS 2019).
+The 1 in the numerator is the largest loss of the new problem. Split conformal prediction is the
+special case in which each problem has a single jump of height 1. Losses with other jumps lead to
+conformal risk control (Angelopoulos, Bates, Fisch, Lei, Schuster, ICLR 2024).
 """
 
 from bisect import bisect_left, bisect_right
@@ -420,17 +418,6 @@ class Jumps:
         return segment_min(self.position, self.offsets)
 
 
-def count_jumps(
-    path_risk: NDArray[Any],
-    labels: NDArray[Any],
-    offsets: NDArray[np.int64],
-) -> Any:
-    """Compute the jumps in the number of kept false claims."""
-    rows = np.flatnonzero(labels != 1)
-    problem = segment_ids(offsets)[rows]
-    return Jumps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
-
-
 def share_jumps(
     path_risk: NDArray[Any],
     labels: NDArray[Any],
@@ -472,28 +459,13 @@ def _running_maximum(values, problem):
     return distinct[raised - problem * len(distinct)] if len(values) else values
 
 
-def count_up_to(
-    path_risk: NDArray[Any],
-    offsets: NDArray[np.int64],
-) -> NDArray[Any]:
-    """For each claim, count the claims of its problem with the same or a smaller path risk."""
-    order, risk, of, last = _sort_within(path_risk, offsets)
-    ends = np.flatnonzero(last)
-    kept = np.arange(1, len(order) + 1) - offsets[of]
-    out = np.empty(len(path_risk), dtype=np.int64)
-    out[order] = kept[ends[np.searchsorted(ends, np.arange(len(risk)))]]
-    return out
-
-
-def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
+def staircase(jumps: Jumps) -> Any:
     """Compute the cumulative sums of the jumps of all calibration problems.
 
     Parameters
     ----------
     jumps : Jumps
         The jumps of the calibration problems.
-    weights : ndarray of shape (n,), optional
-        Weights of the problems. If None, all weights are 1.
 
     Returns
     -------
@@ -504,6 +476,5 @@ def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
         rounded only once.
     """
     order = np.argsort(jumps.position, kind="stable")
-    height = jumps.height if weights is None else jumps.height * weights[jumps.problem]
-    sums = np.append(0.0, np.cumsum(height[order], dtype=np.longdouble))
+    sums = np.append(0.0, np.cumsum(jumps.height[order], dtype=np.longdouble))
     return jumps.position[order], sums.astype(np.float64)

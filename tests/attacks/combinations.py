@@ -47,7 +47,7 @@ GUARANTEES = {
     "one false": lambda: NoFalseClaim(1),
     "sure": lambda: NoFalseClaim(delta=0.4),
     "by": lambda: NoFalseClaim(by="kind"),
-    "share": lambda: ExpectedFalse("share"),
+    "share": lambda: ExpectedFalse(),
 }
 FEATURES = {"none": lambda: None, "scaled": StandardScaler, "turned": lambda: PCA(8)}
 

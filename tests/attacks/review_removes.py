@@ -1,4 +1,4 @@
-"""A review removes claims that a filter for ExpectedFalse("share") kept.
+"""A review removes claims that a filter for ExpectedFalse() kept.
 
 The share of false claims among those left is .261 +- .002 for .12, and before November 2026
 ``describe`` stated that it is at most .12. Now it states the other number printed here: the
@@ -25,7 +25,7 @@ def world(rng, n):
 
 def reviewed(seed, *, of_those_before):
     rng = np.random.default_rng(seed)
-    cf = HardCF(0, guarantee=ExpectedFalse("share", BOUND)).fit(*world(rng, 100))
+    cf = HardCF(0, guarantee=ExpectedFalse(bound=BOUND)).fit(*world(rng, 100))
     batch, labels = world(rng, 50)
     review = ReviewOrder(cf, batch)
     before = review.masks()

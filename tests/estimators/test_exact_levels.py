@@ -24,20 +24,12 @@ def shares_so_far(risks, labels):
     return pairs
 
 
-def count_so_far(risks, labels):
-    order = sorted(range(len(risks)), key=lambda v: risks[v])
-    false = np.cumsum([int(labels[v] != 1) for v in order])
-    return [(risks[v], Fraction(int(n))) for v, n in zip(order, false, strict=True)]
-
-
-def level_by_fractions(kind, calibration, risks):
+def level_by_fractions(calibration, risks):
     """The level of each claim of a new answer, with its own loss bounded by the worst."""
-    walks = [
-        (shares_so_far if kind == "share" else count_so_far)(*p) for p in calibration
-    ]
+    walks = [shares_so_far(*p) for p in calibration]
     out = []
     for risk in risks:
-        own = Fraction(1 if kind == "share" else sum(r <= risk for r in risks))
+        own = Fraction(1)
         for walk in walks:
             place = bisect_right([r for r, _ in walk], risk)
             own += walk[place - 1][1] if place else 0
@@ -58,19 +50,18 @@ def batch_of(parts):
     return GraphBatch.from_arrays(table, offsets, np.empty((0, 2), int))
 
 
-@pytest.mark.parametrize("kind", ["share", "count"])
 @pytest.mark.parametrize("seed", range(3))
-def test_levels_are_those_of_whole_numbers(kind, seed):
+def test_levels_are_those_of_whole_numbers(seed):
     """At every level that is reached exactly, a claim is kept as fractions say."""
     rng = np.random.default_rng(seed)
     calibration = problems(rng, 19 + 10 * seed)
     new = problems(rng, 20)
-    cf = HardCF(0, guarantee=ExpectedFalse(kind, 0.2))
+    cf = HardCF(0, guarantee=ExpectedFalse(bound=0.2))
     cf.fit(batch_of(calibration), [labels for _, labels in calibration])
-    exact = [level_by_fractions(kind, calibration, risks) for risks, _ in new]
+    exact = [level_by_fractions(calibration, risks) for risks, _ in new]
     batch = batch_of(new)
     reached = 0
-    for twentieth in range(1, 20 if kind == "share" else 60):
+    for twentieth in range(1, 20):
         alpha = Fraction(twentieth, 20)
         kept = np.concatenate(list(cf.predict(batch, alpha=float(alpha))))
         levels = np.concatenate(exact)
@@ -87,7 +78,7 @@ def test_many_thirds_add_up():
     table = np.tile([[-1.0], [-1.0], [-1.0]], (n, 1))
     X = GraphBatch.from_arrays(table, np.arange(n + 1) * 3, np.empty((0, 2), int))
     y = [[0, 1, 1]] * n
-    cf = HardCF(0, guarantee=ExpectedFalse("share", 0.5)).fit(X, y)
+    cf = HardCF(0, guarantee=ExpectedFalse(bound=0.5)).fit(X, y)
     level = cf.predict_alpha(X[:1])[0][0]
     assert level == pytest.approx((1 + n / 3) / (n + 1), rel=2e-12)
     assert level < float(Fraction(3 + n, 3 * (n + 1)))

@@ -28,7 +28,7 @@ def small_group(batch):
             "nothing is kept, because 99 calibration problems are needed, got 40",
         ),
         (NoFalseClaim(delta=0.05), 0.05, "nothing is kept, because 59"),
-        (ExpectedFalse("count"), 0.01, "nothing is kept, because 99"),
+        (ExpectedFalse(), 0.01, "nothing is kept, because 99"),
         (NoFalseClaim(by=small_group), 0.1, "at least 0.9, no false claim is kept"),
         (
             NoFalseClaim(by=small_group),

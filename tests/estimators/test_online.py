@@ -160,7 +160,7 @@ def test_refused():
         HardCF(0, online=True, alpha=0.2, edges="none"),
         HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.2),
         HardCF(ClassifierScorer(), online=True, alpha=0.2, random_state=0),
-        HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse("share")),
+        HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse()),
         HardCF(0, online=True, alpha=0.2, guarantee=NoFalseClaim(1, by="kind")),
         HardCF(descendants, online=True, ties="jitter", alpha=0.2, random_state=0),
         CoherentConformalFilter(LinearModel(), online=True, alpha=0.2, random_state=0),
@@ -189,13 +189,6 @@ def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
     monkeypatch.setattr("skdcf.estimators._online.BLOCK", 7)
     for risks, whole in zip(cf.path_risk(X[200:]), before, strict=True):
         np.testing.assert_allclose(risks, whole, rtol=1e-12)
-
-
-def test_a_bound_on_kept_claims_is_refused():
-    """A later claim of a small risk makes room for fewer: stream would keep what goes."""
-    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    with pytest.raises(ValueError, match=r"count.*kept claims"):
-        HardCF(0, online=True, guarantee=ExpectedFalse("count", 0.5)).fit(X, y)
 
 
 class Counting(Scorer):

@@ -9,7 +9,7 @@ from math import comb, inf
 import numpy as np
 import pytest
 from levels import thresholds, with_alpha
-from one_claim import NO_EDGES, one_claim_each
+from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -23,7 +23,7 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
-from skdcf.ops.conformal import claim_level, conformal_rank, count_up_to, share_jumps
+from skdcf.ops.conformal import Jumps, claim_level, conformal_rank, share_jumps
 from skdcf.ops.hard import allowing_scores
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -33,22 +33,14 @@ def long_answers(batch):
     return np.where(batch.sizes > 4, "long", "short")
 
 
-def by_length(batch):
-    return batch.sizes / 7.0
-
-
 GUARANTEES = {
     "today": NoFalseClaim(),
     "two": NoFalseClaim(2),
     "delta": NoFalseClaim(delta=0.1),
     "by": NoFalseClaim(by=long_answers),
     "by and delta": NoFalseClaim(1, delta=0.2, by=long_answers),
-    "weight": NoFalseClaim(weight=by_length),
-    "weight and by": NoFalseClaim(weight=by_length, by=long_answers),
-    "share": ExpectedFalse("share"),
-    "count": ExpectedFalse("count"),
+    "share": ExpectedFalse(),
     "share, by": ExpectedFalse(by=long_answers),
-    "count, weight": ExpectedFalse("count", weight=by_length),
 }
 
 
@@ -188,10 +180,6 @@ def test_jumps_of_the_share_are_its_running_maximum():
             for t in np.unique(risk[a:b]):
                 found = jumps.height[own & (jumps.position <= t)].sum()
                 assert found == pytest.approx(largest_share(risk[a:b], labels[a:b], t))
-        counts = count_up_to(risk, offsets)
-        for v, i in enumerate(np.repeat(np.arange(4), sizes)):
-            a, b = offsets[i : i + 2]
-            assert counts[v] == (risk[a:b] <= risk[v]).sum()
 
 
 # --- filters
@@ -237,15 +225,13 @@ def test_one_statement_in_many_forms(data, name, ties):
     np.testing.assert_array_equal(single, flat(cf.predict(new))[: len(single)])
 
 
-@pytest.mark.parametrize("name", ["share", "count", "count, weight", "weight"])
+@pytest.mark.parametrize("name", ["today", "share"])
 def test_kept_claims_are_those_of_the_definition(data, name):
-    """(w own + sum of the w_i L_i) / (w + sum of the w_i) <= alpha, claim by claim."""
+    """(1 + sum of the L_i) / (n + 1) <= alpha, claim by claim."""
     graphs, y = data
     guarantee, n = GUARANTEES[name], 60
     cf = HardCF(0, guarantee=guarantee).fit(graphs[:n], y[:n])
     risks = cf.path_risk(graphs)
-    weights = by_length(graphs) if guarantee.weight else np.ones(len(graphs))
-    share = isinstance(guarantee, NoFalseClaim) or guarantee.of == "share"
     for i in range(300, 330):
         for v, r in enumerate(risks[i]):
             total = 0.0
@@ -254,14 +240,10 @@ def test_kept_claims_are_those_of_the_definition(data, name):
                 labels = np.asarray(y[j])
                 if isinstance(guarantee, NoFalseClaim):
                     lost = float((own <= r)[labels != 1].any())
-                elif guarantee.of == "count":
-                    lost = ((own <= r) & (labels != 1)).sum()
                 else:
                     lost = largest_share(own, labels, r)
-                total += weights[j] * lost
-            largest = 1 if share else (risks[i] <= r).sum()
-            level = weights[i] * largest + total
-            level /= weights[i] + weights[:n].sum()
+                total += lost
+            level = (1 + total) / (cf.n_calibration_ + 1)
             assert cf.predict_alpha(graphs[[i]])[0][v] == pytest.approx(level, rel=1e-9)
 
 
@@ -301,6 +283,23 @@ def test_groups_come_from_metadata_features_and_functions(data):
     unknown = named.replace_metadata([{"length": "long"}] * 399 + [{}])
     with pytest.raises(ValueError, match=r"problem 399.*group"):
         HardCF(0, guarantee=NoFalseClaim(by="length")).fit(unknown, y)
+
+
+def test_several_keys_make_groups_of_their_values(data):
+    graphs, y = data
+    rows = [{"g": "ab"[i % 2], "h": i // 2 % 2} for i in range(400)]
+    pairs = [{"both": f"{row['g']}{row['h']}"} for row in rows]
+    one, other = (
+        HardCF(0, guarantee=NoFalseClaim(by=by)).fit(
+            graphs.replace_metadata(metadata)[:300], y[:300]
+        )
+        for by, metadata in ((["g", "h"], rows), ("both", pairs))
+    )
+    assert set(one.calibration_.names) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
+    np.testing.assert_array_equal(
+        thresholds(one, graphs.replace_metadata(rows)[300:]),
+        thresholds(other, graphs.replace_metadata(pairs)[300:]),
+    )
 
 
 def test_small_and_unseen_groups(data):
@@ -356,10 +355,9 @@ def test_leave_one_out_leaves_one_out(data, name, monkeypatch):
     np.testing.assert_allclose(report.coverage, 1 - lost / 48)
 
 
-@pytest.mark.parametrize("name", ["share", "weight"])
-def test_leave_one_out_is_refused_without_a_closed_form(data, name):
+def test_leave_one_out_is_refused_without_a_closed_form(data):
     graphs, y = data
-    cf = HardCF(0, guarantee=GUARANTEES[name]).fit(graphs, y)
+    cf = HardCF(0, guarantee=ExpectedFalse()).fit(graphs, y)
     with pytest.raises(ValueError, match=r"closed.*form"):
         leave_one_out(cf, graphs, y)
 
@@ -385,20 +383,10 @@ def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data, scorer):
     assert sum(mask.sum() for mask in kept) > 0
 
 
-def test_a_bound_that_no_rank_is_needed_for_leaves_problems_to_train(data):
-    graphs, y = data
-    guarantee = ExpectedFalse("count", bound=2.0)
-    cf = CoherentConformalFilter("linear", guarantee=guarantee, random_state=0)
-    assert 30 <= cf.fit(graphs[:100], y[:100]).n_calibration_ <= 45
-    grid = {"scorer": [0, 1]}
-    search = CalibratedSearch(GridSearchCV(HardCF(0, guarantee=guarantee), grid, cv=2))
-    assert search.fit(graphs[:100], y[:100]).best_estimator_.n_calibration_ <= 45
-
-
 def test_bound_is_the_level_where_it_is_given(data):
     graphs, y = data
-    fixed = HardCF(0, guarantee=ExpectedFalse("share", 0.03)).fit(graphs[:300], y[:300])
-    free = HardCF(0, guarantee=ExpectedFalse("share")).fit(graphs[:300], y[:300])
+    fixed = HardCF(0, guarantee=ExpectedFalse(bound=0.03)).fit(graphs[:300], y[:300])
+    free = HardCF(0, guarantee=ExpectedFalse()).fit(graphs[:300], y[:300])
     new = graphs[300:]
     np.testing.assert_array_equal(
         flat(fixed.predict(new)), flat(free.predict(new, alpha=0.03))
@@ -409,9 +397,6 @@ def test_bound_is_the_level_where_it_is_given(data):
     two = fit_levels(clone(fixed), graphs[:300], y[:300], [0.05, 0.1])
     assert two[0.05].threshold_ == free.threshold(0.05)
     assert two[0.1].threshold_ == free.threshold(0.1)
-    many = HardCF(0, guarantee=ExpectedFalse("count", 3.0)).fit(graphs[:300], y[:300])
-    report = evaluate_filter(many, new, y[300:], [0.5, 3.0])
-    assert report.false_kept[0] < report.false_kept[1] and report.coverage[1] < 1
 
 
 @pytest.mark.filterwarnings("ignore:guarantee of this clone was set")
@@ -455,15 +440,13 @@ def test_enough_problems_are_held_out_for_delta(data):
         (NoFalseClaim(-1), "max_false"),
         (NoFalseClaim(True), "max_false"),
         (NoFalseClaim(delta=1.5), "delta"),
-        (NoFalseClaim(delta=0.1, weight=by_length), r"delta=0\.1.*weight"),
         (NoFalseClaim(unseen="pool"), "unseen"),
         (NoFalseClaim(by=7), "by"),
-        (ExpectedFalse("mean"), "of"),
+        (NoFalseClaim(by=[]), "at least one entry"),
         (ExpectedFalse(bound=0), "bound"),
-        (NoFalseClaim(weight=lambda b: [-1.0] * len(b)), r"weight.*-1"),
-        (NoFalseClaim(weight=lambda b: 1.0), "number"),
+        (ExpectedFalse(bound=2.0), "bound"),
         (NoFalseClaim(by=lambda b: ["a"]), r"400 problems.*1"),
-        (ExpectedFalse(by=lambda b: np.ones((len(b), 2), bool)), "overlap"),
+        (ExpectedFalse(by=lambda b: np.ones((len(b), 2), bool)), "one group"),
         ("none", "guarantee"),
         (NoFalseClaim, "guarantee"),
     ],
@@ -565,6 +548,20 @@ def test_the_old_name_of_jumps_is_an_error_and_not_ignored(data):
         HardCF(guarantee=Halves()).fit(*data)
 
 
+@pytest.mark.parametrize("heights", [[-0.1, 0.5], [0.6, 0.6]])
+def test_losses_that_fall_or_exceed_1_are_refused(data, heights):
+    class Costly(TrueConclusion):
+        is_probability = False
+
+        def jumps(self, path_risk, labels, offsets):
+            n = len(offsets) - 1
+            position = np.repeat(path_risk[offsets[:-1]], 2)
+            return Jumps(position, np.repeat(np.arange(n), 2), np.tile(heights, n), n)
+
+    with pytest.raises(ValueError, match=r"Costly.*at most 1"):
+        HardCF(0, guarantee=Costly()).fit(*data)
+
+
 def test_a_guarantee_of_ones_own(data):
     graphs, y = data
     cf = HardCF(0, guarantee=TrueConclusion(), alpha=0.1).fit(graphs[:300], y[:300])
@@ -580,12 +577,10 @@ def test_a_guarantee_of_ones_own(data):
 def test_rows_of_a_table():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), rng.random(400) < 0.7
-    share = HardCF(0, guarantee=ExpectedFalse("share"), alpha=0.2).fit(X, y)
+    share = HardCF(0, guarantee=ExpectedFalse(), alpha=0.2).fit(X, y)
     plain = HardCF(0, alpha=0.2).fit(X, y)
-    count = HardCF(0, guarantee=ExpectedFalse("count"), alpha=0.2).fit(X, y)
     assert plain.threshold_ == share.threshold_
     np.testing.assert_array_equal(plain.predict(X), share.predict(X))
-    np.testing.assert_array_equal(plain.predict(X), count.predict(X))
     by = NoFalseClaim(by=lambda b: b.features[:, 1] > 0)
     assert HardCF(0, guarantee=by).fit(X, y).predict(X).shape == (400,)
 
@@ -622,7 +617,7 @@ def test_files_hold_guarantees(data, tmp_path):
     for guarantee in (
         NoFalseClaim(1, delta=0.1, by="g"),
         NoFalseClaim(by="h", unseen="pool"),
-        ExpectedFalse("count", by="h"),
+        ExpectedFalse(by="h"),
     ):
         cf = HardCF(0, guarantee=guarantee, alpha=0.2).fit(named, y)
         back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
@@ -631,6 +626,7 @@ def test_files_hold_guarantees(data, tmp_path):
         )
     cf = HardCF(0, guarantee=NoFalseClaim(by=["g", "h"]), alpha=0.2).fit(named, y)
     back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
+    assert back.calibration_.names == [(0, "a"), (1, "b")]
     np.testing.assert_array_equal(thresholds(back, named), thresholds(cf, named))
 
 
@@ -664,46 +660,11 @@ def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
         assert f"at least {together} %" in sentence
 
 
-@pytest.mark.parametrize(("n", "is_short"), [(8, True), (9, False)])
-def test_groups_that_overlap_need_so_many_and_no_more(n, is_short):
-    rng = np.random.default_rng(0)
-    X = one_claim_each(rng.random(n), metadata=[{"kind": ["a", "b"]}] * n)
-    y = (rng.random((n, 1)) < 0.6).astype(int).tolist()
-    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind")).fit(X, y)
-    assert cf.calibration_.n == n
-    assert (cf.calibration_.shortage(0.1) is not None) == is_short
-    assert cf.calibration_.keeps_nothing(0.1) == is_short
-
-
-@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
-def test_weights_of_any_size_need_as_many_problems(scale):
-    guarantee = NoFalseClaim(weight=lambda batch: np.full(len(batch), scale))
-    X = one_claim_each(np.random.default_rng(0).random(30))
-    y = np.zeros((30, 1), dtype=int)
-    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.isfinite(thresholds(cf.fit(X[:20], y[:20]), X[20:])).all()
-    with pytest.warns(CalibrationWarning):
-        cf.fit(X[:8], y[:8])
-
-
-def test_a_bound_on_the_count_is_used_up_by_one_claim():
-    """With 19 answers without errors, one claim of a new one may be lost for .05."""
-    X = one_claim_each(np.linspace(0, 1, 19))
-    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.05)).fit(X, [[1]] * 19)
-    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
-    for level, n_kept in ((0.049, 0), (0.05, 1), (0.1, 2), (0.15, 3)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that .049 keeps nothing
-            assert cf.predict(new, alpha=level)[0].sum() == n_kept
-
-
 @pytest.mark.parametrize(("n", "keeps"), [(8, False), (9, True)])
 def test_a_mean_loss_keeps_nothing_before_a_new_answer_may_lose_all(n, keeps):
     """Of n answers none is wrong before the first step, and the new one counts as lost."""
     X = one_claim_each(np.linspace(0.1, 0.9, n))
-    cf = HardCF(0, guarantee=ExpectedFalse("share", 0.1))
+    cf = HardCF(0, guarantee=ExpectedFalse(bound=0.1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that nothing can be kept
         cf.fit(X, [[0]] * n)
@@ -727,13 +688,8 @@ def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything(n):
     [
         ({}, ", for new answers that are sampled like the calibration answers"),
         ({"by": "kind"}, ", in every group by 'kind'"),
-        (
-            {"weight": "w"},
-            ", for new answers from the population that the weights represent",
-        ),
-        ({"by": "kind", "weight": "w"}, ", in every group by 'kind'"),
     ],
 )
 def test_a_promise_ends_with_the_answers_that_it_is_about(settings, end):
     assert NoFalseClaim(**settings).describe(0.1).endswith(end)
-    assert ExpectedFalse("share", 0.1, **settings).describe(0.1).endswith(end)
+    assert ExpectedFalse(bound=0.1, **settings).describe(0.1).endswith(end)

@@ -18,7 +18,6 @@ from skdcf.guarantees import (
 from skdcf.ops.conformal import (
     Jumps,
     conformal_rank,
-    count_jumps,
     least_share,
     passing_count,
     share_jumps,
@@ -181,8 +180,7 @@ def test_groups_have_cuts_of_their_own():
 GUARANTEES = {
     "none": lambda **more: NoFalseClaim(**more),
     "two": lambda **more: NoFalseClaim(1, **more),
-    "share": lambda **more: ExpectedFalse("share", **more),
-    "count": lambda **more: ExpectedFalse("count", **more),
+    "share": lambda **more: ExpectedFalse(**more),
 }
 
 
@@ -309,14 +307,6 @@ class Lenient(Guarantee):
 def test_what_is_not_proven_is_refused():
     with pytest.raises(ValueError, match=r"Lenient.*allows_show"):
         Lenient(show=0.5).validate()
-    with pytest.raises(ValueError, match=r"show.*weight.*0\.5"):
-        NoFalseClaim(show=0.5, weight=len).validate()
-    overlapping = NoFalseClaim(show=0.5, by="topics")
-    risks = PathRisks(
-        np.array([0.1, 0.2]), np.arange(3), groups=[frozenset("ab"), frozenset("b")]
-    )
-    with pytest.raises(ValueError, match=r"show.*0\.5.*'topics'"):
-        overlapping.calibrate(Jumps.of_scores(np.array([0.1, 0.2])), risks)
 
 
 def test_jumps_are_those_of_the_answers_that_pass():
@@ -324,15 +314,14 @@ def test_jumps_are_those_of_the_answers_that_pass():
     risk, false = draw_answers(rng, 50)
     labels = 1 - false.ravel().astype(int)
     risks = as_risks(risk)
-    for of, jumps_by in (("share", share_jumps), ("count", count_jumps)):
-        jumps = jumps_by(risk.ravel(), labels, risks.offsets)
-        calibration = ExpectedFalse(of, show=0.4).calibrate(jumps, risks)
-        cut = sorted(risks.lowest)[passing_count(50, 0.4)]
-        passing = np.flatnonzero(risks.lowest < cut)
-        alone = ExpectedFalse(of).calibrate(jumps[passing], risks.take(passing))
-        new = as_risks(draw_answers(rng, 30)[0])
-        expected = np.where(new.lowest < cut, alone.thresholds(new, 0.3), -inf)
-        np.testing.assert_array_equal(calibration.thresholds(new, 0.3), expected)
+    jumps = share_jumps(risk.ravel(), labels, risks.offsets)
+    calibration = ExpectedFalse(show=0.4).calibrate(jumps, risks)
+    cut = sorted(risks.lowest)[passing_count(50, 0.4)]
+    passing = np.flatnonzero(risks.lowest < cut)
+    alone = ExpectedFalse().calibrate(jumps[passing], risks.take(passing))
+    new = as_risks(draw_answers(rng, 30)[0])
+    expected = np.where(new.lowest < cut, alone.thresholds(new, 0.3), -inf)
+    np.testing.assert_array_equal(calibration.thresholds(new, 0.3), expected)
 
 
 def test_the_largest_good_share_is_chosen():

@@ -234,7 +234,7 @@ def test_tied_answers_pass_rarely_and_the_warning_says_why():
 def test_what_is_said_of_answers_that_pass(data):
     said = fitted(data, 0.5).describe()
     assert "pass" in said and "20 % contain a false claim" in said
-    share = HardCF(0, guarantee=ExpectedFalse("share", 0.2, show=0.5))
+    share = HardCF(0, guarantee=ExpectedFalse(bound=0.2, show=0.5))
     assert "pass" in share.fit(*[part[:99] for part in data]).describe()
 
 

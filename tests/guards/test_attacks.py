@@ -12,7 +12,6 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from levels import thresholds, with_alpha
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
@@ -26,7 +25,6 @@ from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
-from skdcf.ops import overlap
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.scorers.resolve import FunctionScorer
@@ -39,25 +37,13 @@ def long(batch):
     return np.where(batch.sizes > 4, "long", "short")
 
 
-def longer(batch):
-    return (1.0 + batch.sizes) / 10
-
-
-def in_two(batch):
-    return np.c_[batch.sizes > 3, batch.sizes < 6]
-
-
 EVERY = {
     "none": None,
     "one": NoFalseClaim(1),
     "delta": NoFalseClaim(delta=0.1),
     "by": NoFalseClaim(by=long, unseen="empty"),
-    "overlapping": NoFalseClaim(by=in_two, unseen="empty"),
-    "weight": NoFalseClaim(weight=longer),
-    "share": ExpectedFalse("share"),
-    "count": ExpectedFalse("count"),
-    "share by": ExpectedFalse("share", by=long, unseen="empty"),
-    "count weight": ExpectedFalse("count", weight=longer),
+    "share": ExpectedFalse(),
+    "share by": ExpectedFalse(by=long, unseen="empty"),
 }
 
 
@@ -118,7 +104,6 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
 
     monkeypatch.setattr(Precision, "lower", lambda precision, scores: scores)
     monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)
-    monkeypatch.setattr(overlap, "LOWERED", 0.0)
     slipped = 0
     for graph in graphs:
         many = GraphBatch.from_graphs([graph] * 200)
@@ -137,9 +122,8 @@ def agree(cf, X, alphas=(0.05, 0.1, 0.3)):
         np.testing.assert_array_equal(flat(cf.predict(X, alpha)), mask)
         risk, t = flat(cf.path_risk(X)), thresholds(cf, X, alpha)
         np.testing.assert_array_equal(risk < np.repeat(t, X.sizes), mask)
-    if not isinstance(getattr(cf.calibration_, "indicators", None), np.ndarray):
-        levels = flat(cf.predict_alpha(X))
-        np.testing.assert_array_equal(levels <= np.array(alphas)[:, None], masks)
+    levels = flat(cf.predict_alpha(X))
+    np.testing.assert_array_equal(levels <= np.array(alphas)[:, None], masks)
     return masks
 
 
@@ -170,7 +154,7 @@ def test_ways_to_the_same_filter(data, name, tmp_path):
         np.testing.assert_array_equal(agree(one, new, (one.alpha,)), a)
 
 
-@pytest.mark.parametrize("name", ["one", "by", "share", "weight"])
+@pytest.mark.parametrize("name", ["one", "by", "share"])
 def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
     graphs, y = data
     cf = HardCF("frequency-score", guarantee=EVERY[name])
@@ -245,132 +229,12 @@ def test_a_report_and_leave_one_out_of_unknown_labels(data):
 # --- groups
 
 
-@pytest.mark.long
-def test_problems_in_no_group_are_not_paid_for_by_others():
-    """Half of the problems are in a group, the others are harder, and in none."""
-
-    def flag(batch):
-        return (batch.features[batch.offsets[:-1], 1] > 0)[:, None]
-
-    rng, missed = np.random.default_rng(0), []
-
-    def draw(n):
-        inside = rng.random(n) < 0.5
-        return np.c_[-(rng.random(n) + inside), inside]
-
-    for _ in range(40):
-        X, y = draw(300), np.zeros(300)
-        y[0] = 1
-        cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(by=flag)).fit(X, y)
-        missed.append(cf.predict(draw(1000)).mean())
-    error = np.std(missed, ddof=1) / np.sqrt(40)
-    assert np.mean(missed) < 0.1 + 4 * error  # 0.15 with one threshold for the others
-    assert np.mean(missed) > 0.05
-
-
-def test_groups_in_lists_beside_groups_that_are_not(data):
-    """A part in which no problem is in two groups is one of overlapping groups still."""
-    graphs, y = data
-    topics = [["ab", "x"] if i < 150 and i % 2 else "ab" for i in range(300)]
-    graphs = graphs.replace_metadata([{"topic": t} for t in topics])
-    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by="topic"), alpha=0.2)
-    whole = thresholds(cf.fit(graphs, y), graphs)
-    assert cf.calibration_.names == ["ab", "x"]
-    parts = [
-        cf.calibration_part(graphs[a:b], y[a:b]) for a, b in ((0, 150), (150, 300))
-    ]
-    cf.calibrate_parts(parts)
-    assert cf.calibration_.names == ["ab", "x"]
-    np.testing.assert_array_equal(thresholds(cf, graphs), whole)
-    np.testing.assert_array_equal(thresholds(cf, graphs[200:]), whole[200:])
-
-
-def test_tables_of_groups_hold_yes_and_no(data):
-    graphs, y = data
-    for table in (np.nan, 0.5, 2):
-        by = lambda batch, v=table: np.full((len(batch), 2), v)  # noqa: E731
-        with pytest.raises(ValueError, match=r"by=.*boolean table"):
-            HardCF(guarantee=NoFalseClaim(by=by)).fit(graphs, y)
-    pandas = pytest.importorskip("pandas")
-    frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
-    one = HardCF("frequency-score", guarantee=NoFalseClaim(by=frame)).fit(graphs, y)
-    other = HardCF("frequency-score", guarantee=NoFalseClaim(by=in_two)).fit(graphs, y)
-    np.testing.assert_array_equal(thresholds(one, graphs), thresholds(other, graphs))
-
-
-def test_groups_and_weights_that_look_at_the_batch_are_refused(data):
+def test_groups_that_look_at_the_batch_are_refused(data):
     graphs, y = data
     rank = lambda batch: batch.sizes > np.median(batch.sizes)  # noqa: E731
-    ranks = lambda batch: rank(batch)[:, None]  # noqa: E731
-    share = lambda batch: batch.sizes / batch.sizes.sum()  # noqa: E731
-    for guarantee, message in (
-        (NoFalseClaim(by=rank), "the group"),
-        (NoFalseClaim(by=ranks), "the group"),
-        (NoFalseClaim(weight=share), "the weight"),
-        (ExpectedFalse(by=rank), "the group"),
-    ):
-        with pytest.raises(ValueError, match=message):
+    for guarantee in (NoFalseClaim(by=rank), ExpectedFalse(by=rank)):
+        with pytest.raises(ValueError, match="the group"):
             HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
-
-
-def test_tied_scores_with_jitter_have_overlapping_thresholds():
-    """Scores that differ by 1e-8: the solver must not fail, nor keep more."""
-    rng = np.random.default_rng(0)
-    for n in (50, 400):
-        tied = rng.integers(0, 6, n) / 5 + 1e-8 * rng.random(n)
-        groups = rng.random((n, 2)) < 0.5
-        for x in ([0, 0], [1, 0], [1, 1]):
-            t = overlap.overlap_threshold(tied, groups, np.array(x, bool), 0.1)
-            lower = overlap.overlap_threshold(
-                tied - 1e-7, groups, np.array(x, bool), 0.1
-            )
-            assert lower - 1e-8 <= t <= lower + 3e-7
-
-
-def test_a_solution_at_hand_is_never_above_the_largest(monkeypatch):
-    """What is taken where the second linear program fails."""
-    from scipy import optimize
-
-    rng, solve = np.random.default_rng(0), optimize.linprog
-    cases = []
-    for _ in range(30):
-        scores = rng.integers(0, 30, 80) / 7
-        cases.append((scores, rng.random((80, 2)) < 0.5, rng.random(2) < 0.5, 0.1))
-    exact = [overlap.overlap_threshold(*case) for case in cases]
-
-    def failing(*args, **options):
-        found = solve(*args, **options)
-        if "A_ub" in options:
-            found.status = 4
-        return found
-
-    monkeypatch.setattr(optimize, "linprog", failing)
-    rough = np.array([overlap.overlap_threshold(*case) for case in cases])
-    assert (rough <= np.array(exact) + 1e-7).all()
-    assert (rough > np.array(exact) - 1).all()
-
-
-# --- weights
-
-
-@pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0, 1e308, 5e-324])
-@pytest.mark.parametrize("kind", [NoFalseClaim, ExpectedFalse])
-def test_weights_that_cannot_be_added_are_refused(data, kind, weight):
-    graphs, y = data
-    of = lambda batch: np.full(len(batch), weight)  # noqa: E731
-    with pytest.raises(ValueError, match=r"weight.*problem 0"):
-        HardCF("frequency-score", guarantee=kind(weight=of)).fit(graphs, y)
-
-
-@pytest.mark.parametrize("weight", [0.0, 1e-100, 1e100])
-def test_extreme_weights(data, weight):
-    """All alike they change nothing; of weight 0 nothing is known."""
-    graphs, y = data
-    of = lambda batch: np.full(len(batch), weight)  # noqa: E731
-    cf = HardCF("frequency-score", guarantee=NoFalseClaim(weight=of)).fit(graphs, y)
-    plain = HardCF("frequency-score").fit(graphs, y)
-    expected = flat_masks(plain, graphs, [0.1, 0.3]) & (weight > 0)
-    np.testing.assert_array_equal(flat_masks(cf, graphs, [0.1, 0.3]), expected)
 
 
 # --- settings that change behind the filter's back
@@ -378,17 +242,14 @@ def test_extreme_weights(data, weight):
 
 def test_another_function_of_the_same_name_is_noticed(data):
     graphs, y = data
-    for name, both in {
-        "by": [lambda b: b.sizes > 4, lambda b: b.sizes <= 4],
-        "weight": [lambda b: 1.0 + b.sizes, lambda b: 1.0 / (1 + b.sizes)],
-    }.items():
-        cf = HardCF("frequency-score", guarantee=NoFalseClaim(**{name: both[0]}))
-        before = thresholds(cf.fit(graphs, y), graphs)
-        cf.set_params(**{f"guarantee__{name}": both[1]})
-        with pytest.raises(ValueError, match="functions"):
-            cf.predict(graphs)
-        cf.set_params(**{f"guarantee__{name}": both[0]})
-        np.testing.assert_array_equal(thresholds(cf, graphs), before)
+    both = [lambda b: b.sizes > 4, lambda b: b.sizes <= 4]
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=both[0]))
+    before = thresholds(cf.fit(graphs, y), graphs)
+    cf.set_params(guarantee__by=both[1])
+    with pytest.raises(ValueError, match="functions"):
+        cf.predict(graphs)
+    cf.set_params(guarantee__by=both[0])
+    np.testing.assert_array_equal(thresholds(cf, graphs), before)
 
 
 def test_parts_are_for_the_guarantee_that_made_them(data):
@@ -455,7 +316,7 @@ def test_parts_are_for_the_functions_that_made_them(data):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=first)).fit(graphs, y)
         part = cf.calibration_part(graphs, y)
         cf.calibrate_parts([part]).set_params(guarantee__by=second)
-        with pytest.raises(ValueError, match=r"by.*weight"):
+        with pytest.raises(ValueError, match=r"values of by"):
             cf.calibrate_parts([part])
     one, other = FunctionScorer(lambda b: b.depth), FunctionScorer(lambda b: -b.depth)
     cf = HardCF(one).fit(graphs, y)
@@ -477,33 +338,16 @@ def test_parts_of_other_processes_are_known_again(data):
     assert cf.calibrate_parts(parts).n_calibration_ == 88
 
 
-class Ratio:
-    """Odds of a fitted classifier, of which what is printed says where it lies."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def __call__(self, batch):
-        share = self.model.predict_proba(batch.sizes[:, None])[:, 1]
-        return share / (1 - share)
-
-
-def ratio_to(graphs, y):
-    sizes = graphs.sizes[:, None]
-    return Ratio(LogisticRegression().fit(sizes[:200], np.repeat([0, 1], 100)))
-
-
 def at_least(batch, n):
     return batch.sizes > n
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["ratio", "partial", "list"])
+@pytest.mark.parametrize("kind", ["partial", "list"])
 def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
     """What is printed of a function says where it lies in memory."""
     graphs, y = data
     guarantee = {
-        "ratio": lambda: NoFalseClaim(weight=ratio_to(graphs, y)),
         "partial": lambda: NoFalseClaim(by=partial(at_least, n=4)),
         "list": lambda: NoFalseClaim(by=[long, at_least_four]),
     }[kind]()
@@ -529,74 +373,13 @@ def at_least_four(batch):
 # --- the company that a problem is in, and entries that look alike
 
 
-@pytest.mark.parametrize("unseen", ["pool", "empty", "error"])
-def test_one_problem_with_several_groups_changes_no_other(data, unseen):
-    """Calibrated with one group each; then one problem of a batch is in two."""
-    graphs, y = data
-    topics = [{"topic": "ab"[i % 2]} for i in range(300)]
-    known = graphs.replace_metadata(topics)
-    guarantee = NoFalseClaim(by="topic", unseen=unseen)
-    cf = HardCF("frequency-score", alpha=0.2, guarantee=guarantee)
-    cf.fit(known[:200], y[:200])
-    alone, topics[250] = thresholds(cf, known[200:]), {"topic": ["a"]}
-    mixed = graphs.replace_metadata(topics)[200:]
-    np.testing.assert_array_equal(thresholds(cf, mixed), alone)
-    topics[250] = {"topic": ["a", "b"]}
-    mixed = graphs.replace_metadata(topics)[200:]
-    if unseen == "error":
-        with pytest.raises(ValueError, match=r"group.*frozenset"):
-            thresholds(cf, mixed)
-    else:
-        rest = np.arange(100) != 50
-        np.testing.assert_array_equal(thresholds(cf, mixed)[rest], alone[rest])
-
-
-@pytest.mark.parametrize(
-    "both",
-    [
-        [lambda b: b.sizes > 4, lambda b: b.sizes % 2 == 0],
-        [partial(at_least, n=4), partial(at_least, n=7)],
-    ],
-)
-def test_functions_that_are_called_alike_make_groups_of_their_own(data, both):
-    """Two lambdas made the groups of problems that either of them puts together."""
-    graphs, y = data
-    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=both), alpha=0.2)
-    cf.fit(graphs[:200], y[:200])
-    table = lambda b: np.column_stack([f(b) == v for f in both for v in (0, 1)])  # noqa: E731
-    named = HardCF("frequency-score", guarantee=NoFalseClaim(by=table), alpha=0.2)
-    named.fit(graphs[:200], y[:200])
-    assert len(cf.calibration_.names) == 4
-    np.testing.assert_allclose(
-        thresholds(cf, graphs[200:]), thresholds(named, graphs[200:])
-    )
-
-
-def test_lists_of_groups_in_a_list_of_keys(data):
-    """Each of a problem's tags is a group, as the tags alone would make it."""
-    graphs, y = data
-    rng = np.random.default_rng(0)
-    rows = [
-        {"tag": ["x", "y"] if rng.random() < 0.3 else "x", "kind": "ab"[i % 2]}
-        for i in range(300)
-    ]
-    graphs = graphs.replace_metadata(rows)
-    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=["tag", "kind"]))
-    cf.set_params(alpha=0.2).fit(graphs[:200], y[:200])
-    found = {("tag", "x"), ("tag", "y"), ("kind", "a"), ("kind", "b")}
-    assert set(cf.calibration_.names) == found
-    whole = thresholds(cf, graphs[200:])
-    for i in (0, 17, 60):  # alone, no problem of the batch need have a list
-        assert thresholds(cf, graphs[200 + i : 201 + i]) == whole[i]
-
-
 # --- a level of the guarantee's own
 
 
 def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
     """A threshold in a file was that of alpha, where the promise was a smaller bound."""
     graphs, y = data
-    bound = ExpectedFalse("share", bound=0.05)
+    bound = ExpectedFalse(bound=0.05)
     cf = HardCF("frequency-score", alpha=0.3, guarantee=bound).fit(graphs, y)
     for one in (cf, with_alpha(cf, 0.1), with_alpha(cf, 0.02)):
         value = load_threshold(save_threshold(one, tmp_path / "t.json"))
@@ -614,13 +397,12 @@ def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
 # --- columns in another order
 
 
-@pytest.mark.parametrize("of", ["weight", "by", "list"])
+@pytest.mark.parametrize("of", ["by", "list"])
 def test_columns_in_another_order_where_a_function_reads_them(data, of):
     """The scorer finds its column by its name, but a function of the batch does not."""
     graphs, y = data
     there = lambda b: np.add.reduceat(b.features[:, -3], b.offsets[:-1])  # noqa: E731
     guarantee = {
-        "weight": NoFalseClaim(weight=there),
         "by": NoFalseClaim(by=lambda b: there(b) > 2),
         "list": NoFalseClaim(by=[lambda b: there(b) > 2, long]),
     }[of]

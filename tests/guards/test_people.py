@@ -528,7 +528,7 @@ def test_once_a_person_has_judged_a_model_never_counts_again(scored, per_call):
         assert (later.filter_.nonconformity_scores_ == scores).all()
 
 
-@pytest.mark.parametrize("guarantee", [None, ExpectedFalse("share", 0.1)], ids=str)
+@pytest.mark.parametrize("guarantee", [None, ExpectedFalse(bound=0.1)], ids=str)
 def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
     """With a stricter model five of six streams gave a false alarm."""
     rng = np.random.default_rng(5)
@@ -562,7 +562,7 @@ def test_a_monitor_counts_a_claim_that_only_the_model_judged_as_false():
     """Among answers that people judged, once a model's verdicts no longer count."""
     rng = np.random.default_rng(6)
     people = one_claim(rng, 99, HUMAN)
-    guarantee = ExpectedFalse("share", 0.3)
+    guarantee = ExpectedFalse(bound=0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelWarning)
         cf = HardCF(0, guarantee=guarantee).fit(*people)

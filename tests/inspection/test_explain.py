@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from levels import thresholds
-from one_claim import NO_EDGES, one_claim_each
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -76,7 +75,7 @@ def test_the_alpha_that_is_named_keeps_the_claim(frequency):
 
 
 def test_other_promises_have_thresholds_and_levels_of_their_own():
-    from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+    from skdcf.guarantees import NoFalseClaim
 
     counted = HardCF(guarantee=ExpectedFalse(bound=0.3), ties="jitter").fit(*FIT)
     groups = ["even" if i % 2 else "odd" for i in range(len(X))]
@@ -96,14 +95,6 @@ def test_other_promises_have_thresholds_and_levels_of_their_own():
             np.testing.assert_allclose(found.threshold, threshold)
             np.testing.assert_array_equal(found.kept, mask)
     assert len(set(thresholds(grouped, batch[200:]))) == 2
-    both = NoFalseClaim(by=["odd", lambda b: b.sizes > 6])
-    overlapping = HardCF("frequency-score", guarantee=both, alpha=0.1).fit(
-        batch[:200], Y[:200]
-    )
-    found = explain(overlapping, batch[200:])
-    assert np.isnan(found[0].smallest_alpha).all()
-    said = [reason for one in found for reason in one.reasons.values()]
-    assert said and not any("alpha" in reason for reason in said)
     assert explain(counted, NEW[0]).alpha == 0.3
     assert explain(counted, NEW[0], alpha=0.6).alpha == 0.6
 
@@ -317,13 +308,3 @@ def test_contributions_of_the_published_case_studies(tables, case):
     slack = 0.005 + len(printed) * DECIMALS["contribution"]
     assert missing > slack
     assert missing - slack <= 0.026 <= missing + slack
-
-
-def test_what_explains_a_count_of_kept_claims_says_what_is_kept():
-    """The threshold of an answer is the path risk of its first claim that goes."""
-    X = one_claim_each(np.linspace(0, 1, 19))
-    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.1)).fit(X, [[1]] * 19)
-    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
-    (explained,) = explain(cf, new)
-    assert explained.kept.tolist() == cf.predict(new)[0].tolist()
-    assert explained.kept.sum() == 2

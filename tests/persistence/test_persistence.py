@@ -90,7 +90,7 @@ FILTERS = {
     "svc": HardCF(SVC()),
     "one false": HardCF(guarantee=NoFalseClaim(max_false=1)),
     "sure": HardCF(guarantee=NoFalseClaim(delta=0.1)),
-    "expected share": HardCF(guarantee=ExpectedFalse("share", 0.2)),
+    "expected share": HardCF(guarantee=ExpectedFalse(bound=0.2)),
     "per group": HardCF(guarantee=NoFalseClaim(by="kind")),
     "independent": IndependentFactuality(),
     "boosted without graph": BoostedIndependentFactuality(random_state=0),

@@ -74,7 +74,7 @@ class ReviewOrder:
     -----
     A verdict "true" must have the same meaning as in the calibration labels. A person may also
     report an error in a claim that the filter kept. This claim and all its descendants are then
-    removed. After a removal, the guarantee `ExpectedFalse("share")` no longer holds, and
+    removed. After a removal, the guarantee `ExpectedFalse()` no longer holds, and
     `describe` states the guarantee that holds instead. All other guarantees still hold. Texts
     that are shown only because of checks are true.
 

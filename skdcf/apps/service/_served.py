@@ -21,7 +21,7 @@ from ...datasets.paths import put_at
 from ...datasets.records import BROKEN
 from ...estimators import passing_answers
 from ...graphs import GraphBatch, ReasoningGraph, answer_text
-from ...graphs.problems import as_one, kept_text
+from ...graphs.problems import kept_text
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..llm import AnswerReader, AnswerSplitter, NoClaimList
@@ -325,7 +325,7 @@ class Served:
         except ValueError:  # The filter computes the group from a column.
             batch = self.filter.transform_features(batch)
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
-        group = as_one((risks.groups or [None])[0])
+        group = (risks.groups or [None])[0]
         return self._groups.index(group) if group in self._groups else None
 
     def origin(self, graph: ReasoningGraph) -> dict[str, str]:

@@ -311,7 +311,7 @@ def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path)
     data = read_jsonl(files / "old.jsonl")
     graphs = reasoning_features().fit_transform(data.graphs)
     write_jsonl(tmp_path / "a.jsonl", graphs, data.labels)
-    bound = ExpectedFalse("share", bound=0.3)
+    bound = ExpectedFalse(bound=0.3)
     cf = skdcf.HardCF("claim_index", guarantee=bound).fit(graphs, data.labels)
     skdcf.save(cf, tmp_path / "m")
     again = tmp_path / "again"

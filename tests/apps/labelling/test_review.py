@@ -170,8 +170,7 @@ def independent_claims(n, seed):
 @pytest.mark.parametrize(
     ("guarantee", "holds"),
     [
-        (ExpectedFalse("share", 0.12), False),
-        (ExpectedFalse("count", 0.5), True),
+        (ExpectedFalse(bound=0.12), False),
         (NoFalseClaim(max_false=2), True),
     ],
     ids=str,
@@ -205,7 +204,7 @@ def test_what_is_stated_after_removal_holds_for_a_review_that_removes_what_it_ca
     """The reviewer removes true claims, too: the share of the rest breaks the bound."""
     shares, of_kept_before = [], []
     for seed in range(60):
-        cf = HardCF(0, guarantee=ExpectedFalse("share", 0.12))
+        cf = HardCF(0, guarantee=ExpectedFalse(bound=0.12))
         cf.fit(*independent_claims(100, [seed, 0]))
         graphs, truth = independent_claims(200, [seed, 1])
         for row, mask in zip(truth, cf.predict(graphs), strict=True):

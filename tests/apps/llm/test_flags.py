@@ -120,7 +120,7 @@ def labels_of(graphs):
     [
         HardCF("length", alpha=0.3),
         HardCF("length", alpha=0.3, online=True),
-        HardCF("length", guarantee=ExpectedFalse("share", 0.3)),
+        HardCF("length", guarantee=ExpectedFalse(bound=0.3)),
         CoherentConformalFilter("linear", alpha=0.3, random_state=0),
     ],
 )

@@ -357,7 +357,7 @@ def test_what_a_label_means_stands_in_the_promise():
     said = HardCF(0, alpha=0.2).fit(meant, y).describe()
     assert "no claim that is unsupported by its context is kept" in said
     judged = [set_label_sources(g, LabelSource("model", "m")) for g in meant]
-    share = ExpectedFalse(of="share")
+    share = ExpectedFalse()
     with pytest.warns(LabelWarning):
         filter = HardCF(0, alpha=0.2, guarantee=share).fit(judged, y)
     error = "claim that the judge m finds unsupported by its context"
@@ -465,7 +465,7 @@ def test_the_bound_of_a_guarantee_is_the_level():
     rng = np.random.default_rng(0)
     known = [("q", f"{'a' * rng.integers(1, 30)}.") for _ in range(200)]
     y = [[int(rng.random() < 0.5 + 0.07 * (len(text) % 7))] for _, text in known]
-    guarantee = ExpectedFalse("share", bound=0.1)
+    guarantee = ExpectedFalse(bound=0.1)
     filter = HardCF("length", alpha=0.6, guarantee=guarantee)
     pipeline = ConformalFactualityPipeline(extractor, filter, join_claims)
     pipeline.fit(known, y, groups=False)

@@ -206,18 +206,12 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
             assert path.stat().st_mode & 0o777 == 0o600, path
 
 
-def weight_of_kind(batch):
-    return np.array([1.0 + (row["kind"] == "a") for row in batch.metadata])
-
-
 GUARANTEES = {
     "none": NoFalseClaim(),
     "max_false": NoFalseClaim(max_false=1),
     "delta": NoFalseClaim(delta=0.1),
     "by": NoFalseClaim(by="kind"),
-    "weight": NoFalseClaim(weight=weight_of_kind),
-    "share": ExpectedFalse("share", bound=0.2),
-    "count": ExpectedFalse("count", bound=0.5),
+    "share": ExpectedFalse(bound=0.2),
     "show": NoFalseClaim(show=0.5),
 }
 
@@ -225,7 +219,7 @@ GUARANTEES = {
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
 @pytest.mark.parametrize("name", GUARANTEES)
 def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog):
-    """Filters with by=, weight= or a count were refused, and a mean was not watched."""
+    """Filters with by= were refused, and a mean was not watched."""
     kinds = [
         graph.replace(metadata={"kind": "ab"[i % 2]}) for i, graph in enumerate(GRAPHS)
     ]
@@ -234,8 +228,8 @@ def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog)
     app = create_app(cf)
     monitor = CoverageMonitor(cf)
     guarantee = cf.calibration_.guarantee
-    is_watched = monitor.why_not_watched() is None
-    assert is_watched == (name != "weight") == ("is not monitored" not in caplog.text)
+    assert monitor.why_not_watched() is None
+    assert "is not monitored" not in caplog.text
     n_passing = 0
     for i in range(200, 240):
         status, reply, _ = call(app, "/v1/filter", body_of(kinds[i]))
@@ -249,7 +243,7 @@ def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog)
         assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
         passes = passing_answers(cf, [kinds[i]])[0]  # of the others nothing is watched
         n_passing += passes
-        if is_watched and passes:
+        if passes:
             lost = guarantee.loss(Y[i], kept, np.array([0, len(kept)]))
             group = "ab"[i % 2] if name == "by" else None
             monitor.update_losses(lost, group, shown=[kept.any()])
@@ -257,10 +251,10 @@ def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog)
     expected = monitor.summary()
     for key in ("n_problems", "n_errors", "wealth", "groups", "shown"):
         np.testing.assert_equal(found[key], expected[key])
-    assert found["n_problems"] == (n_passing if is_watched else 0)
+    assert found["n_problems"] == n_passing
     assert (n_passing < 40) == (name == "show")
     [told] = call(app, "/health", method="GET")[1]["filters"].values()
-    assert (told["not_watched"] is None) == is_watched
+    assert told["not_watched"] is None
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -636,7 +630,7 @@ NUMBERS = {
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
-@pytest.mark.parametrize("name", [name for name in GUARANTEES if name != "weight"])
+@pytest.mark.parametrize("name", GUARANTEES)
 def test_the_command_has_the_numbers_of_the_same_stream_in_python(name, tmp_path):
     kinds = [
         graph.replace(metadata={"kind": "ab"[i % 2]}) for i, graph in enumerate(GRAPHS)

@@ -132,6 +132,29 @@ def write_report(
     ...     "theory band" in path.read_text("utf-8")
     True
     """
+    names = {"filter_name": filter_name, "data_name": data_name}
+    _, html = compose(
+        filter, X, y, alphas=alphas, by=by, groups=groups, n_answers=n_answers, **names
+    )
+    return write_text(path, [html])
+
+
+def compose(
+    filter,
+    X,
+    y,
+    *,
+    alphas,
+    by=None,
+    groups=None,
+    n_answers=30,
+    filter_name=None,
+    data_name=None,
+):
+    """Return the results of `skdcf.metrics.evaluate_filter` and the report as a page.
+
+    The parameters are the same as those of `write_report`.
+    """
     level = filter.calibration_.guarantee.level(None, filter.alpha)
     batch, labels = check(filter, X, y)
     report = evaluate_filter(
@@ -153,7 +176,7 @@ def write_report(
         f"Written on {date.today():%d %B %Y} by skdcf {__version__}."
     )
     body = f"<h1>{escape(title)}</h1>{_paragraphs(subtitle)}{''.join(cards)}"
-    return write_text(path, [page(body, title)])
+    return report, page(body, title)
 
 
 def _paragraphs(*sentences):

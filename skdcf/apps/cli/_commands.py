@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat, starmap
 from math import isfinite
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, sem
-from sklearn.base import clone
-from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from ... import evaluation, inspection, load, metrics, save
+from ... import load, metrics, save
 from ..._checks import counted, printable
-from ...datasets import jsonl, records
-from ...datasets.lines import iter_objects
+from ..._files import write_text
+from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...estimators import (
     CoherentConformalFilter,
@@ -33,7 +29,7 @@ from ...estimators import (
     passing_answers,
     seen,
 )
-from ...exceptions import CalibrationWarning, LabelWarning, ShareError
+from ...exceptions import CalibrationWarning, ShareError
 from ...features import reasoning_features
 from ...graphs import GraphBatch
 from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
@@ -41,8 +37,6 @@ from ...graphs.ragged import reduce_segments
 from ...graphs.sources import SOURCES
 from ...guarantees import NoFalseClaim, problems_needed
 from ...monitoring import release_claims
-from ...ops.conformal import conformal_rank
-from ...ops.hard import path_risk
 from ...scorers import (
     ClassifierScorer,
     FeatureScorer,
@@ -99,12 +93,6 @@ def wanted_features(options, graphs):
     if source == "given":
         return None
     return reasoning_features().set_params(keep_input=source == "both")
-
-
-def _with_columns(options, graphs):
-    """Return the problems with their feature columns, which are computed without labels."""
-    features = wanted_features(options, graphs)
-    return features.fit_transform(graphs) if features else graphs
 
 
 def fit(options):
@@ -207,13 +195,6 @@ def calibrate(options):
     return _save(filter, problems, options)
 
 
-def choose_answers(options):
-    """Choose one answer per question, and write the chosen answers to a file."""
-    problems = files.read_problems(options, labelled=False)
-    chosen = _chosen(load(options.model), problems)
-    files.write_lines(options.output, jsonl.format_jsonl(chosen.graphs, chosen.labels))
-
-
 def _chosen(filter, problems):
     """Return the answers that the filter chooses, marked as chosen, with their labels if known."""
     rows = choose(filter, problems.graphs)
@@ -241,6 +222,7 @@ def _save(filter, data, options):
     if filter.share_ != 0:
         files.inform(*_levels_to_choose(filter, data))
         files.inform(*_checks_to_spend(filter, data))
+        files.inform(*_labels_missing(filter))
         calibration = filter.calibration_
         pass_ = "" if calibration.guarantee.show == 1 else ","
         files.inform(
@@ -257,12 +239,25 @@ def _save(filter, data, options):
     if keeps_nothing:
         files.inform(
             f"skdcf {options.command}: the filter was not saved, because it would "
-            'remove all claims at this level. Label more answers ("skdcf plan" '
-            "estimates how many), use a larger --alpha, let more answers pass "
-            "(--show 1), or save the filter with --force"
+            "remove all claims at this level. Label more answers, use a larger --alpha, "
+            "let more answers pass (--show 1), or save the filter with --force"
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
+
+
+def _labels_missing(filter):
+    """Yield how many more calibration answers the next lower level needs."""
+    guarantee = filter.calibration_.guarantee
+    n = filter.n_calibration_
+    for level in sorted(_LEVELS, reverse=True):
+        needed = guarantee.problems_needed(level)
+        if needed > n:
+            yield (
+                f"alpha = {level:g} needs at least {needed} calibration answers. Label "
+                f"{needed - n} more to use it"
+            )
+            return
 
 
 def _shares_tried(filter):
@@ -649,273 +644,8 @@ def _put_text(record, key, text):
     put_at(place, key, text)
 
 
-def explain(options):
-    """Print the kept claims of an answer, and the reason for each dropped claim."""
-    model = load(options.model)
-    graph = _find(files.read_problems(options).graphs, options.id)
-    explained = inspection.explain(model, graph, alpha=options.alpha)
-    if not options.json:
-        files.show_claims(graph, explained.kept)
-    files.show(explained.rows() if options.json else explained, options.json)
-
-
-def _find(graphs, wanted):
-    """Return the problem with the given id or 1-based number."""
-    ids = () if graphs.ids is None else list(map(str, graphs.ids))
-    if wanted in ids:
-        return graphs[ids.index(wanted)]
-    if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
-        return graphs[int(wanted) - 1]
-    raise ValueError(
-        f'no problem has the id "{wanted}". Pass an existing id, or a number from 1 '
-        f"to {len(graphs)}"
-    )
-
-
-def check_file(options):
-    """Print a summary of a file, and list the invalid lines."""
-    dropped: list[tuple[int, str]] = []
-    read = files.problem_reader(options)
-    blocks = files.read_blocks(options, read, "drop", dropped)
-    blocks = [rows for _, rows in blocks]
-    if not blocks and not dropped:
-        raise ValueError(
-            f"{options.problems}: the file must contain at least one problem, but it is "
-            "empty"
-        )
-    summary: dict[str, Any] = {"problems": 0}
-    if blocks:
-        summary = _summary(jsonl.bunch_of(blocks, options.problems, dropped))
-    dropped = [(number, reworded(reason, "program")) for number, reason in dropped]
-    summary["read_as"] = _usual_names(options)
-    summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
-    text = "\n".join(_describe(options.problems, summary))
-    files.show(summary if options.json else text, options.json)
-    return FOUND_BROKEN_LINES if dropped else 0
-
-
-def _usual_names(options):
-    """Return a mapping from each renamed key in the file to the key of the JSON Lines format."""
-    if options.problems == files.STANDARD:  # Standard input can be read only once.
-        return {}
-    keys = {
-        key
-        for _, record in iter_objects(
-            files.source(options.problems), max_line_bytes=options.max_line_bytes
-        )
-        if isinstance(record, dict)
-        for key in record
-    }
-    return {
-        theirs: ours
-        for theirs, ours in records.USUAL.items()
-        if theirs in keys and theirs not in files.own_keys(options) and ours not in keys
-    }
-
-
-def _summary(data):
-    graphs = data.graphs
-    labels = np.concatenate(data.labels or [[]]).astype(int)
-    words = {"true": 1, "false": 0, "unknown": -1}
-    try:
-        questions = files.count_questions(graphs)
-    # A question shared by many answers may be an instruction, in which case the questions cannot
-    # be counted.
-    except ValueError as error:
-        questions = reworded(error, "program")
-    return {
-        "problems": len(graphs),
-        "claims": graphs.n_claims,
-        "edges": len(graphs.edges),
-        "edges_known": int(np.sum(graphs.edges_known)),
-        "questions": questions,
-        "claim_texts": graphs.claims is not None,
-        "features": None if graphs.features is None else graphs.n_features,
-        "alternatives": _sizes(graphs.alternatives),
-        "context": _sizes(graphs.context),
-        "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
-        "below_false": _labels_below_false(graphs, labels) if len(labels) else {},
-        "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
-    }
-
-
-def _labels_below_false(graphs, labels):
-    """Count the true and the false claims that depend, directly or indirectly, on a false claim."""
-    false_so_far = path_risk(labels == 0, graphs) > 0
-    below = np.zeros(len(labels), dtype=bool)
-    below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True
-    return {
-        "true": int(np.sum(below & (labels == 1))),
-        "false": int(np.sum(below & (labels == 0))),
-    }
-
-
-def _sizes(rows):
-    """Return the number of problems, keyed by the number of texts in a problem."""
-    rows = () if rows is None else rows
-    return dict(Counter(len(row) for row in rows if row is not None))
-
-
-def _describe(name, summary):
-    n = summary["problems"]
-    claims = f", {counted(summary['claims'], 'claim')}" if n else ""
-    yield f"{name}: {counted(n, 'problem')}{claims}"
-    for title, value in _rows(summary) if n else ():
-        yield f"  {title:13} {value or 'none'}"
-    if broken := summary["broken_lines"]:
-        yield f"{counted(len(broken), 'broken line')}:"
-        faults = jsonl.describe_faults([(b["line"], b["reason"]) for b in broken])
-        yield from (f"  {fault}" for fault in faults[:_SHOWN])
-        if len(faults) > _SHOWN:
-            yield f"  and {counted(len(faults) - _SHOWN, 'other error')}"
-
-
-def _rows(summary):
-    n = summary["problems"]
-    n_known = summary["edges_known"]
-    unknown = f", unknown in {n - n_known} problems" if n_known < n else ""
-    yield "questions", summary["questions"]
-    yield "claim texts", "yes" if summary["claim_texts"] else "no"
-    yield "edges", f"{summary['edges']}{unknown}"
-    computed = 'none ("skdcf fit" computes features from texts and edges)'
-    yield "features", summary["features"] or computed
-    for name, what in (("alternatives", "other answers"), ("context", "passages")):
-        counts = sorted(summary[name].items())
-        yield name, ", ".join(f"{k} {what} in {m} problems" for k, m in counts)
-    labels = summary["labels"].items()
-    yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
-    below = summary["below_false"]
-    if below.get("true"):
-        n_below = sum(below.values())
-        share = below["true"] / n_below
-        advice = (
-            ". Such claims are expected if each claim is judged as if the claims "
-            'that it depends on were true. Otherwise, compare the result with "skdcf '
-            'fit --no-edges"'
-        )
-        yield (
-            "below false",
-            f"{below['true']} of {n_below} judged claims that depend on a false claim "
-            f"are true ({share:.0%}), but are dropped with the false "
-            f"claim{advice if share > 0.5 else ''}",
-        )
-    yield "metadata", ", ".join(map(printable, summary["metadata"]))
-    if summary["read_as"]:
-        pairs = summary["read_as"].items()
-        yield "read as", ", ".join(f"{theirs} as {ours}" for theirs, ours in pairs)
-
-
-def add_features(options):
-    """Write the problems together with the built-in feature columns."""
-    problems = files.read_problems(options)
-    graphs = reasoning_features().fit_transform(problems.graphs)
-    columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
-    files.write_lines(options.output, jsonl.format_jsonl(graphs, **columns))
-    files.inform(
-        f"{counted(len(graphs), 'problem')} with {counted(graphs.n_features, 'feature')} each"
-    )
-
-
-def plan(options):
-    """Print the number of answers that a level requires, and the benefit of more answers."""
-    needed = problems_needed(options.alpha, options.delta)
-    rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
-    if options.problems:
-        problems = files.read_problems(options, labelled=True)
-        for row in rows:
-            row |= _kept(row["answers"], problems, options)
-    text = "\n".join(_planned(rows, needed, options))
-    files.show(rows if options.json else text, options.json)
-
-
-def _guaranteed(n, options):
-    k = conformal_rank(n, options.alpha, options.delta)
-    low, high = beta.ppf([0.05, 0.95], n + 1 - k, k)
-    return {"answers": n, "coverage_low": low, "coverage_high": high}
-
-
-def _kept(n, data, options):
-    """Return the mean numbers of true and false claims kept after fitting on ``n`` answers."""
-    size = len(data.graphs)
-    kept = []
-    if 5 * n > 4 * size:
-        return {}
-    graphs = _with_columns(options, data.graphs)
-    groups = np.arange(size) if data.groups is None else data.groups
-    cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
-    filter = make_filter(options.scorer, options, alpha=options.alpha)
-    with warnings.catch_warnings():
-        # The samples are small on purpose, because the table shows the effect of the sample size.
-        warnings.simplefilter("ignore", CalibrationWarning)
-        warnings.simplefilter("ignore", LabelWarning)
-        splits = cut.split(groups, groups=groups)
-        # disable=None shows progress only in a terminal.
-        for split in tqdm(splits, f"{n} answers", _DRAWS, leave=False, disable=None):
-            train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
-            try:
-                model = clone(filter).fit(*train, groups[split[0]])
-            except ValueError:  # There are too few labels for training.
-                return {}
-            evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
-            kept.append([evaluated.retention[0], evaluated.false_kept[0]])
-    true, false = np.mean(kept, axis=0)
-    error = sem(kept)[0]
-    return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
-
-
-def _planned(rows, needed, options):
-    yield f"alpha = {options.alpha:g} needs at least {needed} calibration answers."
-    yield (
-        "With fewer answers, the filter removes all claims. Select the answers to judge "
-        "at random."
-    )
-    if options.delta is not None:
-        sure = f"{100 - 100 * options.delta:g} %"
-        yield f"The coverage then holds for {sure} of all calibration sets."
-    yield "answers   coverage (90 %), without training    true, false claims kept, with training"
-    for row in rows:
-        band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
-        form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"
-        kept = form.format_map(row) if "kept" in row else "-"
-        yield f"{row['answers']:7}   {band:34}   {kept}"
-    if not options.problems:
-        yield "To measure the last column, pass a file of labelled answers."
-
-
-def evaluate(options):
-    """Print the coverage and retention of a saved filter."""
-    problems = files.read_problems(options, labelled=True)
-    model = load(options.model)
-    graphs = problems.graphs
-    labels = problems.labels
-    report = metrics.evaluate_filter(
-        model, graphs, labels, options.alphas, by=options.by
-    )
-    files.inform(f"labels: {labelling.describe_labels(graphs, labels)}")
-    files.show(asdict(report) if options.json else report, options.json)
-
-
-def compare(options):
-    """Print a comparison of filters with different scorers."""
-    problems = files.read_problems(options, labelled=True)
-    filters = {name: make_filter(name, options) for name in options.scorers}
-    report = evaluation.compare_filters(
-        filters,
-        _with_columns(options, problems.graphs),
-        problems.labels,
-        options.alphas,
-        cv=options.splits,
-        groups=problems.groups,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        resume=options.resume,
-        verbose=sys.stderr.isatty(),
-    )
-    files.show(report.rows() if options.json else report, options.json)
-
-
 def report(options):
-    """Write an HTML report on a saved filter."""
+    """Write an HTML report on a saved filter, and print its numbers."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
     settings = {
@@ -925,7 +655,12 @@ def report(options):
         "filter_name": options.model,
         "data_name": options.problems,
     }
-    reporting.write_report(
-        options.output, model, problems.graphs, problems.labels, **settings
+    evaluated, html = reporting.compose(
+        model, problems.graphs, problems.labels, **settings
     )
+    write_text(options.output, [html])
+    files.inform(
+        f"labels: {labelling.describe_labels(problems.graphs, problems.labels)}"
+    )
+    print(evaluated)
     files.inform(f"wrote {options.output}")

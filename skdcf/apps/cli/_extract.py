@@ -7,16 +7,13 @@ import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
-from ... import load
-from ..._checks import printable, warn
+from ..._checks import printable
 from ...datasets import records
 from ...datasets.jsonl import format_jsonl
-from ...exceptions import GuaranteeWarning
 from ._files import (
     answer_reader,
     check_folder,
     inform,
-    plain,
     read_records,
     write_lines,
 )
@@ -52,59 +49,6 @@ def extract(options):
         f"{n_flagged} of {n_claims} claims ({n_flagged / max(n_claims, 1):.0%}) may differ "
         f"from the answer and are {'kept' if options.keep_flagged else 'never kept'}",
     )
-
-
-def answer(options):
-    """Print the filtered text of an answer, and the reason for each dropped claim.
-
-    If no model can be reached, standard output is empty and the exit code is 1.
-    """
-    from ..llm import CallError, ConformalFactualityPipeline, check_writer
-
-    read_config(options)
-    filter = load(options.model_file)
-    agreed = (lambda estimate: True) if options.yes else None
-    client = make_client(options, options.cache)
-    pipeline = ConformalFactualityPipeline.from_filter(
-        filter, client, model=options.model, confirm=agreed
-    )
-    passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
-    item = {"problem": options.question, "answer": options.answer, "context": passages}
-    if doubt := check_writer(pipeline, options.answer):
-        warn(doubt, GuaranteeWarning)
-    try:
-        [filtered] = pipeline.answer([item], alpha=options.alpha)
-    except CallError as error:
-        inform(f"skdcf answer: the model did not answer: {error}")
-        return NO_ANSWER
-    failures = [f for f in filtered.flags if f.startswith("extraction failed")]
-    # Without claims, the text would look as if all claims had been dropped.
-    if failures:
-        inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
-        return NO_ANSWER
-    if options.json:
-        names = (
-            "text",
-            "kept",
-            "claim_alpha",
-            "alpha",
-            "dropped",
-            "flags",
-            "text_guarantee",
-            "complete",
-        )
-        row = {name: getattr(filtered, name) for name in names}
-        print(json.dumps(plain(row | {"claims": filtered.original.claims})))
-        return
-    print(filtered.text)
-    if not (filtered.complete or filtered.abstained):
-        inform(INCOMPLETE)
-    for text, reason in filtered.dropped:
-        inform(f"dropped: {printable(text)}: {reason}")
-    inform(
-        f"alpha = {filtered.alpha:g}; the guarantee covers: {filtered.text_guarantee}"
-    )
-    inform(*filtered.flags)
 
 
 @contextmanager

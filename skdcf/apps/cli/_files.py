@@ -337,22 +337,6 @@ def inform(*lines):
         print(line, file=sys.stderr)
 
 
-def show(result, as_json):
-    """Print a result to standard output, as text or as JSON."""
-    print(json.dumps(plain(result)) if as_json else result)
-
-
-def plain(value):
-    """Convert a result to JSON types, replacing NaN and infinity with None."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(item) for item in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def show_claims(graph, kept, labels=None):
     """Print a question, its claims, the decision on each claim and, if known, the labels."""
     print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")

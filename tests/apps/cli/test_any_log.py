@@ -83,12 +83,12 @@ def test_passages_may_be_objects(tmp_path, key):
     assert read_jsonl(path).graphs[0].context == tuple(PASSAGES)
 
 
-@pytest.mark.parametrize("command", ["split", "check"])
+@pytest.mark.parametrize("command", ["split", "fit"])
 def test_a_key_that_no_line_has_is_named_with_those_there_are(
     tmp_path, capsys, command
 ):
     log = write_log(tmp_path, "nested", [("When?", PASSAGES, ANSWER)])
-    options = ["-o", "-"] if command == "split" else []
+    options = ["-o", "-" if command == "split" else str(tmp_path / "m")]
     said = main([command, str(log), *options, "--map", "reply.txt=problem"])
     assert said == 2
     error = capsys.readouterr().err
@@ -318,7 +318,8 @@ def test_the_whole_way_from_a_log_to_text(tmp_path, form):
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, lines[80:])))
     filter = tmp_path / "filter.skops"
     run("fit", tmp_path / "judged.jsonl", "-o", filter, "--alpha", 0.2)
-    run("evaluate", filter, tmp_path / "test.jsonl", "--alphas", 0.2)
+    page = tmp_path / "report.html"
+    run("report", filter, tmp_path / "test.jsonl", "-o", page, "--alphas", 0.2)
     kept = tmp_path / "kept.jsonl"
     key = TEXT_KEYS[form]
     run("filter", filter, tmp_path / "new.jsonl", "-o", kept, "--text-key", key)

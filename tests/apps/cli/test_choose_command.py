@@ -37,14 +37,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_chosen_answers_are_written_to_standard_output(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    before = sorted(folder.iterdir())
-    assert run("choose", folder / "chosen", folder / "answers.jsonl", "-o", "-") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 100
-    assert sorted(folder.iterdir()) == before
-
-
 def test_the_same_answers_are_chosen_as_by_the_function(folder, tmp_path, capsys):
     new = write(tmp_path / "new.jsonl", 600, 300, 3, labelled=False)
     kept = tmp_path / "kept.jsonl"
@@ -60,17 +52,6 @@ def test_the_same_answers_are_chosen_as_by_the_function(folder, tmp_path, capsys
     masks = filter.predict(chosen_answers(filter, graphs))
     assert [line["mask"] for line in lines] == [mask.tolist() for mask in masks]
     assert lines[0]["group"] == "600-0"
-
-
-def test_chosen_answers_are_written_to_be_judged(folder, tmp_path):
-    new = write(tmp_path / "new.jsonl", 600, 300, 3)
-    judged, again = tmp_path / "chosen.jsonl", tmp_path / "again"
-    assert run("choose", folder / "m", new, "-o", judged) == 0
-    assert run("calibrate", folder / "m", judged, "-o", again) == 0
-    direct = tmp_path / "direct"
-    assert run("calibrate", folder / "m", new, "--choose", "-o", direct) == 0
-    assert skdcf.load(again).threshold_ == skdcf.load(direct).threshold_
-    assert run("filter", again, judged, "-o", tmp_path / "kept.jsonl") == 0
 
 
 def test_another_number_of_answers_and_sampled_ones_are_refused(

@@ -1,7 +1,6 @@
 """The command line, as users type it."""
 
 import gc
-import gzip
 import io
 import json
 import os
@@ -29,7 +28,6 @@ from skdcf.datasets import (
 from skdcf.estimators import passing_answers
 from skdcf.features import TextFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse
-from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
 
 
@@ -134,8 +132,6 @@ def test_counts_are_right_for_one(files, tmp_path, capsys):
         None, [], claims=["2 + 2 = 4"], alternatives=alternatives
     )
     write_jsonl(tmp_path / "one", [one], [[-1]])
-    assert run("check", tmp_path / "one") == 0
-    assert "1 problem, 1 claim\n" in capsys.readouterr().out
     args = files / "m.skops", tmp_path / "one", "-o", tmp_path / "k", "--alpha", 0.02
     assert run("filter", *args) == 0
     assert "of 1 claim in 1 problem were" in capsys.readouterr().err
@@ -289,22 +285,6 @@ def test_a_pipe_that_knows_the_letters_of_one_region_gets_all(files, monkeypatch
 
 
 @pytest.mark.long
-def test_problems_through_a_pipe_of_two_programs(files):
-    skdcf_ = [sys.executable, "-m", "skdcf"]
-    first = subprocess.run(
-        [*skdcf_, "features", str(files / "new.jsonl"), "-o", "-"],
-        capture_output=True,
-        check=True,
-    )
-    checked = subprocess.run(
-        [*skdcf_, "check", "-", "--json"],
-        input=first.stdout,
-        capture_output=True,
-        check=True,
-    )
-    assert json.loads(checked.stdout)["features"] == 41
-
-
 @pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
     """--alpha was set next to a bound, which went on to say the level."""
@@ -329,19 +309,6 @@ def test_calibrate_moves_the_threshold_and_nothing_else(files, tmp_path):
     assert new.threshold_ != old.threshold_
     graphs = read_jsonl(files / "new.jsonl").graphs
     assert new.path_risk(graphs)[0].tolist() == old.path_risk(graphs)[0].tolist()
-
-
-def test_evaluate_gives_the_numbers_of_the_library(files, capsys):
-    args = files / "m.skops", files / "new.jsonl", "--alphas", 0.1, 0.3
-    assert run("evaluate", *args, "--json") == 0
-    given = json.loads(capsys.readouterr().out)
-    data = read_jsonl(files / "new.jsonl")
-    model = skdcf.load(files / "m.skops")
-    report = evaluate_filter(model, data.graphs, data.labels, [0.1, 0.3])
-    assert given["retention"] == report.retention.tolist()
-    assert given["coverage"] == report.coverage.tolist()
-    assert run("evaluate", *args) == 0
-    assert capsys.readouterr().out == f"{report}\n"
 
 
 def test_report_is_one_page_with_all_that_was_kept_and_missed(files, tmp_path, capsys):
@@ -383,27 +350,6 @@ def test_report_counts_what_nobody_judged_as_coverage_does(files, tmp_path):
     assert coverage == pytest.approx(1 - sum(missed) / 60)
 
 
-def test_check_says_what_is_wrong_where_no_line_is_right(tmp_path, capsys):
-    (tmp_path / "own.jsonl").write_text('{"question": "?", "steps": ["a"]}\n' * 3)
-    assert run("check", tmp_path / "own.jsonl") == 1
-    said = capsys.readouterr().out
-    assert "0 problems" in said and "3 broken lines" in said
-    assert "lines 1 to 3: the problem must have claims or features, got only" in said
-    assert "--map steps=claims" in said
-    assert run("check", tmp_path / "own.jsonl", "--json") == 1
-    assert len(json.loads(capsys.readouterr().out)["broken_lines"]) == 3
-
-
-def test_compare_shows_one_row_per_scorer_and_level(files, capsys):
-    scorers = "logistic", "linear"
-    args = files / "old.jsonl", "--splits", 2, "--alphas", 0.2, "--scorers", *scorers
-    assert run("compare", *args, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["filter"] for row in rows] == ["logistic", "linear"]
-    assert run("compare", *args) == 0
-    assert "2 splits" in capsys.readouterr().out
-
-
 def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
     graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     write_jsonl(tmp_path / "g.jsonl", graphs, labels)
@@ -413,48 +359,6 @@ def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
     assert model.predict(graphs[:5])[0].dtype == bool
     assert run("fit", tmp_path / "g.jsonl", "-o", tmp_path / "n", "--no-edges") == 0
     assert skdcf.load(tmp_path / "n").edges == "none"
-
-
-def test_check_counts_true_claims_below_false_ones(tmp_path, capsys):
-    """Through unknown ones too; what nobody judged does not count."""
-    rows = [
-        {
-            "features": [[0]] * 4,
-            "edges": [[0, 1], [1, 2], [2, 3]],
-            "labels": [0, -1, 1, 1],
-        },
-        {"features": [[0]] * 3, "edges": [[0, 2], [1, 2]], "labels": [1, 0, 0]},
-        {"features": [[0]] * 2, "edges": [], "labels": [0, 1]},
-    ]
-    path = tmp_path / "below.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    assert run("check", path) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"below false 2 of 3 judged claims .* true \(67%", said)
-    assert '"skdcf fit --no-edges"' in said
-    rows[0]["labels"] = [0, -1, 0, 1]
-    path.write_text("\n".join(map(json.dumps, rows)))
-    assert run("check", path) == 0
-    said = capsys.readouterr().out
-    assert "1 of 3 judged claims" in said and "--no-edges" not in said
-    path.write_text("\n".join(map(json.dumps, rows[2:])))
-    assert run("check", path, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["below_false"] == {"true": 0, "false": 0}
-
-
-def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
-    lines = (files / "new.jsonl").read_text().splitlines()
-    lines[2] = lines[2][:50]
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text("\n".join(lines))
-    assert run("check", broken) == 1
-    said = capsys.readouterr().out
-    assert "59 problems" in said
-    assert "line 3: " in said
-    assert run("check", files / "old.jsonl") == 0
-    said = capsys.readouterr().out
-    assert "2 other answers in 240 problems" in said
-    assert "unknown" not in said
 
 
 @pytest.mark.parametrize(
@@ -470,7 +374,7 @@ def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
         (["fit", "OLD", "-o", "x", "--features", "given"], "requires features"),
         (["fit", "OLD", "-o", "x", "--calibration", "300"], "300 of"),
         (["fit", "OLD", "-o", "missing/x"], "the folder"),
-        (["evaluate", "MODEL", "UNLABELLED"], '"labels"'),
+        (["report", "MODEL", "UNLABELLED", "-o", "x"], '"labels"'),
     ],
 )
 def test_errors_are_one_sentence(
@@ -541,55 +445,6 @@ def test_text_says_how_many_answers_are_empty(files, tmp_path, capsys):
     assert f"All claims of {empty} problems" in capsys.readouterr().err
 
 
-def test_explain_takes_the_words_of_the_library(files, tmp_path, capsys):
-    model, new = files / "m.skops", files / "new.jsonl"
-    graphs = read_jsonl(new).graphs
-    args = "explain", model, new, "--alpha", 0.05
-    assert run(*args, "--id", 7) == 0
-    explained = explain(skdcf.load(model), graphs[6], alpha=0.05)
-    shown = capsys.readouterr().out
-    assert shown.endswith(f"{explained}\n") and graphs[6].claims[0] in shown
-    assert run(*args, "--id", 7, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["kept"] for row in rows] == explained.kept.tolist()
-    named = [graph.replace(id=f"a{i}") for i, graph in enumerate(graphs)]
-    write_jsonl(tmp_path / "named.jsonl", named)
-    assert run("explain", model, tmp_path / "named.jsonl", "--id", "a6", "--json") == 0
-    assert len(json.loads(capsys.readouterr().out)) == graphs[6].n_claims
-    assert run(*args, "--id", "nobody") == 2
-    assert 'no problem has the id "nobody"' in capsys.readouterr().err
-
-
-def test_plan_counts_what_calibration_needs(capsys):
-    assert run("plan", "--alpha", 0.1, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["answers"] for row in rows] == [9, 19, 39, 79, 159, 319]
-    # The band by simulation: coverage is the rank of a uniform threshold.
-    rng = np.random.default_rng(0)
-    for row in rows[:3]:
-        n = row["answers"]
-        scores = np.sort(rng.random((20_000, n)), axis=1)
-        covered = 1 - scores[:, (n + 1) // 10 - 1]
-        low, high = np.quantile(covered, [0.05, 0.95])
-        assert row["coverage_low"] == pytest.approx(low, abs=0.01)
-        assert row["coverage_high"] == pytest.approx(high, abs=0.01)
-    assert run("plan", "--alpha", 0.1, "--delta", 0.05) == 0
-    assert "at least 29 " in capsys.readouterr().out
-
-
-@pytest.mark.long
-def test_plan_measures_what_doublings_buy(files, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)  # so progress is shown
-    args = files / "old.jsonl", "--scorer", "logistic", "--alpha", 0.2, "--json"
-    assert run("plan", *args) == 0
-    out, err = capsys.readouterr()
-    assert "159 answers" in err
-    rows = json.loads(out)
-    kept = {row["answers"]: row["kept"] for row in rows if "kept" in row}
-    assert list(kept) == [4, 9, 19, 39, 79, 159]
-    assert kept[159] > kept[9] and all(row.get("kept_error", 1) > 0 for row in rows[2:])
-
-
 def test_every_command_names_a_function_that_there_is():
     content = (Path(skdcf.__file__).parent / "apps/cli/commands.toml").read_text(
         "utf-8"
@@ -605,7 +460,7 @@ def test_help_of_every_command_has_an_example_that_is_right(capsys):
     with pytest.raises(SystemExit, match="0"):
         run("--help")
     names = re.findall(r"^    ([a-z]+)\b", capsys.readouterr().out, flags=re.MULTILINE)
-    assert {"check", "fit", "calibrate", "filter", "explain", "label"} < set(names)
+    assert {"fit", "calibrate", "filter", "label"} < set(names)
     for command in names:
         with pytest.raises(SystemExit, match="0"):
             run(command, "--help")
@@ -639,7 +494,16 @@ def test_the_command_line_is_answered_without_scikit_learn(arguments, code):
 def test_ctrl_c_while_modules_are_imported(files):
     """At many moments; the first line of the program says that Python has started."""
     program = "import sys, skdcf.apps.cli; print('up', flush=True); sys.exit(skdcf.apps.cli.main())"
-    command = [sys.executable, "-c", program, "check", str(files / "old.jsonl")]
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "filter",
+        str(files / "m.skops"),
+        str(files / "new.jsonl"),
+        "-o",
+        "-",
+    ]
     for wait in np.linspace(0.005, 0.6, 4):
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -651,34 +515,6 @@ def test_ctrl_c_while_modules_are_imported(files):
         assert process.returncode in (0, 130), said
         assert "Traceback" not in said
         assert "interrupted" in said or process.returncode == 0
-
-
-@pytest.mark.long
-def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
-    rows = [json.loads(line) for line in (files / "old.jsonl").read_text().splitlines()]
-    theirs = [
-        {**{k: v for k, v in row.items() if k != "claims"}, "steps": row["claims"]}
-        | {"page": i, "nested": {"a": [1]}}
-        for i, row in enumerate(rows)
-    ]
-    content = "".join(json.dumps(row) + "\n" for row in theirs)
-    (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(content.encode()))
-    (tmp_path / "u.jsonl").write_bytes(content.encode("utf-16"))
-    renamed = "--map", "steps=claims"
-    for name in ("t.jsonl.gz", "u.jsonl"):
-        args = tmp_path / name, "-o", tmp_path / "m", "--scorer", "logistic", *renamed
-        assert run("fit", *args) == 0
-        assert "fitted on 240 problems of 240 questions" in capsys.readouterr().err
-        kept = tmp_path / "kept.jsonl.gz"
-        filter = "filter", tmp_path / "m", tmp_path / name, "-o", kept, *renamed
-        assert run(*filter) == 0
-        lines = gzip.decompress(kept.read_bytes()).splitlines()
-        back = [json.loads(line) for line in lines]
-        assert [row["page"] for row in back] == list(range(240))
-        assert back[3]["nested"] == {"a": [1]}  # all under the keys that they came with
-        assert back[3]["steps"] == rows[3]["claims"] and "claims" not in back[3]
-    assert run("check", tmp_path / "u.jsonl", "--map", "steps") == 2
-    assert "THEIRS=OURS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -746,24 +582,20 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
     )
     assert run(*fit) == 0
     capsys.readouterr()
-    two, both = tmp_path / "two.jsonl", tmp_path / "both.jsonl"
-    both.write_text((tmp_path / "one.jsonl").read_text() + two.read_text())
-    shorter = "--scorers", "logistic", "neyman-pearson", "--splits", 2, "--alphas", 0.2
+    two = tmp_path / "two.jsonl"
+    report = ["report", model, two, "-o", tmp_path / "r.html", "--answers", "2"]
     for command in (
         ["filter", model, two, "-o", tmp_path / "k"],
         ["calibrate", model, two, "-o", tmp_path / "c"],
-        ["explain", model, two, "--id", "3"],
-        ["evaluate", model, two],
-        ["report", model, two, "-o", tmp_path / "r.html", "--answers", "2"],
+        report,
         ["label", two, "--filter", model],
-        ["compare", both, *shorter],
     ):
         assert run(*command) == 2
         said = capsys.readouterr().err
         assert '"a"' in said and '"b"' in said
         assert run(*command, "--accept-provenance", "the same model, renamed") == 0
         assert "the same model, renamed" in capsys.readouterr().err
-    assert run(*fit) == 0 and run("evaluate", model, two) == 2  # it does not last
+    assert run(*fit) == 0 and run(*report) == 2  # it does not last
 
 
 def test_lines_are_filtered_in_blocks_as_one_by_one(files, tmp_path, monkeypatch):
@@ -785,9 +617,9 @@ def test_a_command_searches_for_cycles_less_often(monkeypatch):
     before = gc.get_threshold()
     found = []
     monkeypatch.setattr(
-        "skdcf.apps.cli._commands.check_file",
+        "skdcf.apps.cli._commands.fit",
         lambda options: found.append(gc.get_threshold()),
     )
-    assert run("check", "any.jsonl") == 0
+    assert run("fit", "any.jsonl", "-o", "m") == 0
     assert found == [(10_000, *before[1:])]
     assert gc.get_threshold() == before

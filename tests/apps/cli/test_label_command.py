@@ -62,14 +62,12 @@ def folder(tmp_path_factory):
 
 #: What each command may add or change.
 CHANGED = {
-    "features": {"features", "feature_names"},
     "filter": {"mask"},
     "label": {"labels"},
 }
 ADDED = {
     "filter": {"filtered"},
     "label": {"sampling", "label_sources"},
-    "features": set(),
 }
 
 
@@ -77,7 +75,6 @@ ADDED = {
 def test_every_key_survives_every_command(folder, tmp_path, command):
     before, out = folder / "p.jsonl", tmp_path / "out.jsonl"
     arguments = {
-        "features": ["features", before],
         "filter": ["filter", folder / "m", before],
         "label": ["label", before, "--no-page", "--journal", tmp_path / "j"],
     }

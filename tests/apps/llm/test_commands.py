@@ -4,7 +4,6 @@ import json
 import os
 import random
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -94,43 +93,6 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     assert run("filter", model, new, "--text", "-o", tmp_path / "kept.txt") == 0
     kept = (tmp_path / "kept.txt").read_text().splitlines()
     assert len(kept) == 20 and any(kept)
-    assert run("evaluate", model, labelled) == 0
-    assert "labels: " in capsys.readouterr().err
-
-    # One question, one command: the model file knows what extracted its claims.
-    question = read_jsonl(new).graphs[0].problem
-    answer = ["answer", model, "-q", question, "--base-url", server.url]
-    assert run(*answer) == 0
-    shown = capsys.readouterr()
-    assert "alpha = 0.2; the guarantee covers: claims" in shown.err
-    assert run(*answer, "--json") == 0
-    row = json.loads(capsys.readouterr().out)
-    assert row["text_guarantee"] == "claims" and len(row["kept"]) == len(row["claims"])
-    assert row["text"].split() == shown.out.split()
-    page = (checkout / "docs/guide/language_models.rst").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    shown = re.findall(r"^   \$ skdcf (answer .*)\n", page, re.MULTILINE)
-    for line in shown:
-        line = re.sub(r"http://127\.0\.0\.1:\d+/v1", server.url, line)
-        assert run(*shlex.split(line)) == 0
-    assert len(shown) == 2 and '"dropped": [["3 + 4 = 8' in capsys.readouterr().out
-
-    # An answer of the user's, with passages, by another model for a reason.
-    passage = tmp_path / "passage.txt"
-    passage.write_text("Sums are sums.")
-    given = [*answer[:4], "-a", "3 + 4 = 7.", "--base-url", server.url]
-    assert run(*given, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["claims"] == ["3 + 4 = 7."]
-    before = len(server.requests)
-    assert run(*given, "--model", "other") == 2
-    assert "accept" in capsys.readouterr().err
-    assert len(server.requests) == before  # refused before anything was paid for
-    assert run(*given, "--model", "other", "--accept-provenance", "a trial") == 0
-    assert "other" in {sent["model"] for _, _, sent in server.requests[before:]}
-    before = len(server.requests)
-    assert run(*given, "--context", passage) == 2  # none that calibrated had any
-    assert "problems have contexts" in capsys.readouterr().err
-    assert len(server.requests) == before
 
 
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
@@ -332,39 +294,6 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "o.jsonl").exists()
 
 
-def test_answer_without_a_server_is_no_abstention(
-    server, tmp_path, capsys, monkeypatch
-):
-    """Whoever pipes the text on must not take a lost connection for an empty answer."""
-    monkeypatch.setattr("skdcf.apps.llm._pace.back_off", lambda attempt: 0.01)
-    answers = write_answers(tmp_path / "answers.jsonl", 40, 1, answered=False)
-    problems = tmp_path / "p.jsonl"
-    extract = ["extract", answers, "-o", problems, "--model", "m", "--write"]
-    extract += ["--features", "verify"]
-    assert run(*extract, "--base-url", server.url) == 0
-    data = read_jsonl(problems)
-    labels = [[int(is_right(t)) for t in g.claims] for g in data.graphs]
-    write_jsonl(tmp_path / "l.jsonl", data.graphs, labels)
-    model = tmp_path / "m.skops"
-    fit = [
-        "fit",
-        tmp_path / "l.jsonl",
-        "-o",
-        model,
-        "--scorer",
-        "logistic",
-        "--show",
-        1,
-    ]
-    assert run(*fit, "--alpha", "0.3") == 0
-    capsys.readouterr()
-    nowhere = ["answer", model, "-q", "1 + 2?", "--base-url", "http://127.0.0.1:9/v1"]
-    for more in ((), ("-a", "1 + 2 = 3."), ("-a", "1 + 2 = 3.", "--json")):
-        assert run(*nowhere, *more) == 1
-        shown = capsys.readouterr()
-        assert shown.out == "" and "skdcf answer: the" in shown.err
-
-
 def test_label_names_who_has_judged(tmp_path, server, capsys):
     answers = write_answers(tmp_path / "a.jsonl", 2, 3)
     out = tmp_path / "o.jsonl"
@@ -411,75 +340,6 @@ def fit_on(server, tmp_path, *, written, context=None):
 
 
 QUESTION = "Start with 12, add 5. What comes out?"
-
-
-@pytest.mark.long
-def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, capsys):
-    """Calibrated on a log of one's own, the promise is about other answers than its own."""
-    model, graphs = fit_on(server, tmp_path, written=False)
-    assert "written_by" not in graphs[0].metadata
-    capsys.readouterr()
-    n = len(server.requests)
-    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
-    assert run(*answer) == 2
-    said = capsys.readouterr().err
-    assert "written by an unknown writer" in said and "--write" in said
-    assert '--accept-provenance "reason"' in said and len(server.requests) == n
-    assert run(*answer, "--accept-provenance", "the same model wrote the log") == 0
-    assert run(*answer, "-a", "12 + 5 = 17.") == 0
-    said = capsys.readouterr().err
-    assert "authors of the calibration answers" in said
-
-    model, graphs = fit_on(server, tmp_path, written=True)
-    writer = graphs[0].metadata["written_by"]
-    assert (writer["model"], writer["prompt"]) == ("m", "answer-2")
-    answer[1] = model
-    capsys.readouterr()
-    assert run(*answer) == 0
-    assert "written" not in capsys.readouterr().err
-    assert run(*answer, "-a", "12 + 5 = 17.") == 0
-    assert (
-        "written_by (the author of the answers) is unknown" in capsys.readouterr().err
-    )
-    n = len(server.requests)
-    assert run(*answer, "--model", "other") == 2
-    said = capsys.readouterr().err
-    assert "written by model m" in said and "by model other" in said
-    assert len(server.requests) == n
-
-
-def test_passages_go_into_the_request_that_writes(server, tmp_path, capsys):
-    passage = tmp_path / "passage.txt"
-    passage.write_text('Sums are "sums", and \\frac is not one.')
-    model, _ = fit_on(server, tmp_path, written=True, context="Another passage.")
-    n = len(server.requests)
-    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
-    assert run(*answer, "--context", passage) == 0
-    writing = server.requests[n][2]["messages"]
-    assert "short steps" in writing[0]["content"]
-    question, _, passages = writing[1]["content"].partition("\n\n")
-    assert question == QUESTION
-    assert json.loads(passages) == {"context": [passage.read_text()]}
-    n = len(server.requests)
-    capsys.readouterr()
-    assert run(*answer) == 2  # those that calibrated had passages
-    assert "context" in capsys.readouterr().err and len(server.requests) == n
-
-
-def test_a_text_without_its_conclusion_says_so(server, tmp_path, capsys):
-    model, _ = fit_on(server, tmp_path, written=True)
-    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
-    line = "The conclusion of the answer was dropped"
-    for text, complete in (("1 + 1 = 2.\n2 + 2 = 5.", False), ("1 + 1 = 2.", True)):
-        server.script = certain
-        capsys.readouterr()
-        assert run(*answer, "-a", text) == 0
-        shown = capsys.readouterr()
-        assert shown.out == "1 + 1 = 2.\n"
-        assert (line in shown.err) == (not complete)
-        assert ("it is too uncertain (" in shown.err) == (not complete)
-        assert run(*answer, "-a", text, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["complete"] == complete
 
 
 def certain(request, n):

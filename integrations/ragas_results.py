@@ -9,8 +9,8 @@ from ragas import EvaluationDataset, evaluate
 from ragas.llms import BaseRagasLLM
 from ragas.metrics import Faithfulness
 
-from skdcf.adapters import from_verdicts
 from skdcf.apps.llm import split_sentences
+from skdcf.datasets import build_dataset
 from skdcf.metrics import coverage_score
 
 verdicts = {
@@ -63,16 +63,22 @@ result = evaluate(
     show_progress=False,
 )
 
-data = from_verdicts(
-    [
-        trace["faithfulness"]["n_l_i_statement_prompt"]["output"]
-        for trace in result.traces
-    ],
-    edges=lambda claims, problem: (),
-    problems=[row["user_input"] for row in rows],
-    context=[row["retrieved_contexts"] for row in rows],
-    metadata=[{"label_meaning": "supported"}] * len(rows),
-)
+
+def problem(pair):
+    """Return the problem line of an answer and its verdicts."""
+    row, trace = pair
+    judged = trace["faithfulness"]["n_l_i_statement_prompt"]["output"].statements
+    return {
+        "problem": row["user_input"],
+        "context": row["retrieved_contexts"],
+        "claims": [verdict.statement for verdict in judged],
+        "labels": [verdict.verdict for verdict in judged],
+        "edges": [],
+        "metadata": {"label_meaning": "supported"},
+    }
+
+
+data = build_dataset(enumerate(zip(rows, result.traces, strict=True)), problem)
 assert [row.tolist() for row in data.labels] == [
     row.tolist() for row in JUDGED.labels[:60]
 ]

@@ -20,7 +20,7 @@ from skdcf import (
     ReasoningGraph,
     SingleFeatureCF,
 )
-from skdcf.adapters import from_lm_polygraph, from_verdicts
+from skdcf.adapters import from_lm_polygraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.estimators import check
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
@@ -664,7 +664,6 @@ def test_metrics(problems):
         lambda: ReasoningGraph.from_parents([[], 0], claims=["a", "b"]),
         lambda: ReasoningGraph.from_adjacency([[0]], 1.5),
         lambda: ReasoningGraph([[10**400]], []),
-        lambda: from_verdicts([{"detailed_information": None, "statements": None}]),
         lambda: from_lm_polygraph([[SimpleNamespace(claim_text="x")]], {"e": 0.5}),
     ],
 )

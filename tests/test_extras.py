@@ -35,7 +35,6 @@ CALLS = [
         "frame",
         lambda cf: evaluate_filter(cf, GRAPHS, LABELS, [0.2]).to_frame(),
     ),
-    ("narwhals", "frame", lambda cf: to_frame(GRAPHS, LABELS)),
 ]
 
 

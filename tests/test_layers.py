@@ -63,7 +63,6 @@ HEAVY = {
     "fastapi",
     "json_repair",
     "matplotlib",
-    "narwhals",
     "networkx",
     "openai",
     "pandas",

@@ -9,9 +9,8 @@ on the judged answers, and write the decisions back into the table.
 # %%
 # The table
 # ---------
-# Each row is a claim. ``problem`` identifies its answer, and ``parents`` lists the positions of
-# the claims that it depends on. ``score`` is the confidence of a verifier, and ``label`` is 1 for
-# a true claim and 0 for a false one.
+# Each row is a claim. ``answer`` identifies the answer to which it belongs. ``score`` is the
+# confidence of a verifier, and ``label`` is 1 for a true claim and 0 for a false one.
 
 import numpy as np
 import pandas as pd
@@ -20,9 +19,8 @@ rng = np.random.default_rng(0)
 n_answers, n_claims = 200, 5
 table = pd.DataFrame(
     {
-        "problem": np.repeat([f"answer {i}" for i in range(n_answers)], n_claims),
+        "answer": np.repeat([f"answer {i}" for i in range(n_answers)], n_claims),
         "text": [f"step {v} of {i}" for i in range(n_answers) for v in range(n_claims)],
-        "parents": [str(v - 1) if v else "" for v in range(n_claims)] * n_answers,
         "label": (rng.random(n_answers * n_claims) < 0.9).astype(int),
     }
 )
@@ -34,12 +32,18 @@ table.head(n_claims)
 # ------------
 # `~skdcf.adapters.from_frame` returns one graph and one array of labels per answer. The filter
 # uses the column ``score`` as it is, so all answers passed to ``fit`` are used for calibration.
+# A table has no edges, so the filter computes them: each claim depends on the claim before it.
 
 from skdcf import HardCF
 from skdcf.adapters import from_frame
+from skdcf.edges import chain_edges
 
-data = from_frame(table, features=["score"])
-cf = HardCF("score", alpha=0.1).fit(data.graphs[:150], data.labels[:150])
+data = from_frame(
+    table, claim="text", label="label", answer="answer", features=["score"]
+)
+cf = HardCF("score", alpha=0.1, edges=chain_edges).fit(
+    data.graphs[:150], data.labels[:150]
+)
 
 # %%
 # Write the decisions into the table
@@ -59,7 +63,7 @@ new.head(2 * n_claims)
 # with pandas. `~skdcf.metrics.evaluate_filter` also computes intervals.
 
 wrong = new["kept"] & (new["label"] == 0)
-coverage = 1 - wrong.groupby(new["problem"]).any().mean()
+coverage = 1 - wrong.groupby(new["answer"]).any().mean()
 print(f"{coverage:.0%} of the filtered answers contain no false claim")
 print(f"{new['kept'].mean():.0%} of the claims are kept")
 

@@ -7,12 +7,10 @@ states whether higher scores mean more confidence.
 
 from ._frame import from_frame, to_frame
 from ._tools import from_lm_polygraph, from_uqlm
-from ._verdicts import from_verdicts
 
 __all__ = [
     "from_frame",
     "from_lm_polygraph",
     "from_uqlm",
-    "from_verdicts",
     "to_frame",
 ]

@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_list, is_missing, is_real
+from .._checks import check_choice, check_list, check_number, is_missing, is_real
 from ..datasets.records import build_dataset, spread
-from . import _frame
-from ._frame import EdgeRule, Labels, Missing
+from ..edges import no_edges
+
+#: Type annotations for edge rules, labels, and values that replace missing scores.
+EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
+Labels = Sequence[ArrayLike]
+Missing = str | float
+
+# Keys of labels, positions and identifiers, and keys computed from labels or by a filter.
+_NOT_SCORES = set(
+    [
+        "label",
+        "labels",
+        "gold",
+        "gold_label",
+        "annotation",
+        "manual_annotation",
+        "correct",
+        "is_correct",
+        "truth",
+        "ground_truth",
+        "verdict",
+        "verdicts",
+        "is_true",
+        "optimal-score",
+        "removed",
+        "original_response",
+        "id",
+        "problem",
+        "problem_id",
+        "claim",
+        "claim_id",
+        "claim_idx",
+        "parents",
+        "deps",
+        "index",
+        "group",
+    ]
+)
 
 
-def check_parallel(name, values, n_problems):
+def _check_parallel(name, values, n_problems):
     """Raise ValueError if a list is not None and does not have one entry per problem."""
     if values is None or callable(values):
         return
@@ -31,11 +68,11 @@ def check_parallel(name, values, n_problems):
         )
 
 
-def check_given(given, n_problems):
+def _check_given(given, n_problems):
     """Raise ValueError if one of the lists does not have one entry per problem."""
     for key, values in given.items():
         noun = "problems" if key == "problems" else f"lists of {key}"
-        check_parallel(noun, values, n_problems)
+        _check_parallel(noun, values, n_problems)
 
 
 class Given(TypedDict, total=False):
@@ -49,21 +86,19 @@ class Given(TypedDict, total=False):
     metadata: Sequence[Mapping[str, Any] | None] | None
 
 
-def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
+def _make_problems(texts, columns, given, name, missing) -> Bunch:
     """Return the data set of an adapter, given the claim texts and one flat list per score.
 
     ``given`` is a dict that contains ``labels`` and the arguments listed in `Given`. Each problem
-    id consists of ``name`` and an entry of ``numbers``, which default to the problem indices.
+    id consists of ``name`` and the index of the problem.
     """
-    names = list(columns or ())
+    names = list(columns)
     places = _places(texts)
     table = np.array([columns[name] for name in names], dtype=float)
     table = table.reshape(len(names), len(places)).T
-    table = _frame.fill_missing(table, names, missing, places.__getitem__)
-    records: dict[str, dict[Any, Any]] = {
-        f"{name}/{i}": {} for i in (range(len(texts)) if numbers is None else numbers)
-    }
-    check_given(given, len(texts))
+    table = _fill_missing(table, names, missing, places.__getitem__)
+    records: dict[str, dict[Any, Any]] = {f"{name}/{i}": {} for i in range(len(texts))}
+    _check_given(given, len(texts))
     for key, values in given.items():
         key = {"problems": "problem", "groups": "group"}.get(key, key)
         if values is not None and not callable(values):
@@ -72,10 +107,53 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
     bounds = np.cumsum([len(claims) for claims in texts])
     for record, claims, b in zip(records.values(), texts, bounds, strict=True):
         record["claims"] = claims
-        if columns is not None:
-            record["features"] = table[b - len(claims) : b]
-            record |= {"feature_names": names, "n_features": len(names)}
-    return build_dataset(records, partial(_frame.add_edges, given.get("edges")))
+        record["features"] = table[b - len(claims) : b]
+        record |= {"feature_names": names, "n_features": len(names)}
+    return build_dataset(records, partial(_add_edges, given.get("edges")))
+
+
+def _add_edges(edges, record):
+    """Return a record, with the edges that an edge rule computes from its claims."""
+    if not callable(edges):
+        return record
+    claims = record.get("claims")
+    if edges is not no_edges and (claims is None or None in claims):
+        raise ValueError(
+            "all claims must have a text, because the edges are computed from the texts. "
+            "If the claims are independent, pass edges=no_edges"
+        )
+    edges_found = [] if claims is None else edges(claims, record.get("problem"))
+    return record | {"edges": edges_found, "parents": None}
+
+
+def _fill_missing(table, names, missing, place):
+    """Replace the missing and infinite values of a feature table, or raise ValueError."""
+    if is_real(missing):
+        check_number("missing", missing, -np.inf)
+    else:
+        check_choice("missing", missing, ("raise", "mean", "median"))
+    absent = ~np.isfinite(table)
+    if not absent.any():
+        return table
+    counts = zip(names, absent.sum(axis=0), strict=True)
+    n_missing = ", ".join(f"{n} of {name!r}" for name, n in counts if n)
+    if missing == "raise":
+        row = int(absent.any(axis=1).argmax())
+        raise ValueError(
+            f"all values must be finite, but {n_missing} values are missing or infinite, "
+            f"starting with the value at {place(row)}. Correct these values, or replace "
+            'them with missing="median", missing="mean" or missing=NUMBER'
+        )
+    if is_real(missing):
+        return np.where(absent, missing, table)
+    if absent.all(axis=0).any():
+        name = names[int(absent.all(axis=0).argmax())]
+        raise ValueError(
+            f"the {missing} of {name!r} is undefined, because the column contains no "
+            "finite values"
+        )
+    average = np.nanmean if missing == "mean" else np.nanmedian
+    return np.where(absent, average(np.where(absent, np.nan, table), axis=0), table)
 
 
 def _places(texts):
@@ -84,7 +162,7 @@ def _places(texts):
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
 
-def read_score(value, name, place):
+def _read_score(value, name, place):
     """Convert a score to a float, or to NaN if the score is missing.
 
     ``place`` describes the claim in error messages.
@@ -193,7 +271,7 @@ def from_lm_polygraph(
     columns_given: dict[str, Any] = dict(given)
     if labels is not None:
         columns_given["labels"] = _labels(labels, texts)
-    return make_problems(
+    return _make_problems(
         texts, columns, columns_given, name="lm_polygraph", missing=missing
     )
 
@@ -258,7 +336,7 @@ def _scores(values, texts, name):
     values = list(check_list(name, values))
     places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
-        check_parallel(f"lists of {name}", values, len(texts))
+        _check_parallel(f"lists of {name}", values, len(texts))
         for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
             if n != m:
                 raise ValueError(
@@ -271,7 +349,9 @@ def _scores(values, texts, name):
             f"{name} must have one value for each of the {len(places)} claims, got "
             f"{len(values)}"
         )
-    return [read_score(v, name, place) for v, place in zip(values, places, strict=True)]
+    return [
+        _read_score(v, name, place) for v, place in zip(values, places, strict=True)
+    ]
 
 
 @spread(Given)
@@ -300,13 +380,14 @@ def from_uqlm(
         ``original_response`` is None, NaN or absent, the claim is considered part of the answer.
     scorers : list of str, optional
         Keys of the scores to use. By default, all keys with a numeric value in at least one claim
-        are used, except the names that `from_frame` reserves, such as ``label``, ``annotation``,
+        are used, except names of labels and positions, such as ``label``, ``annotation``,
         ``gold`` or ``claim_idx``.
     labels : list of arrays, optional
         Labels of the claims *that are part of the answer*, with one array per response: 1 true, 0
         false, -1 unknown.
     missing : {"raise", "mean", "median"} or float
-        Replacement for scores that are NaN, None, absent or infinite, as in `from_frame`.
+        Replacement for scores that are NaN, None, absent or infinite. "mean" and
+        "median" are computed from the finite values of the score.
     edges : callable or list, optional
         Edge rule ``edges(claims, problem)``, such as a function of `skdcf.edges`, or one list of
         pairs (parent, child) per response. Each pair contains positions among the claims of the
@@ -351,7 +432,7 @@ def from_uqlm(
     'Tell me about Paris.'
     """
     claims_data, prompts, sampled = _lists(result)
-    rows = [check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
+    rows = [_check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
     answers = [list(filter(_in_answer, claims)) for claims in rows]
     every = [claim for claims in answers for claim in claims]
     names = _number_keys(every) if scorers is None else list(scorers)
@@ -365,16 +446,14 @@ def from_uqlm(
             f"the scores {unknown} do not exist. The claims have the scores "
             f"{_number_keys(every)}"
         )
-    texts = [
-        [value_of(c, ("claim", "sentence"), "a claim") for c in a] for a in answers
-    ]
+    texts = [list(map(_text_of, claims)) for claims in answers]
     columns = {}
     for key in names:
         scores = [[claim.get(key) for claim in claims] for claims in answers]
         columns[key] = _scores(scores, texts, key)
     columns_given = {"problems": prompts, "alternatives": sampled, "labels": labels}
     columns_given |= {key: value for key, value in given.items() if value is not None}
-    return make_problems(texts, columns, columns_given, name="uqlm", missing=missing)
+    return _make_problems(texts, columns, columns_given, name="uqlm", missing=missing)
 
 
 def _lists(result):
@@ -409,7 +488,7 @@ def _is_rows(table):
     return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
 
 
-def check_dicts(claims, where):
+def _check_dicts(claims, where):
     """Return the claims of one problem, or raise ValueError if a claim is not a dictionary."""
     if isinstance(claims, np.ndarray) and claims.ndim == 1:
         claims = claims.tolist()  # as read from Parquet
@@ -431,16 +510,13 @@ def _in_answer(claim):
 def _number_keys(claims):
     """Return the keys with a numeric value in at least one claim, in order of appearance."""
     keys = dict.fromkeys(k for c in claims for k, v in c.items() if is_real(v))
-    return list(filter(_frame.may_be_feature, keys))
+    return [key for key in keys if str(key).strip().lower() not in _NOT_SCORES]
 
 
-def value_of(row, keys, where=None):
-    """Return the value of the first existing key, or None if no key exists and none is required."""
-    for key in keys:
-        if key in row:
-            return row[key]
-    if where is not None:
-        raise ValueError(
-            f"{where} must contain one of the keys {list(keys)}, got {list(row)}"
-        )
-    return None
+def _text_of(claim):
+    for key in ("claim", "sentence"):
+        if key in claim:
+            return claim[key]
+    raise ValueError(
+        f"a claim must contain one of the keys ['claim', 'sentence'], got {list(claim)}"
+    )

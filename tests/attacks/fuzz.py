@@ -30,7 +30,6 @@ from skdcf.adapters import (
     from_frame,
     from_lm_polygraph,
     from_uqlm,
-    from_verdicts,
 )
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.datasets.fetch import SOURCES, local_file
@@ -204,9 +203,9 @@ class Jsonl:
 
 
 UQLM = [[{"claim": "x", "entailment": 0.9}, {"claim": "y", "entailment": 0.2}]]
-FRAME = {"problem": [0, 0], "claim": ["a", "b"], "parents": [[], [0]], "f": [1.0, 2.0]}
+FRAME = {"answer": [0, 0], "claim": ["a", "b"], "label": [1, 0], "f": [1.0, 2.0]}
+NAMES = {"answer": "answer", "claim": "claim", "label": "label", "features": ["f"]}
 POLYGRAPH = {"claims": [["x", "y"]], "estimates": {"e": [[0.1, 0.2]]}}
-VERDICTS = [["true", "false"], ["TRUE", None]]
 
 
 class Adapters:
@@ -218,16 +217,14 @@ class Adapters:
         self.pandas = pandas
 
     def run(self, rng):
-        way = rng.randrange(4)
+        way = rng.randrange(3)
         if way == 0:
             data = from_uqlm(**changed_arguments({"result": UQLM}, rng))
         elif way == 1:
             data = from_lm_polygraph(**changed_arguments(POLYGRAPH, rng))
-        elif way == 2:
-            data = from_frame(self.frame(changed_arguments(FRAME, rng)))
         else:
-            from_verdicts(**changed_arguments({"results": VERDICTS}, rng))
-            return
+            frame = self.frame(changed_arguments(FRAME, rng))
+            data = from_frame(frame, **NAMES)
         for graph in data.graphs:
             same_graph(ReasoningGraph.from_dict(graph.to_dict()), graph)
 

@@ -62,7 +62,9 @@ def learn() -> str:
 def through_a_table(graphs: GraphBatch) -> int:
     """Texts become features, features a table, and a table problems."""
     table = to_frame(reasoning_features().fit_transform(graphs))
-    return len(from_frame(table, features=["n_ancestors"]).graphs)
+    features = ["n_ancestors"]
+    data = from_frame(table, claim="claim", answer="answer", features=features)
+    return len(data.graphs)
 
 
 def main(folder: Path) -> None:

@@ -124,13 +124,12 @@ def read(folder: Path) -> str:
     kappa = agreement([labels], [labels])
     order = RandomOrder()
     table = to_frame(reasoning_features().fit_transform([graph]))
+    data = from_frame(table, claim="claim", answer="answer")
     client = ChatClient("http://127.0.0.1:9/v1", key_variable=None)
     extractor = ClaimExtractor("a-model", client)
     edges = number_flow_edges(claims)
     columns = AgreementFeatures(optional=True)
-    return (
-        f"{source}{kappa}{order}{from_frame(table)}{extractor}{edges}{columns}{folder}"
-    )
+    return f"{source}{kappa}{order}{data}{extractor}{edges}{columns}{folder}"
 
 
 def main(folder: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.adapters import from_frame, from_verdicts
 from skdcf.apps.labelling.exchange import read_csv
 from skdcf.datasets import read_jsonl
 from skdcf.estimators import check
@@ -78,11 +77,6 @@ def by_meaning(read):
 @pytest.mark.parametrize("pair", [*PAIRS, ("good", "bad")], ids="/".join)
 def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
     true, false = pair
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        {"problem": [1, 1], "claim": [0, 1], "text": ["a", "b"], "label": pair}
-    )
-    by_meaning(lambda: from_frame(frame).labels[0])
     path = tmp_path / "lines.jsonl"
     line = {"claims": ["a", "b"], "edges": [], "labels": pair}
     path.write_text(json.dumps(line) + "\n")
@@ -104,9 +98,3 @@ def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
         assert "label" in str(error) or "y must contain" in str(error)
     else:
         assert score == 0
-    rows = [[{"claim": "a", "verdict": true}, {"claim": "b", "verdict": false}]]
-    if pair in PAIRS:
-        assert from_verdicts(rows).labels[0].tolist() == [1, 0]
-    else:
-        with pytest.raises(ValueError, match=r"Define.*meaning"):
-            from_verdicts(rows)

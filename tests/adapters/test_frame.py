@@ -1,0 +1,192 @@
+"""Tables with one row per claim become problems, and problems become tables."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.adapters import from_frame, to_frame
+from skdcf.datasets import make_reasoning_graphs
+
+pd = pytest.importorskip("pandas")
+
+NAMES = {"claim": "text", "answer": "id", "label": "right", "question": "asked"}
+
+
+def table(**columns):
+    return pd.DataFrame(
+        {
+            "id": ["p", "q", "p", "q"],
+            "text": ["a", "b", "c", "d"],
+            "asked": ["P?", "Q?", "P?", "Q?"],
+            "right": [1, 0, -1, 1],
+            "score": [0.9, 0.2, 0.5, 0.1],
+            "human_score": [5, 1, 2, 3],
+        }
+        | columns
+    )
+
+
+def test_named_columns_are_read_and_others_left_alone():
+    data = from_frame(table(), features=["score"], **NAMES)
+    assert [g.id for g in data.graphs] == ["p", "q"]
+    assert [g.claims for g in data.graphs] == [("a", "c"), ("b", "d")]
+    assert [g.problem for g in data.graphs] == ["P?", "Q?"]
+    assert [g.features.ravel().tolist() for g in data.graphs] == [
+        [0.9, 0.5],
+        [0.2, 0.1],
+    ]
+    assert data.graphs.feature_names == ("score",)
+    assert [y.tolist() for y in data.labels] == [[1, -1], [0, 1]]
+    assert not data.graphs.edges_known.any()
+
+
+def test_only_claims_and_answers_are_needed():
+    data = from_frame(table(id=[3, 1, 3, 1]), claim="text", answer="id")
+    assert [g.id for g in data.graphs] == [3, 1]
+    assert data.labels is None and data.graphs.features is None
+    assert [g.problem for g in data.graphs] == [None, None]
+
+
+def test_the_order_of_columns_and_the_index_do_not_matter():
+    frame = table().set_index(pd.Index([7, 7, 8, 9]))
+    data = from_frame(frame[frame.columns[::-1]], features=["score"], **NAMES)
+    other = from_frame(table(), features=["score"], **NAMES)
+    assert list(data.graphs) == list(other.graphs)
+
+
+@pytest.mark.parametrize("blank", [None, math.nan, pd.NA, "", " "])
+def test_a_blank_label_is_unknown(blank):
+    right = pd.Series([1, blank, False, blank], dtype=object)
+    data = from_frame(table(right=right), **NAMES)
+    assert [y.tolist() for y in data.labels] == [[1, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "float", "int8", "object"])
+def test_labels_and_features_of_any_numeric_type(dtype):
+    frame = table(score=[3, 2, 1, 0])
+    frame = frame.astype({"right": dtype, "score": dtype})
+    data = from_frame(frame, features=["score"], **NAMES)
+    assert [y.tolist() for y in data.labels] == [[1, -1], [0, 1]]
+    assert data.graphs.features.ravel().tolist() == [3, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("text", None, "a string, got None"),
+        ("text", 3, "a string, got 3"),
+        ("id", math.nan, "a string or an integer, got nan"),
+        ("id", True, "a string or an integer, got True"),
+        ("id", 1.0, "a string or an integer, got 1.0"),
+        ("asked", None, "a string, got None"),
+        ("asked", "R?", "same question, got 'R[?]' and 'P[?]'"),
+        ("right", 2, "a label must be .*got 2"),
+        ("right", 0.5, "a label must be .*got 0.5"),
+        ("right", "true", "a label must be .*got 'true'"),
+        ("score", math.nan, "a finite number, got nan"),
+        ("score", math.inf, "a finite number, got inf"),
+        ("score", 10**400, "a finite number, got 1000"),
+        ("score", "0.9", "a finite number, got '0.9'"),
+        ("score", None, "a finite number, got None"),
+    ],
+)
+def test_a_bad_cell_is_named_by_column_row_and_value(name, value, message):
+    frame = table().astype({name: object})
+    frame.loc[2, name] = value
+    with pytest.raises(ValueError, match=f"column '{name}', row 2: .*{message}"):
+        from_frame(frame, features=["score"], **NAMES)
+
+
+def test_two_verdicts_on_a_claim_are_refused():
+    frame = pd.DataFrame(
+        {
+            "problem": ["p"] * 4,
+            "text": ["It is tall.", "It is tall.", "It is red.", "It is red."],
+            "annotator": ["ann", "ben"] * 2,
+            "label": [1, 0, 0, 0],
+        }
+    )
+    names = {"claim": "text", "answer": "problem", "label": "label"}
+    with pytest.raises(ValueError, match=r"row 1: .*'It is tall[.]'") as caught:
+        from_frame(frame, **names)
+    assert "['annotator']" in str(caught.value)
+    assert "frame.drop_duplicates(['problem', 'text'])" in str(caught.value)
+    one = frame.drop_duplicates(["problem", "text"])
+    assert from_frame(one, **names).labels[0].tolist() == [1, 0]
+    equal = frame.assign(label=1)  # An answer may state something twice.
+    assert from_frame(equal, **names).graphs[0].n_claims == 4
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        ({"id": [1]}, {}, "DataFrame, got a dict"),
+        (table().iloc[:0], {}, "at least one row"),
+        (table(), {"claim": "txt"}, r"'txt' for claim.*has 0.*'text'"),
+        (table(), {"features": ["score", "f"]}, r"'f' for features\[1\].*has 0"),
+        (table(), {"features": "score"}, "list of names, got 'score'"),
+        (table(), {"features": ["right"]}, r"features\[0\].*'right'.*label"),
+        (table(), {"answer": "text"}, "'text'.*claim"),
+        (pd.concat([table(), table()[["text"]]], axis=1), {}, "'text'.*has 2"),
+    ],
+)
+def test_what_cannot_be_read_is_named(frame, options, message):
+    with pytest.raises(ValueError, match=message):
+        from_frame(frame, **(NAMES | options))
+
+
+def test_problems_survive_a_table():
+    graphs, labels = make_reasoning_graphs(20, random_state=0, return_X_y=True)
+    graphs = [
+        g.replace(claims=[f"{i}.{v}" for v in range(g.n_claims)], problem=f"{i}?")
+        for i, g in enumerate(graphs)
+    ]
+    frame = to_frame(graphs, labels)
+    names = list(graphs[0].feature_names)
+    assert frame.columns.tolist() == ["answer", "question", "claim", "label", *names]
+    data = from_frame(
+        frame,
+        claim="claim",
+        answer="answer",
+        label="label",
+        question="question",
+        features=names,
+    )
+    kept = [g for g in graphs if g.n_claims]
+    assert [g.claims for g in data.graphs] == [g.claims for g in kept]
+    assert [g.problem for g in data.graphs] == [g.problem for g in kept]
+    assert np.array_equal(
+        data.graphs.features, np.concatenate([g.features for g in kept])
+    )
+    known = [y.tolist() for y in labels if len(y)]
+    assert [y.tolist() for y in data.labels] == known
+
+
+def test_what_a_table_cannot_hold_is_named():
+    graph = ReasoningGraph([[1.0]], (), id="p", feature_names=["label"])
+    with pytest.raises(ValueError, match=r"ids.*'p'"):
+        to_frame([graph, graph])
+    with pytest.raises(ValueError, match="feature 'label'"):
+        to_frame([graph], [[1]])
+    unnamed = ReasoningGraph([[1.0, 2.0]], ())
+    assert to_frame([unnamed]).columns.tolist() == ["answer", "x0", "x1"]
+
+
+def test_a_table_can_be_filtered():
+    rng = np.random.default_rng(0)
+    label = (rng.random(400) < 0.9).astype(int)
+    frame = pd.DataFrame(
+        {
+            "answer": np.repeat(np.arange(100), 4),
+            "claim": [json.dumps(i) for i in range(400)],
+            "label": label,
+            "score": label + rng.random(400),
+        }
+    )
+    names = {"claim": "claim", "answer": "answer", "features": ["score"]}
+    data = from_frame(frame, label="label", **names)
+    cf = HardCF("score", edges="none", alpha=0.2).fit(data.graphs, data.labels)
+    assert sum(mask.sum() for mask in cf.predict(from_frame(frame, **names).graphs))

@@ -1,4 +1,4 @@
-"""Text and HTML tables, and components of HTML pages.
+"""Text and HTML tables, lists of claims, and components of HTML pages.
 
 Reports are displayed as tables in terminals and notebooks. Text from users and models is escaped
 only in this module.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 from html import escape as escape_markup
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
-from ._checks import import_extra, printable
+from ._checks import counted, import_extra, printable
 
-# Colours in light and dark mode. In drawings, the squares of dropped claims have the colour
-# --square.
+# Colours in light and dark mode.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
---rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
+--rule:#9a9a9a;--quote:#eef3f8;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
---rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
+--rule:#6f7b8a;--quote:#232d3a;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
 # CSS selectors for dark mode in the documentation, Jupyter, VS Code and `page`.
 STYLE = (
@@ -35,24 +35,13 @@ overflow-wrap:anywhere}
 .skdcf .title{font-weight:600;margin:0 0 6px}
 .skdcf .problem{white-space:pre-wrap;margin:0 0 10px;padding:6px 10px;
 background:var(--quote);border-left:3px solid var(--bar)}
-.skdcf .both{display:flex;flex-wrap:wrap;gap:10px 22px;align-items:flex-start}
-.skdcf .drawing{max-width:100%;overflow-x:auto}
-.skdcf .drawing svg{display:block;max-width:none}
-.skdcf rect{fill:var(--square)}
-.skdcf rect+text{fill:var(--soft)}
-.skdcf ol.claims{flex:1 1 19em;min-width:0;list-style:none;margin:0;padding:0}
-.skdcf ol.claims>li{display:grid;grid-template-columns:34px minmax(0,1fr);gap:0 6px;
-margin:0;padding:1px 0;align-items:center;border-bottom:1px solid var(--line)}
-.skdcf ol.claims>li::marker{content:none}
-.skdcf ol.claims svg{display:block}
+.skdcf ol.claims{margin:0;padding:0 0 0 2.2em}
+.skdcf ol.claims>li{margin:0;padding:1px 0;border-bottom:1px solid var(--line)}
 .skdcf .said{white-space:pre-wrap;unicode-bidi:isolate}
 .skdcf del{color:var(--gone)}
 .skdcf .words{font-size:12px;font-weight:600;color:var(--soft);white-space:nowrap}
 .skdcf .false .words{color:var(--false)}
 .skdcf .reason{display:block;font-size:12.5px;color:var(--soft)}
-.skdcf .legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:8px 0 0;font-size:12.5px;
-align-items:center}
-.skdcf .legend span{display:inline-flex;align-items:center;gap:5px}
 .skdcf .plot{background:#fff;border-radius:4px;max-width:100%;overflow-x:auto}
 .skdcf table.numbers{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;
 margin:4px 0;background:none;color:inherit}
@@ -98,6 +87,90 @@ def table(header, rows, caption=None):
     )
     inside = f"{caption_html}<thead><tr>{names}</tr></thead><tbody>{lines}</tbody>"
     return f'<div class="wide"><table class="numbers">{inside}</table></div>'
+
+
+CLAIMS_LISTED = 400
+PROBLEMS_LISTED = 5
+
+
+def claim_words(n_claims, kept=None, labels=None):
+    """Return the decision about each claim and its label in words, such as "kept, false"."""
+    decided = [""] * n_claims if kept is None else np.where(kept, "kept", "dropped")
+    judged = [1] * n_claims if labels is None else labels
+    marks = {1: "", 0: "false", -1: "not judged"}
+    pairs = zip(decided, (marks[label] for label in judged), strict=True)
+    return [", ".join(filter(None, pair)) for pair in pairs]
+
+
+def problem_html(graph, kept=None, labels=None, reasons=None):
+    """Return a problem as HTML: its question and the list of its claims.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        The problem.
+    kept : sequence of bool, optional
+        Whether each claim was kept. If None, the problem has not been filtered.
+    labels : sequence of int, optional
+        Claim labels (1 for true, 0 for false, -1 for not judged).
+    reasons : dict of int to str, optional
+        Reasons for dropping claims, keyed by claim index. Each reason is shown below the claim
+        text.
+
+    Returns
+    -------
+    html : str
+        HTML without a frame, in which the texts of dropped claims are struck through.
+    """
+    question = (
+        ""
+        if graph.problem is None
+        else f'<p class="problem">{_said(graph.problem)}</p>'
+    )
+    if not graph.n_claims:
+        return f"{question}<p>no claims</p>"
+    words = claim_words(graph.n_claims, kept, labels)
+    items = []
+    for v in range(min(graph.n_claims, CLAIMS_LISTED)):
+        text = _said(f"claim {v + 1}" if graph.claims is None else graph.claims[v])
+        if kept is not None and not kept[v]:
+            text = f"<del>{text}</del>"
+        kind = ' class="false"' if labels is not None and labels[v] == 0 else ""
+        why = escape((reasons or {}).get(v, ""))
+        items.append(
+            f'<li{kind}>{text} <span class="words">{words[v]}</span>'
+            f'<span class="reason">{why}</span></li>'
+        )
+    left_out = graph.n_claims - CLAIMS_LISTED
+    more = f"<p>and {left_out} more</p>" if left_out > 0 else ""
+    return f'{question}<ol class="claims">{"".join(items)}</ol>{more}'
+
+
+def _said(text):
+    return f'<span class="said">{escape(text)}</span>'
+
+
+def graph_html(graph):
+    """Return an unfiltered problem as HTML for notebooks."""
+    return card(problem_html(graph), repr(graph))
+
+
+def batch_html(batch):
+    """Return the first few problems of a batch as HTML, each in a collapsible section."""
+    first = range(min(len(batch), PROBLEMS_LISTED))
+    sections = [folded(_summary(i, batch[i]), problem_html(batch[i])) for i in first]
+    if len(batch) > PROBLEMS_LISTED:
+        sections.append(f"<p>and {len(batch) - PROBLEMS_LISTED} more</p>")
+    return card("".join(sections), repr(batch))
+
+
+def _summary(i, graph):
+    """Return one line with the name and size of a problem, and the start of the question."""
+    name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
+    sentence = f"{name}: {counted(graph.n_claims, 'claim')}, {counted(len(graph.edges), 'edge')}"
+    if graph.problem:
+        sentence += f"; {shorten(graph.problem, 90, placeholder=' …')}"
+    return sentence
 
 
 class Table:

@@ -21,7 +21,6 @@ LAYERS = [
     {
         "_checks",
         "_docs",
-        "_drawing",
         "_files",
         "_html",
         "_jobs",

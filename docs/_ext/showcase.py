@@ -31,8 +31,7 @@ class Showcase(Directive):
     option_spec = {"short": directives.flag}
 
     def run(self):
-        from skdcf._drawing import problem_html
-        from skdcf._html import card
+        from skdcf._html import card, problem_html
 
         if "short" in self.options:
             html = card(in_words(choose(explain_tutorial())))

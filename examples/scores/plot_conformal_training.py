@@ -33,13 +33,14 @@ filters = {
 # Conformal training optimises the score for one level, so one filter is fitted per level. The
 # filters are evaluated by leave-one-out on problems that were not used for training.
 
-from skdcf.evaluation import fit_levels
 from skdcf.metrics import leave_one_out
 
 alphas = [0.03, 0.05, 0.1, 0.15]
 for name, filter in filters.items():
-    fitted = fit_levels(filter, train, y_train, alphas)
-    kept = [leave_one_out(fitted[a], test, y_test, [a]).retention[0] for a in alphas]
+    kept = []
+    for alpha in alphas:
+        filter.set_params(alpha=alpha).fit(train, y_train)
+        kept.append(leave_one_out(filter, test, y_test, [alpha]).retention[0])
     print(f"{name:20s}", "  ".join(f"{value:5.2f}" for value in kept))
 
 # %%
@@ -81,16 +82,25 @@ ax.set(
 # relaxation are identical, because its maximum and minimum are hard. The right panel shows the
 # published relaxation with its validation settings.
 
-from skdcf.plots import SoftHardDisplay
-from skdcf.relaxation import GridRelaxation
+from skdcf.ops.hard import last_safe_thresholds, nonconformity_scores
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+
+risk = -one.confidence(test)
+true = np.concatenate(list(y_test)) == 1
+first_unsafe = nonconformity_scores(
+    np.concatenate(list(one.path_risk(test))), true, test.offsets
+)
+wrong = np.isfinite(first_unsafe)  # problems with an error
+published = GridRelaxation.from_paper("validation")
+last_safe = last_safe_thresholds(risk, first_unsafe, test.offsets, published.margin)
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-for ax, (name, relaxation) in zip(
-    axes,
-    {"path": None, "grid, published": GridRelaxation.from_paper("validation")}.items(),
-    strict=True,
-):
-    display = SoftHardDisplay.from_estimator(
-        one, test, y_test, alphas, relaxation=relaxation, ax=ax
-    )
-    ax.set_title(f"{name}: r = {display.report.score_pearson:.3f}")
+for ax, name, relaxation, hard in [
+    (axes[0], "path", PathRelaxation(), first_unsafe),
+    (axes[1], "grid, published", published, last_safe),
+]:
+    soft = relaxation.soft_scores(risk, relaxation.plan(test, true))
+    r = np.corrcoef(soft[wrong], hard[wrong])[0, 1]
+    ax.plot(hard[wrong], soft[wrong], "o", alpha=0.6, ms=4)
+    ax.axline((hard[wrong].min(),) * 2, slope=1, color="k", lw=0.9)
+    ax.set(xlabel="hard score", ylabel="soft score", title=f"{name}: r = {r:.3f}")

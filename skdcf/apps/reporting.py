@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 
 from .._checks import counted
 from .._docs import documented
-from .._drawing import CLAIMS_LISTED
 from .._files import write_text
-from .._html import card, escape, folded, table
+from .._html import CLAIMS_LISTED, card, escape, folded, table
 from .._version import __version__
 from ..estimators import ConformalFilter, check
 from ..graphs import Labels, Problems
@@ -282,25 +281,15 @@ def _of_shown(report, j):
 
 
 def _figure(report):
-    """Return plots of the kept claims and of the shown texts, or a hint to install matplotlib."""
+    """Return a plot of coverage and kept claims, or a hint to install matplotlib."""
     if find_spec("matplotlib") is None:
         hint = "This page has no figures, because matplotlib is not installed."
         return card(_paragraphs(f"{hint} Install it with: pip install matplotlib"))
-    return "".join(
-        _drawing(kind, {"this filter": report})
-        for kind in ("ReportDisplay", "ShownDisplay")
-    )
+    import matplotlib.pyplot as plt
 
+    from ..plots import ReportDisplay
 
-def _drawing(kind, report):
-    """Return a plot as a card, or an empty string if matplotlib is not installed."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        return ""
-    from .. import plots
-
-    display = getattr(plots, kind).from_report(report)
+    display = ReportDisplay.from_report({"this filter": report})
     out = StringIO()
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)

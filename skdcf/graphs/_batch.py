@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import is_integer
-from .._drawing import batch_html
+from .._html import batch_html
 from . import _inputs
 from ._derived import Names, Structure
 from ._graph import ReasoningGraph

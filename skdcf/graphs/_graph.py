@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_choice, check_list, printable
-from .._drawing import graph_html
+from .._html import graph_html
 from . import _inputs
 from ._derived import OneName, find_ancestors
 from .ragged import read_only

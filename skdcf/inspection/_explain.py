@@ -20,8 +20,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_count
 from .._docs import documented
-from .._drawing import CLAIMS_LISTED, problem_html
-from .._html import Table, card, folded, html_table
+from .._html import CLAIMS_LISTED, Table, card, folded, html_table, problem_html
 from ..estimators import ConformalFilter, check, decide, passing_answers
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text

@@ -7,8 +7,6 @@ from ._displays import (
     ImportanceDisplay,
     ReportDisplay,
     ScoreDistributionDisplay,
-    ShownDisplay,
-    SoftHardDisplay,
 )
 from ._graph import ReasoningGraphDisplay
 
@@ -17,6 +15,4 @@ __all__ = [
     "ReasoningGraphDisplay",
     "ReportDisplay",
     "ScoreDistributionDisplay",
-    "ShownDisplay",
-    "SoftHardDisplay",
 ]

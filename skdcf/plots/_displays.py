@@ -18,7 +18,7 @@ from .._parameters import settings
 from ..estimators import check
 from ..evaluation import ComparisonReport
 from ..graphs import Labels
-from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
+from ..inspection import permutation_importance
 from ..metrics import FilterReport, evaluate_filter
 
 # Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.
@@ -125,8 +125,48 @@ def line_style(i):
 
 
 @documented
-class DisplayOfReports(Display):
-    """Base class of displays that can compute their own reports."""
+@settings
+class ReportDisplay(Display):
+    """Plot coverage and kept claims against alpha, with one line per filter.
+
+    Parameters
+    ----------
+    report : FilterReport, dict of str to FilterReport, or ComparisonReport
+        Reports to draw. If a dict is passed, its keys are the names in the legend. To compare
+        groups of problems, pass the attribute ``groups`` of a report, which is a dict with one
+        report per group.
+    panels : sequence of str
+        The panels, from left to right. "coverage" is the proportion of passing answers without a
+        kept false claim. "retention" and "false kept" are the numbers of true and false claims
+        kept per problem. "passing" is the proportion of answers that pass, which is 1 without
+        ``show``. "shown" is the proportion of answers with at least one kept claim. "false among
+        shown" is the proportion of shown answers that contain a false claim.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The first panel.
+    axes_ : ndarray of matplotlib Axes
+        Axes of the panels. Grey boxes show theoretical 95 % bands of the coverage for the given
+        numbers of calibration and test problems. Error bars show 95 % confidence intervals of the
+        coverage and standard errors of the retention.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import ReportDisplay
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:150], y[:150])
+    >>> display = ReportDisplay.from_estimator(cf, graphs[150:], y[150:])
+    >>> len(display.axes_)
+    3
+    """
+
+    _: KW_ONLY
+    panels: Iterable[str] = ("coverage", "retention", "false kept")
 
     @classmethod
     def from_estimator(
@@ -199,50 +239,6 @@ class DisplayOfReports(Display):
         report = FilterReport.from_predictions(y, kept, groups=groups)
         return cls.from_report(report, ax=ax, **settings)
 
-
-@settings
-class ReportDisplay(DisplayOfReports):
-    """Plot coverage and kept claims against alpha, with one line per filter.
-
-    Parameters
-    ----------
-    report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        Reports to draw. If a dict is passed, its keys are the names in the legend. To compare
-        groups of problems, pass the attribute ``groups`` of a report, which is a dict with one
-        report per group.
-    panels : sequence of str
-        The panels, from left to right. "coverage" is the proportion of passing answers without a
-        kept false claim. "retention" and "false kept" are the numbers of true and false claims
-        kept per problem. "passing" is the proportion of answers that pass, which is 1 without
-        ``show``. "shown" is the proportion of answers with at least one kept claim. "false among
-        shown" is the proportion of shown answers that contain a false claim.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-        The figure.
-    ax_ : matplotlib Axes
-        The first panel.
-    axes_ : ndarray of matplotlib Axes
-        Axes of the panels. Grey boxes show theoretical 95 % bands of the coverage for the given
-        numbers of calibration and test problems. Error bars show 95 % confidence intervals of the
-        coverage and standard errors of the retention.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.plots import ReportDisplay
-    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> cf = HardCF().fit(graphs[:150], y[:150])
-    >>> display = ReportDisplay.from_estimator(cf, graphs[150:], y[150:])
-    >>> len(display.axes_)
-    3
-    """
-
-    _: KW_ONLY
-    panels: Iterable[str] = ("coverage", "retention", "false kept")
-
     @property
     def _panels(self):
         for panel in self.panels:
@@ -284,89 +280,6 @@ class ReportDisplay(DisplayOfReports):
         falls = next(iter(self.panels)) == "coverage"
         if len(lines) > 1 or falls:
             _add_legend(axes[0], falls)
-
-
-@settings
-class ShownDisplay(DisplayOfReports):
-    """Plot the error rate among the shown answers against the proportion of answers shown.
-
-    Readers see only the answers with at least one kept claim, so the two rates describe what
-    readers experience. The lower right corner is optimal, because all answers are shown and none
-    contains a false claim. A cross marks the unfiltered answers.
-
-    Parameters
-    ----------
-    report : FilterReport, or dict of str to FilterReport
-        Reports to draw. If a dict is passed, its keys are the names in the legend.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-        The figure.
-    ax_ : matplotlib Axes
-        The axes. Error bars show standard errors over questions. The numbers next to the markers
-        are levels, in the colour of the line. Points that are close share a label.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.plots import ShownDisplay
-    >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
-    >>> cf = HardCF(random_state=0).fit(graphs[:200], y[:200])
-    >>> display = ShownDisplay.from_estimator(cf, graphs[200:], y[200:])
-    >>> display.ax_.get_xlabel()
-    'share of answers that are shown'
-    """
-
-    def _draw(self, axes):
-        (ax,) = axes
-        lines = []
-        for i, (name, report) in enumerate(by_name(self.report).items()):
-            style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
-            order = np.argsort(report.alpha)
-            # The share of false answers is unknown at levels where no answer is shown.
-            order = order[np.isfinite(report.false_among_shown[order])]
-            shown = report.shown[order]
-            wrong = report.false_among_shown[order]
-            ax.errorbar(
-                shown,
-                wrong,
-                xerr=report.shown_error[order],
-                yerr=report.false_among_shown_error[order],
-                label=printable(str(name)) or "filtered",
-                **style,
-            )
-            lines.append((report.alpha[order], np.column_stack([shown, wrong])))
-        unfiltered = next(iter(by_name(self.report).values())).unfiltered
-        ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
-        ax.set_xlabel(PANELS["shown"][1])
-        ax.set_ylabel(PANELS["false among shown"][1])
-        ax.set_xlim(0, 1.05)  # The margin leaves room for a marker at 1.
-        _from_zero(ax)
-        for i, (levels, points) in enumerate(lines):
-            _name_levels(ax, levels, points, i)
-        ax.legend(frameon=False, fontsize=8, loc="upper left")
-
-
-def _name_levels(ax, levels, points, i):
-    """Write the levels next to the points of line i. Points that are close share a label."""
-    look = {
-        "fontsize": 8,
-        "color": line_style(i)["color"],
-        "textcoords": "offset points",
-    }
-    if i % 2:  # Labels of neighbouring lines are placed on opposite sides of the lines.
-        look |= {"xytext": (-6, 5), "ha": "right"}
-    else:
-        look |= {"xytext": (6, -11), "ha": "left"}
-    scale = ax.figure.dpi / 72  # pixels per typographic point
-    distance = np.abs(np.diff(ax.transData.transform(points), axis=0)) / scale
-    apart = (distance >= (24, 10)).any(axis=1)  # width and height of a label
-    for rows in np.split(np.arange(len(levels)), np.flatnonzero(apart) + 1):
-        ax.annotate(
-            ", ".join(f"{levels[row]:g}" for row in rows), points[rows[0]], **look
-        )
 
 
 def _lines(report):
@@ -462,93 +375,13 @@ def _add_legend(ax, falls):
 
 
 @documented
-class SoftHardDisplay(Display):
-    """Plot soft against hard nonconformity scores, with one dot for each problem with an error.
-
-    Parameters
-    ----------
-    report : SurrogateReport
-        A report of `skdcf.inspection.surrogate_agreement`.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-        The figure.
-    ax_ : matplotlib Axes
-        The axes.
-    axes_ : ndarray of one matplotlib Axes
-        Array that contains only ``ax_``.
-
-    Examples
-    --------
-    >>> from skdcf import CoherentConformalFilter
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.plots import SoftHardDisplay
-    >>> X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> dcf = CoherentConformalFilter("linear", random_state=0).fit(X[:200], y[:200])
-    >>> display = SoftHardDisplay.from_estimator(dcf, X[200:], y[200:], [0.1])
-    >>> display.ax_.get_xlabel()
-    'hard score'
-    """
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        alphas: Iterable[float] = (0.05, 0.1),
-        *,
-        relaxation: Any = None,
-        ax: Any = None,
-    ) -> Self:
-        """Compare a relaxation with the hard procedure, and draw both scores.
-
-        Parameters
-        ----------
-        estimator : fitted filter
-            The filter whose scorer computes the risks.
-        X : {problems}
-            Problems, as in `skdcf.inspection.surrogate_agreement`.
-        {y}
-        alphas : sequence of float in (0, 1)
-            Levels at which the filters are evaluated.
-        relaxation : PathRelaxation or GridRelaxation, optional
-            The relaxation to compare. By default, the filter's relaxation is used.
-        {ax}
-
-        Returns
-        -------
-        display : SoftHardDisplay
-            The display that was drawn.
-        """
-        report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
-        return cls.from_report(report, ax=ax)
-
-    def _draw(self, axes):
-        (ax,), report = axes, self.report
-        hard = report.hard_scores
-        soft = report.soft_scores
-        scores = np.concatenate([hard, soft])
-        ends = [scores.min(), scores.max()]
-        ax.plot(ends, ends, color="k", lw=0.9, label="equal")
-        ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
-        r = report.score_pearson
-        difference = report.score_mae
-        title = f"r = {r:.3f}, mean difference {difference:.3f}"
-        ax.set_title(title, fontsize="medium")
-        ax.set(xlabel="hard score", ylabel="soft score")
-        ax.legend(frameon=False)
-
-
-@documented
 class ScoreDistributionDisplay(Display):
     """Plot the score densities of true and false claims, with one panel per filter.
 
     Parameters
     ----------
-    report : SeparationReport
-        A report of `skdcf.inspection.score_separation`, whose first level is drawn.
+    report : dict of str to (ndarray, ndarray)
+        The scores of the true and of the false claims, keyed by panel name.
 
     Attributes
     ----------
@@ -567,14 +400,14 @@ class ScoreDistributionDisplay(Display):
     ...     labels, {"frequency": [5, 4, 2, 3, 1, 0]}
     ... )
     >>> display.ax_.get_title()
-    "frequency: Cohen's d 1.53, overlap 0.52"
+    'frequency'
     """
 
     @classmethod
     def from_predictions(
         cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
     ) -> Self:
-        """Create a report from scores of labelled claims, and draw it.
+        """Draw the densities of given scores of labelled claims.
 
         Parameters
         ----------
@@ -589,7 +422,12 @@ class ScoreDistributionDisplay(Display):
         display : ScoreDistributionDisplay
             The display that was drawn.
         """
-        return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
+        labels = np.asarray(y)
+        report = {
+            name: (np.asarray(row)[labels == 1], np.asarray(row)[labels == 0])
+            for name, row in scores.items()
+        }
+        return cls.from_report(report, ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
@@ -616,27 +454,18 @@ class ScoreDistributionDisplay(Display):
 
     @property
     def _panels(self):
-        return len(self.report.names)
+        return len(self.report)
 
     @property
     def _size(self):
         return 4.4 * self._panels, 3.4
 
     def _draw(self, axes):
-        report = self.report
-        for i, (name, ax) in enumerate(zip(report.names, axes, strict=True)):
-            row = report.scores[0][i]
-            _draw_density(
-                ax, row[report.true], colour=TRUE, dash="-", label="true claims"
-            )
-            _draw_density(
-                ax, row[~report.true], colour=FALSE, dash="--", label="false claims"
-            )
-            d = report.cohens_d[i, 0]
-            common = report.overlap[i, 0]
-            title = f"Cohen's d {d:.2f}, overlap {common:.2f}"
-            ax.set_title(f"{name}: {title}" if name else title, fontsize="medium")
-            ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))
+        for (name, (true, false)), ax in zip(self.report.items(), axes, strict=True):
+            _draw_density(ax, true, colour=TRUE, dash="-", label="true claims")
+            _draw_density(ax, false, colour=FALSE, dash="--", label="false claims")
+            ax.set_title(name, fontsize="medium")
+            ax.set(xlabel="score", ylabel="density", ylim=(0, None))
         axes[0].legend(frameon=False)
 
 

@@ -9,27 +9,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _drawing as draw
 from .._checks import import_extra, printable
+from .._html import claim_words
 from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
-# Sizes in points, as in the HTML drawing.
 WIDE = 74  # number of characters per line of text
-LINE, PAD = 12.0, 7.0
-FONT = 9.0
-HINTED = 1.05  # factor by which hinting widens letters
-LEGEND = 34.0
-GAP = 16.0  # distance between the drawing and the texts next to it
-LEAST = 230.0  # minimum width
+# fill, colour of text and outline, shape
+KEPT = "#00664d", "#ffffff", "o"
+DROPPED = "#f4f4f4", "#333333", "s"
+FALSE = "#d55e00"
+MARKS = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
 
 
 @settings
 class ReasoningGraphDisplay:
     """Draw one problem, with premises at the top and the claim texts next to the graph.
 
-    Kept claims are drawn as dark discs, and dropped claims as dashed squares. A false claim has
-    a thick outline and a cross. An unjudged claim has a question mark.
+    Kept claims are drawn as dark discs, and dropped claims as light squares. A false claim has a
+    thick outline and a cross. An unjudged claim has a question mark.
 
     Parameters
     ----------
@@ -147,159 +145,73 @@ class ReasoningGraphDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on. The drawing is scaled to the size of the axes. If None, a new
-            figure is created.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         self : object
             The display itself.
         """
+        import networkx as nx
+
+        plt = import_extra("matplotlib.pyplot", "plot")
         graph = self.graph
-        n = self.graph.n_claims
-        layout = draw.layered_layout(n, graph.edges)
-        shown = draw.shown_of(n, self.kept, self.labels)
-        lines = _lines(graph, shown, self.reasons or {})
-        title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
-        # The size includes the title, so the title is not cut off.
-        size = _size(layout, lines, title)
-        self.ax_, scale = _canvas(ax, size)
-        pen = AxesPen(self.ax_, scale)
-        draw.draw_graph(pen, layout, shown)
-        _write(pen, lines, shown, layout.width + GAP)
-        _draw_legend(pen, shown, size[1])
-        if title is not None:
-            self.ax_.set_title(title, y=1.0, pad=-12, fontsize=11 * scale)
-        self.figure_ = self.ax_.figure
+        digraph = graph.to_networkx()
+        depth = GraphBatch.from_graphs([graph]).depth
+        layers = {
+            -int(row): np.flatnonzero(depth == row).tolist() for row in np.unique(depth)
+        }
+        places = nx.multipartite_layout(digraph, layers, align="horizontal")
+        lines = self._lines()
+        if ax is None:
+            # The height leaves room for all layers and for all lines of text.
+            height = max(2.5, 0.8 * len(layers), 0.18 * len(lines))
+            _, ax = plt.subplots(
+                figsize=(9 if lines else 4.5, height), layout="constrained"
+            )
+        kept = np.ones(graph.n_claims, bool) if self.kept is None else self.kept
+        labels = np.ones(graph.n_claims) if self.labels is None else self.labels
+        for v in range(graph.n_claims):
+            fill, ink, shape = KEPT if kept[v] else DROPPED
+            wrong = labels[v] == 0
+            nx.draw_networkx_nodes(
+                digraph,
+                places,
+                nodelist=[v],
+                node_color=fill,
+                node_shape=shape,
+                edgecolors=FALSE if wrong else ink,
+                linewidths=2.8 if wrong else 1.2,
+                ax=ax,
+            )
+            text = f"{v + 1}{MARKS[int(labels[v])]}"
+            nx.draw_networkx_labels(
+                digraph, places, {v: text}, font_size=9, font_color=ink, ax=ax
+            )
+        nx.draw_networkx_edges(digraph, places, edge_color="0.45", ax=ax)
+        ax.margins(0.15)
+        ax.set_axis_off()
+        text = "\n".join(lines)
+        style = {"va": "top", "fontsize": 9, "parse_math": False}
+        ax.text(1.05, 1, text, transform=ax.transAxes, **style)
+        if self.kept is not None:
+            ax.set_title(f"{np.sum(self.kept)} of {graph.n_claims} claims kept")
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
-
-TITLE = 22.0
-
-
-def _lines(graph, shown, reasons):
-    """Return the lines of each claim's text and of its reason."""
-    if graph.claims is None and not reasons:
-        return []
-    out = []
-    for v, text in enumerate(graph.claims or [""] * graph.n_claims):
-        words = f"  [{shown[v].words}]" if shown[v].words else ""
-        wrapped = textwrap.wrap(printable(" ".join(text.split())) + words, WIDE) or [""]
-        why = textwrap.wrap(printable(reasons.get(v, "")), WIDE)
-        out.append((wrapped, why))
-    return out
-
-
-def _row_heights(lines):
-    return [max(2 * draw.RADIUS + 7, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
-
-
-def _size(layout, lines, title):
-    """Return the width and the height of the drawing, and the space at its top, in points."""
-    text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
-    top = 0 if title is None else TITLE
-    height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
-    return max(layout.width + text, LEAST), height, top
-
-
-def _widest(lines):
-    """Return the width of the widest line, in points."""
-    font = import_extra("matplotlib.font_manager", "plot").FontProperties(size=FONT)
-    to_curves = import_extra("matplotlib.textpath", "plot").text_to_path
-    return HINTED * max(
-        to_curves.get_text_width_height_descent(line, font, ismath=False)[0]
-        for wrapped, why in lines
-        for line in (*wrapped, *why)
-    )
-
-
-def _canvas(ax, size):
-    """Return axes with coordinates in points, and the scale of the axes."""
-    width, height, top = size
-    if ax is None:
-        plt = import_extra("matplotlib.pyplot", "plot")
-        figure = plt.figure(figsize=(width / 72, (height + top) / 72))
-        ax = figure.add_axes((0, 0, 1, 1))
-        scale = 1.0
-    else:
-        box = ax.get_window_extent()
-        inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
-        scale = min(72 * inches[0] / width, 72 * inches[1] / (height + top))
-    ax.set(xlim=(0, width), ylim=(height, -top), aspect="equal")
-    ax.set_axis_off()
-    return ax, scale
-
-
-class AxesPen:
-    """Pen that draws on matplotlib axes in points, scaled by ``scale``."""
-
-    def __init__(self, ax, scale):
-        from matplotlib import patches
-
-        self.patches = patches
-        self.ax = ax
-        self.scale = scale
-        self.above = 1
-
-    def _add(self, patch, fill, outline, width, **more):
-        # If marks overlap, later marks are drawn on top of earlier ones.
-        self.above += 1
-        width *= self.scale
-        patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
-        self.ax.add_patch(patch)
-
-    def disc(self, place, radius, fill, outline, width):
-        """Draw a circle around a position."""
-        self._add(self.patches.Circle(place, radius), fill, outline, width)
-
-    def square(self, place, fill, outline, width):
-        """Draw a dashed square around a position."""
-        side = 2 * draw.RADIUS - 6
-        corner = np.subtract(place, side / 2)
-        box = "round,pad=2,rounding_size=3"
-        patch = self.patches.FancyBboxPatch(corner, side, side, boxstyle=box)
-        self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
-
-    def curve(self, pieces, *paint):
-        """Draw a path given as (letter, points) pairs, with the command letters of SVG paths."""
-        kind = self.patches.Path
-        kinds = {"M": kind.MOVETO, "L": kind.LINETO, "C": kind.CURVE4}
-        points = [point for _, piece in pieces for point in piece]
-        codes = [kinds[letter] for letter, piece in pieces for _ in piece]
-        self._add(self.patches.PathPatch(kind(points, codes)), *paint)
-
-    def write(self, place, text, size, colour):
-        """Write a short text label centred at a position."""
-        style = {"ha": "center", "va": "center", "weight": "bold"}
-        self.say(place, text, 0.8 * size, colour, **style)
-
-    def say(self, place, text, size, colour, **style):
-        """Write text that starts at a position."""
-        self.above += 1
-        style |= {"fontsize": size * self.scale, "zorder": self.above}
-        self.ax.text(*place, text, color=colour, parse_math=False, **style)
-
-
-def _write(pen, lines, shown, left):
-    """Write each claim's text."""
-    top = PAD
-    style = {"va": "top", "linespacing": 1.15}
-    rows = zip(lines, _row_heights(lines), strict=True)
-    for v, ((wrapped, why), height) in enumerate(rows):
-        draw.draw_claim(pen, (left + draw.RADIUS, top + draw.RADIUS), v + 1, shown[v])
-        x = left + 2 * draw.RADIUS + PAD
-        y = top + draw.RADIUS - LINE / 2
-        colour = "0.35" if shown[v].look is draw.LOOKS[False] else "k"
-        pen.say((x, y), "\n".join(wrapped), FONT, colour, **style)
-        below = x, y + LINE * len(wrapped)
-        pen.say(below, "\n".join(why), FONT, "0.25", style="italic", **style)
-        top += height
-
-
-def _draw_legend(pen, shown, height):
-    x = 6.0 + draw.RADIUS
-    y = height - LEGEND / 2
-    for entry, word in draw.legend_entries(shown):
-        draw.draw_claim(pen, (x, y), "", entry)
-        pen.say((x + draw.RADIUS + 5, y), word, FONT, "k", va="center")
-        x += 2 * draw.RADIUS + 20 + 5.4 * len(word)
+    def _lines(self):
+        """Return the lines of the numbered claim texts, each followed by its reason."""
+        graph = self.graph
+        reasons = self.reasons or {}
+        if graph.claims is None and not reasons:
+            return []
+        out = []
+        for v, words in enumerate(claim_words(graph.n_claims, self.kept, self.labels)):
+            text = "" if graph.claims is None else " ".join(graph.claims[v].split())
+            said = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
+            out += textwrap.wrap(printable(said), WIDE)
+            why = printable(reasons.get(v, ""))
+            indent = {"initial_indent": "    ", "subsequent_indent": "    "}
+            out += textwrap.wrap(why, WIDE, **indent)
+        return out

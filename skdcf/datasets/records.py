@@ -434,7 +434,8 @@ def _group_of(metadata):
 
 #: Format keys whose values packed problems can store.
 _PACKED = {"version", "id", "problem", "claims", "alternatives", "context", "features"}
-_PACKED |= {"feature_names", "edges", "labels", "mask", "group", "metadata"}
+_PACKED |= {"feature_names", "edges", "labels", "mask", "group"}
+_PACKED |= {"provenance", "metadata"}
 _NUMBERS = {int, bool, float}
 
 
@@ -472,6 +473,7 @@ def _read_packed(records, options):
         context=context,
         feature_names=columns["feature_names"][0],
         ids=columns["id"],
+        provenance=columns["provenance"],
         metadata=columns["metadata"],
     )
     return Columns(
@@ -652,6 +654,7 @@ def _format_packed(columns):
     }
     fields = {name: _as_lists(column) for name, column in fields.items()}
     fields |= {"problem": batch.problems, "id": batch.ids}
+    fields |= {"provenance": batch.provenance}
     fields |= {"group": columns.groups, "metadata": columns.metadata}
     first_claims = np.repeat(batch.offsets[:-1], np.diff(batch.edge_offsets))
     pairs = batch.edges - first_claims[:, None]

@@ -639,8 +639,8 @@ class ConformalFilter(Settings):
             the previous claim.
         **about
             Data known before the answer is written, passed as the arguments ``problem``,
-            ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
-            `~skdcf.ReasoningGraph`.
+            ``context``, ``alternatives``, ``feature_names``, ``id``, ``provenance`` and
+            ``metadata`` of `~skdcf.ReasoningGraph`.
 
         Returns
         -------

@@ -29,7 +29,7 @@ from .ragged import (
 # Fields with one value per problem. The corresponding field of a graph has the same name in the
 # singular.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
-_ROWS |= {"ids": "id", "metadata": "metadata"}
+_ROWS |= {"ids": "id", "provenance": "provenance", "metadata": "metadata"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
@@ -54,10 +54,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ``edges``.
     claims, problems, ids : object ndarray or None
         Claim texts, question texts, and problem names.
-    alternatives, context, metadata : object ndarray or None
+    alternatives, context, provenance, metadata : object ndarray or None
         Object arrays with one entry per problem. Individual entries may be None. An entry of
         ``alternatives`` is a tuple of alternative answers. An entry of ``context`` is a tuple of
-        texts that must support the answer. An entry of ``metadata`` is a dict.
+        texts that must support the answer. An entry of ``provenance`` or
+        ``metadata`` is a dict.
     feature_names : tuple of str or None
         Feature column names.
 
@@ -79,6 +80,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     context: NDArray[np.object_] | None
     edges_known: NDArray[np.bool_]
     ids: NDArray[np.object_] | None
+    provenance: NDArray[np.object_] | None
     metadata: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
@@ -158,6 +160,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         context: Iterable[Iterable[str] | None] | None = None,
         feature_names: Iterable[str] | None = None,
         ids: Iterable[Any] | None = None,
+        provenance: Iterable[Mapping[str, str | float | bool] | None] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> GraphBatch:
         """Create a batch from flat arrays, without a Python loop over problems.
@@ -186,9 +189,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         feature_names : sequence of str, optional
             Column names. By default, the column names of a pandas, polars or pyarrow table are
             used.
-        ids, metadata : sequence, length n_graphs, optional
+        ids, provenance, metadata : sequence, length n_graphs, optional
             The argument ``ids`` contains problem names, which are used in messages and files. The
-            argument ``metadata`` contains dicts with additional data.
+            arguments ``provenance`` and ``metadata`` contain dicts.
 
         Returns
         -------
@@ -216,6 +219,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             problems=_inputs.check_fields("problems", problems, names),
             alternatives=_inputs.check_fields("alternatives", alternatives, names),
             context=_inputs.check_fields("context", context, names),
+            provenance=_inputs.check_fields("provenance", provenance, names),
             metadata=_inputs.check_fields("metadata", metadata, names),
             ids=names.ids,
             feature_names=_inputs.check_names(feature_names, features, table),
@@ -334,6 +338,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             return bare
         unknown = read_only(np.zeros(len(self), dtype=bool))
         return self._trusted(**bare.__dict__ | {"edges_known": unknown, "tables": None})
+
+    @property
+    def provenance_rows(self) -> list[dict[str, Any]]:
+        """Provenance of each problem, or an empty list if no problem has provenance."""
+        return [] if self.provenance is None else [row or {} for row in self.provenance]
 
     @property
     def metadata_rows(self) -> list[dict[str, Any]]:

@@ -22,7 +22,9 @@ from .ragged import read_only
 from .sources import cut_metadata
 
 _LISTS = ("claims", "alternatives", "context", "feature_names")
-_FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
+_FIELDS = ("features", "edges", *_LISTS, "problem", "id", "provenance", "metadata")
+# fields that do not affect the checks of other fields
+_CHECKED_ALONE = {"problem", "alternatives", "context", "provenance", "metadata"}
 _OF_GRAPH = _FIELDS[3:]  # fields that describe the whole graph
 
 
@@ -61,6 +63,10 @@ class ReasoningGraph:
         are used.
     id : str or int, optional
         Problem name, which is used in messages and files.
+    provenance : dict, optional
+        How the answer and its labels were made, as strings, numbers and booleans, such as
+        ``{"model": "qwen2.5", "label_source": "person"}``. A filter compares the values with
+        those of its calibration problems. Provenance is ignored in comparisons with ``==``.
     metadata : dict, optional
         Additional data, such as the model or the subject. Metadata is ignored in comparisons with
         ``==``. The key ``group`` identifies the question (see `skdcf.graphs.question_groups`).
@@ -105,6 +111,7 @@ class ReasoningGraph:
     feature_names: tuple[str, ...] | None
     problem: str | None
     id: Any
+    provenance: dict[str, Any] | None
     metadata: dict[str, Any] | None
     edges_known: bool
     n_claims: int
@@ -120,6 +127,7 @@ class ReasoningGraph:
         context: Iterable[str] | None = None,
         feature_names: Iterable[str] | None = None,
         id: Any = None,
+        provenance: Mapping[str, str | float | bool] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         names = OneName(id)
@@ -137,7 +145,7 @@ class ReasoningGraph:
                 f"{len(texts)} texts and {n_claims} rows"
             )
         rows = {"problem": problem, "alternatives": alternatives, "context": context}
-        rows["metadata"] = metadata
+        rows |= {"provenance": provenance, "metadata": metadata}
         self._set(
             features=table,
             edges=_inputs.check_edges(edges, np.array([0, n_claims]), names)[0],
@@ -192,7 +200,7 @@ class ReasoningGraph:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
         # If a graph has no claims, an empty list of texts is equal to None.
-        aside = {"metadata": None, "claims": None}
+        aside = {"provenance": None, "metadata": None, "claims": None}
         ours = self.to_dict() | aside
         theirs = other.to_dict() | aside
         return ours == theirs and (self.claims or ()) == (other.claims or ())
@@ -214,7 +222,7 @@ class ReasoningGraph:
         copy : ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
-        if changes.keys() <= {"problem", "alternatives", "context", "metadata"}:
+        if changes.keys() <= _CHECKED_ALONE:
             where = OneName(self.id).at()
             values = {name: getattr(self, name) for name in self.__slots__}
             for name, value in changes.items():

@@ -159,7 +159,7 @@ def check_texts(texts, name, where):
 
 
 def check_field(name, value, n_claims, where):
-    """Validate the question, metadata or texts of a problem, and convert them for storage."""
+    """Validate the question, texts or dict of a problem, and convert them for storage."""
     if value is None:
         return None
     if name in ("problem", "problems"):
@@ -168,10 +168,12 @@ def check_field(name, value, n_claims, where):
                 f"{where}the question must be a str or None, got {show(value)}"
             )
         return value
-    if name != "metadata":
+    if name not in ("provenance", "metadata"):
         return check_texts(value, name, where)
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where}metadata must be a dict, got {show(value)}")
+        raise ValueError(f"{where}{name} must be a dict, got {show(value)}")
+    if name == "provenance":
+        return _check_provenance(value, where)
     for key in NEVER_KEPT:
         listed = value.get(key, [])
         if not is_list_of_claims(listed, n_claims):
@@ -180,6 +182,22 @@ def check_field(name, value, n_claims, where):
                 f"{n_claims - 1}, got {show(listed)}"
             )
     return dict(value)
+
+
+def _check_provenance(entries, where):
+    """Return a copy of the entries, or raise ValueError unless they are flat."""
+    for key, value in entries.items():
+        if not (isinstance(key, str) and isinstance(value, (str, bool, int, float))):
+            raise ValueError(
+                f"{where}provenance must map strings to strings, numbers or booleans, got "
+                f"{show(value)} under the key {show(key)}"
+            )
+        if value != value:
+            raise ValueError(
+                f"{where}provenance[{key!r}] must not be NaN. Leave the key out if its value is "
+                "unknown"
+            )
+    return dict(entries)
 
 
 def check_fields(name, values, names):

@@ -37,7 +37,15 @@ _LARGE = 2**14
 # Group number of an answer that the guarantee does not cover.
 NOT_PASSING = -1
 _QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.
-_ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
+_ABOUT = (
+    "problem",
+    "context",
+    "alternatives",
+    "id",
+    "provenance",
+    "metadata",
+    "feature_names",
+)
 #: Keys of a whole answer or run, which must not be sent before the first claim.
 _OF_ANSWERS = (
     *("claims", "features", "parents", "edges", "labels", "text", "answer"),

@@ -70,10 +70,10 @@ GUARANTEES = {
     "no false claim": None,
     "at most 1": NoFalseClaim(1),
     "delta .1": NoFalseClaim(delta=0.1),
-    "by group": NoFalseClaim(by=by_length, unseen="empty"),
-    "by group, delta .1": NoFalseClaim(delta=0.1, by=by_length, unseen="empty"),
+    "by group": NoFalseClaim(by=by_length),
+    "by group, delta .1": NoFalseClaim(delta=0.1, by=by_length),
     "share": ExpectedFalse(),
-    "share by group": ExpectedFalse(by=by_length, unseen="empty"),
+    "share by group": ExpectedFalse(by=by_length),
 }
 
 

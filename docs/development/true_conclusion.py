@@ -8,9 +8,8 @@ from skdcf.guarantees import Guarantee
 class TrueConclusion(Guarantee):
     """With probability at least 1 - alpha, no false conclusion is kept."""
 
-    def __init__(self, by=None, unseen="error"):
+    def __init__(self, by=None):
         self.by = by
-        self.unseen = unseen
 
     def scores(self, path_risk, labels, offsets):
         filled, last = offsets[1:] > offsets[:-1], offsets[1:] - 1

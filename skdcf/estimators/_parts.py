@@ -25,7 +25,7 @@ from ._validation import check
 #: Names of the settings that are compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 # settings that do not affect the scores
-LEVELS = ("delta", "bound", "unseen", "show")
+LEVELS = ("delta", "bound", "show")
 # All problems are used if there are at least MANY problems and each has a separate question.
 MANY = 10_000
 # number of problems per part whose path risks are stored to compare scorers

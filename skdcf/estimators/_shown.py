@@ -53,7 +53,6 @@ def shown_masks(
     refuse_trained(batch, hashes, fitted._trained)
     _refuse_calibrated(batch, hashes, fitted._calibrated)
 
-    # `passes` raises an error for groups without calibration answers.
     passes = fitted.calibration_.passes(claims)
     calibrations = fitted.calibration_.by_group()
     number_of = {name: number for number, name in enumerate(calibrations)}

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from .._checks import counted, warn
+from ..exceptions import CalibrationWarning
 from ..graphs.ragged import offsets_of, ranges
 from ..ops import conformal
 from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
@@ -501,6 +503,8 @@ class Controlled(Calibration):
 class PerGroup(Calibration):
     """Separate calibrations for disjoint groups (Mondrian conformal prediction).
 
+    In problems whose group has no calibration problems, nothing is kept.
+
     Parameters
     ----------
     guarantee : Guarantee
@@ -521,7 +525,6 @@ class PerGroup(Calibration):
             guarantee.calibrate_group(jumps[rows], risks.take(rows))
             for rows in places.values()
         ]
-        self.pooled = guarantee.calibrate_group(jumps, risks)
 
     def shown(self, level: float) -> float:
         return float(self._mean([part.shown(level) for part in self.parts]))
@@ -601,18 +604,19 @@ class PerGroup(Calibration):
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
-        """Yield the calibration and the problems of each group in which claims may be kept."""
+        """Yield the calibration and the problems of each group, and warn of unseen groups."""
         parts = self.by_group()
-        for name, rows in rows_of_groups(risks.groups).items():
-            if name not in parts and self.guarantee.unseen == "error":
-                raise ValueError(
-                    f"the group of {risks.names(rows[0])} must be one of the calibration groups "
-                    f"{self.names[:10]}, got {name!r}, for which there is no guarantee. For such "
-                    'problems, a filter with unseen="empty" keeps nothing, and a filter with '
-                    'unseen="pool" uses the threshold of all problems together'
-                )
-            if name in parts or self.guarantee.unseen == "pool":
-                yield parts.get(name, self.pooled), rows
+        places = rows_of_groups(risks.groups)
+        unseen = [name for name in places if name not in parts]
+        if unseen:
+            n = sum(len(places[name]) for name in unseen)
+            warn(
+                f"nothing is kept in {counted(n, 'problem')}, such as "
+                f"{risks.names(places[unseen[0]][0])}, whose group {unseen[0]!r} is not one of "
+                f"the calibration groups {self.names[:10]}. Calibrate with problems of this group",
+                CalibrationWarning,
+            )
+        return [(parts[name], places[name]) for name in places if name in parts]
 
 
 def rows_of_groups(groups):

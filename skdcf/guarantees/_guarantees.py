@@ -54,8 +54,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     ----------
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
-    unseen : {"error", "pool", "empty"}, default="error"
-        How to treat problems whose group has no calibration problems.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`.
 
@@ -88,12 +86,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     _parameter_constraints = {
         "by": [None, str, list, tuple, callable],
-        "unseen": [StrOptions({"error", "pool", "empty"})],
         "show": [SHARE_OR_ALL, StrOptions({"auto"})],
     }
     _: KW_ONLY
     by: str | Callable[..., Any] | Sequence[Any] | None = None
-    unseen: Literal["error", "pool", "empty"] = "error"
     show: float | Literal["auto"] = 1
     is_probability = True
     allows_show = False
@@ -108,11 +104,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             raise ValueError(
                 f"{type(self).__name__} must define jumps() instead of steps(), because "
                 "filters only call jumps(). Rename the method"
-            )
-        if self.by is None and self.unseen != "error":
-            raise ValueError(
-                f"unseen has no effect without groups, got {self.unseen!r}. Set by, or omit "
-                "unseen"
             )
 
     def _check_show(self):
@@ -572,11 +563,8 @@ class NoFalseClaim(Guarantee):
         be defined by a metadata key, by the name of a feature, or by a function that accepts a
         GraphBatch and returns the group of each problem. A feature that defines groups must have
         the same value for all claims of a problem. If ``by`` is a list, such as ``["model",
-        "kind"]``, the group of a problem is the tuple of the values.
-    unseen : {"error", "pool", "empty"}, default="error"
-        How to treat problems whose group has no calibration problems. "error" raises an error.
-        "pool" uses a threshold calibrated on all calibration problems together, without a
-        guarantee for the group. "empty" keeps nothing.
+        "kind"]``, the group of a problem is the tuple of the values. In a problem whose group has
+        no calibration problems, no claim is kept, with a warning.
     show : float in (0, 1], or "auto", default=1
         Proportion of answers that may pass, or "auto". An answer passes if its smallest path risk
         is below a cut, which is the ``show``-quantile of the smallest path risks of the
@@ -781,8 +769,6 @@ class ExpectedFalse(Guarantee):
     by : str, callable or list of these, optional
         Definition of the problem groups, as in `NoFalseClaim`. The guarantee holds in every group
         of problems.
-    unseen : {"error", "pool", "empty"}, default="error"
-        How to treat problems whose group has no calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.

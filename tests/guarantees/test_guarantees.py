@@ -314,15 +314,17 @@ def test_small_and_unseen_groups(data):
     with pytest.warns(CalibrationWarning):
         kept = cf.predict(named[:305])
     assert not flat(kept[300:]).any() and flat(kept[:300]).any()
-    with pytest.raises(ValueError, match=r"problem.*0.*group.*'c'"):
-        quiet(cf.predict, named[305:])
-    for unseen, expected in (("empty", -inf), ("pool", None)):
-        cf = HardCF(0, guarantee=NoFalseClaim(by="g", unseen=unseen))
-        cf = quiet(cf.fit, named[:305], y[:305])
-        found = set(quiet(thresholds, cf, named[305:]))
-        scores = cf.nonconformity_scores_  # of all groups together
-        pooled = np.sort(scores)[(len(scores) + 1) // 10 - 1]
-        assert found == {pooled if expected is None else expected}
+    for method in (cf.predict, cf.predict_alpha, cf.decision_function):
+        with pytest.warns(CalibrationWarning) as record:
+            method(named[np.r_[298:300, 305:400]])
+        said = re.compile(r"in 95 problems, such as problem 2, whose group 'c'")
+        assert any(said.search(str(one.message)) for one in record)
+    mixed = quiet(cf.predict, GraphBatch.from_graphs([*named[305:], *named[:300]]))
+    assert not flat(mixed[:95]).any()
+    np.testing.assert_array_equal(flat(mixed[95:]), flat(kept[:300]))
+    assert set(flat(quiet(cf.predict_alpha, named[305:]))) == {inf}
+    report = quiet(evaluate_filter, cf, named[305:], y[305:], [0.1])
+    assert report.coverage == 1 and report.shown == 0
 
 
 def test_unknown_labels_keep_less(data):
@@ -440,7 +442,6 @@ def test_enough_problems_are_held_out_for_delta(data):
         (NoFalseClaim(-1), "max_false"),
         (NoFalseClaim(True), "max_false"),
         (NoFalseClaim(delta=1.5), "delta"),
-        (NoFalseClaim(unseen="pool"), "unseen"),
         (NoFalseClaim(by=7), "by"),
         (NoFalseClaim(by=[]), "at least one entry"),
         (ExpectedFalse(bound=0), "bound"),
@@ -616,7 +617,7 @@ def test_files_hold_guarantees(data, tmp_path):
     )
     for guarantee in (
         NoFalseClaim(1, delta=0.1, by="g"),
-        NoFalseClaim(by="h", unseen="pool"),
+        NoFalseClaim(by="h"),
         ExpectedFalse(by="h"),
     ):
         cf = HardCF(0, guarantee=guarantee, alpha=0.2).fit(named, y)

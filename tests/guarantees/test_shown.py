@@ -230,7 +230,7 @@ def test_each_group_is_a_batch_of_its_own(problems):
         assert all((a == b).all() for a, b in pairs)
 
 
-def test_a_group_that_did_not_calibrate_is_refused_or_empty(problems):
+def test_of_a_group_that_did_not_calibrate_nothing_is_shown(problems):
     graphs, y = problems
 
     def of_size(batch):
@@ -239,13 +239,10 @@ def test_a_group_that_did_not_calibrate_is_refused_or_empty(problems):
     few = graphs[graphs.sizes < 9]
     labels = [row for row, size in zip(y, graphs.sizes, strict=True) if size < 9]
     new = graphs[graphs.sizes >= 12]
-    error = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=of_size)).fit(few, labels)
-    with pytest.raises(ValueError, match=r"group.*calibration groups"):
-        release_claims(error, new, 0.2)
-    pooled = NoFalseClaim(by=of_size, unseen="pool")
-    pool = HardCF(0, alpha=0.2, guarantee=pooled).fit(few, labels)
-    assert any(mask.any() for mask in pool.predict(new, 0.3))
-    assert not any(mask.any() for mask in release_claims(pool, new, 0.3))
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=of_size)).fit(few, labels)
+    with pytest.warns(CalibrationWarning, match="calibration groups"):
+        masks = release_claims(cf, new, 0.2)
+    assert not any(mask.any() for mask in masks)
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ EVERY = {
     "none": None,
     "one": NoFalseClaim(1),
     "delta": NoFalseClaim(delta=0.1),
-    "by": NoFalseClaim(by=long, unseen="empty"),
+    "by": NoFalseClaim(by=long),
     "share": ExpectedFalse(),
-    "share by": ExpectedFalse(by=long, unseen="empty"),
+    "share by": ExpectedFalse(by=long),
 }
 
 

@@ -99,7 +99,7 @@ def test_each_part_of_by_counts_questions(n, m, alpha, draw):
         rng = np.random.default_rng(seed)
         x, y, groups = draw(2 * n, m, rng)
         own = rng.integers(0, 2, 2 * n)[groups]
-        cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(by=part, unseen="empty"))
+        cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(by=part))
         cf.fit(np.c_[x - 3 * own[:, None], own], y, groups=groups)
         new = np.linspace(0, 1, 301)
         missed.append(

@@ -29,6 +29,8 @@ from benchmarks.methods import (
     fit_levels,
     sharpened,
 )
+from benchmarks.paper.agreement import surrogate_agreement
+from benchmarks.paper.separation import score_separation
 from benchmarks.retention import paper
 from benchmarks.retention.paper import ALPHAS, PROBLEMS, SEVEN, TABLES, TWENTY
 from benchmarks.saving import DIGITS, RESULTS, wanted, write
@@ -45,7 +47,7 @@ from skdcf.evaluation import compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
-from skdcf.inspection import score_separation, shap_values, surrogate_agreement
+from skdcf.inspection import shap_values
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer
@@ -210,12 +212,7 @@ def with_errors(n, seed, softened):
     for name, (dcf, relaxation) in rows.items():
         report = surrogate_agreement(dcf, X[n:], y[n:], levels, relaxation=relaxation)
         out[name] = {
-            "numbers": [
-                report.score_pearson,
-                report.score_mae,
-                report.threshold_pearson,
-                report.threshold_mae,
-            ],
+            "numbers": report.numbers(),
             "agreement": [report.agreement.min(), report.agreement.max()],
             "scores": [report.soft_scores.tolist(), report.hard_scores.tolist()],
             "thresholds": [
@@ -278,8 +275,7 @@ def agreement_on_fold(X, y, parts, seed):
             "sharp": GridRelaxation(**SHARP),
         }.items():
             report = surrogate_agreement(dcf, *new, relaxation=relaxation)
-            parts_of = "both_included", "soft_only", "hard_only", "both_excluded"
-            found[name] = [report.rows()[0][part] for part in parts_of]
+            found[name] = report.counts()
         out[f"{alpha:g}"] = found
     return out
 
@@ -302,10 +298,8 @@ def shap_of(filter, X, y, alpha):
 
 def separation_of(filter, X, y, alpha):
     """Separation, ratio to that of the frequency, Cohen's d, and overlap."""
-    filters = {"frequency": HardCF("frequency-score"), "learnt": filter}
-    report = score_separation(filters, X, y, [alpha], cv=FOLDS, random_state=0)
-    names = "separation", "ratio", "cohens_d", "overlap"
-    return {name: float(getattr(report, name)[1, 0]) for name in names}
+    reference = HardCF("frequency-score")
+    return score_separation(filter, reference, X, y, alpha, cv=FOLDS)
 
 
 # Filters

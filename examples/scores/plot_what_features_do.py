@@ -57,14 +57,13 @@ ImportanceDisplay.from_report(shap_values(linear, new[0]))
 # The values of a single model vary by chance. The paper pools the values of 40 models, with eight
 # levels and five random splits into training and other problems.
 
-from skdcf.evaluation import fit_levels
-
 levels = [0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10]
 some = graphs[:200], labels[:200]
 models = []
 for seed in range(5):
-    one = CoherentConformalFilter("linear", calibration_size=0.2, random_state=seed)
-    models += fit_levels(one, *some, levels).values()
+    for level in levels:
+        one = CoherentConformalFilter("linear", alpha=level, random_state=seed)
+        models.append(one.set_params(calibration_size=0.2).fit(*some))
 ImportanceDisplay.from_report(shap_values(models, some[0]))
 
 # %%
@@ -84,23 +83,18 @@ ImportanceDisplay.from_estimator(stack, *part, n_repeats=2, random_state=0)
 # feature. Each of these filters mixes the feature of a claim with that of its descendants in the
 # best proportion.
 
-from skdcf.inspection import single_feature_ablation
+from sklearn.model_selection import GridSearchCV
+
+from skdcf import SingleFeatureCF
+from skdcf.evaluation import compare_filters
 from skdcf.plots import ReportDisplay
 
-features = {
-    "reachability": "nx_reachability",
-    "claim index": "claim_index",
-    "frequency": "frequency-score",
-}
-ablation = single_feature_ablation(
-    {"all features": CoherentConformalFilter("linear")},
-    graphs[:400],
-    labels[:400],
-    [0.03, 0.06, 0.1],
-    features,
-    beta_mix=[0, 0.5, 1],
-    cv=3,
-    random_state=0,
+filters = {"all features": CoherentConformalFilter("linear")}
+for feature in ["nx_reachability", "claim_index", "frequency-score"]:
+    alone = SingleFeatureCF(feature, ties="jitter")
+    filters[feature] = GridSearchCV(alone, {"beta_mix": [0, 0.5, 1]})
+ablation = compare_filters(
+    filters, graphs[:400], labels[:400], [0.03, 0.06, 0.1], cv=3, random_state=0
 )
 ReportDisplay.from_report(ablation)
 

@@ -1,4 +1,4 @@
-"""Explain decisions of filters, rank features by importance, and measure the relaxation error."""
+"""Explain decisions of filters, and rank features by importance."""
 
 from ._explain import (
     Contributions,
@@ -8,24 +8,12 @@ from ._explain import (
     permutation_importance,
     shap_values,
 )
-from ._paper import (
-    SeparationReport,
-    SurrogateReport,
-    score_separation,
-    single_feature_ablation,
-    surrogate_agreement,
-)
 
 __all__ = [
     "Contributions",
     "Explanation",
     "ImportanceReport",
-    "SeparationReport",
-    "SurrogateReport",
     "explain",
     "permutation_importance",
-    "score_separation",
     "shap_values",
-    "single_feature_ablation",
-    "surrogate_agreement",
 ]

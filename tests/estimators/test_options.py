@@ -11,9 +11,8 @@ from skdcf import HardCF
 from skdcf.apps.labelling import ReviewOrder, next_to_label, review_curve
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.evaluation import compare_filters
 from skdcf.guarantees import NoFalseClaim
-from skdcf.inspection import permutation_importance, single_feature_ablation
+from skdcf.inspection import permutation_importance
 from skdcf.monitoring import CoverageMonitor, release_claims
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
@@ -92,23 +91,6 @@ def test_importance_at_another_level(filter):
 
     np.testing.assert_array_equal(means(filter, 0.05), means(with_alpha(filter, 0.05)))
     assert (means(filter, 0.05) != means(filter)).any()
-
-
-def test_ablation_with_ties_dropped():
-    options = {"cv": 2, "random_state": 0}
-    report = single_feature_ablation(
-        {"all": HardCF("frequency-score")},
-        X,
-        Y,
-        [0.2],
-        ["claim_index"],
-        beta_mix=[0.0],
-        ties="exclude",
-        **options,
-    )
-    column = skdcf.SingleFeatureCF("claim_index")
-    expected = compare_filters({"claim_index": column}, X, Y, [0.2], **options)
-    np.testing.assert_array_equal(report.retention[1], expected.retention[0])
 
 
 @pytest.mark.long

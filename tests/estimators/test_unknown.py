@@ -24,7 +24,6 @@ from skdcf.estimators import check
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import LabelWarning
 from skdcf.graphs import pack_labels
-from skdcf.inspection import surrogate_agreement
 from skdcf.metrics import (
     coverage_score,
     evaluate_filter,
@@ -286,17 +285,6 @@ def test_comparisons_and_searches_take_them():
         for y in (UNKNOWN, as_false(UNKNOWN))
     )
     assert one.threshold() == other.threshold()
-
-
-def test_soft_and_hard_procedures_agree_about_them():
-    filter = CoherentConformalFilter("linear", random_state=0).fit(GRAPHS, Y)
-    sharp = PathRelaxation(keep_temperature=1e-5, quantile_temperature=1e-5)
-    unknown = forget(FRESH_Y)
-    one, other = (
-        surrogate_agreement(filter, FRESH, y, [0.1, 0.2], relaxation=sharp)
-        for y in (unknown, as_false(unknown))
-    )
-    assert str(one) == str(other)
 
 
 @UNJUDGED

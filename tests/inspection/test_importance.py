@@ -6,29 +6,22 @@ from math import factorial
 import numpy as np
 import pytest
 from scipy.special import logit
-from scipy.stats import norm
-from sklearn.model_selection import GridSearchCV
 
 from skdcf import (
     CoherentConformalFilter,
     GraphBatch,
     HardCF,
-    SingleFeatureCF,
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.evaluation import fit_levels
 from skdcf.features import GraphTransformer
 from skdcf.inspection import (
-    SeparationReport,
     permutation_importance,
-    score_separation,
     shap_values,
-    single_feature_ablation,
 )
 from skdcf.metrics import leave_one_out
-from skdcf.scorers import ClassifierScorer
 
 X, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
 NARROW = X.replace_features(X.features[:, :5], X.feature_names[:5])
@@ -169,62 +162,3 @@ def test_permutation_of_the_columns_that_the_filter_computes(edges):
     assert report.ranking[0] == 0 and report.mean[0] > 0.2
     assert computed.features is not None
     computed.predict(bare[100:])
-
-
-@pytest.mark.long
-def test_separation_of_normal_scores():
-    rng = np.random.default_rng(0)
-    labels = np.repeat([1, 0, -1], [20000, 10000, 5])
-    d = 0.8
-    learned = rng.normal(size=labels.size) + d * (labels == 1)
-    noise = rng.normal(size=labels.size)
-    report = SeparationReport.from_scores({"noise": noise, "learned": learned}, labels)
-    both = np.array([noise, learned])[:, labels >= 0]
-    np.testing.assert_allclose(report.scores[0], (both - both.mean()) / both.std())
-    assert report.cohens_d[:, 0] == pytest.approx([0, d], abs=0.04)
-    assert report.separation[1, 0] == pytest.approx(d / both.std(), abs=0.03)
-    assert report.overlap[:, 0] == pytest.approx([1, 2 * norm.cdf(-d / 2)], abs=0.02)
-    assert report.ratio[1, 0] == report.separation[1, 0] / report.separation[0, 0]
-    constant = SeparationReport.from_scores({"c": np.ones(6)}, [1, 1, 1, 0, 0, 0])
-    assert np.isnan(constant.overlap).all() and constant.separation[0, 0] == 0
-
-
-def test_separation_out_of_sample():
-    filters = {"frequency": HardCF(), "logistic": HardCF(ClassifierScorer())}
-    report = score_separation(filters, X, Y, [0.1, 0.2], cv=3, random_state=0)
-    assert report.scores[0].shape == (2, report.true.size)
-    # A feature knows no alpha and no split: its scores are the feature's values.
-    values = np.unique(np.round(report.scores[0][0], 9))
-    assert len(values) == 6
-    assert (report.cohens_d[1] > report.cohens_d[0]).all()
-    assert len(report.rows()) == 4 and report.to_frame().shape == (4, 6)
-    assert len(str(report).splitlines()) == 5
-    assert "<table" in report._repr_html_()
-    groups = np.arange(len(X)) // 2
-    grouped = score_separation(
-        filters, X, Y, [0.1], cv=2, groups=groups, random_state=0
-    )
-    assert grouped.scores[0].shape[0] == 2
-    with pytest.raises(ValueError, match=r"filters.*got none"):
-        score_separation({}, X, Y, [0.1])
-
-
-@pytest.mark.long
-def test_ablation_is_the_comparison_that_it_says():
-    full, options = {"all": HardCF(ClassifierScorer())}, {"cv": 2, "random_state": 0}
-    features = {"position": "claim_index", "frequency": 0}
-    report = single_feature_ablation(
-        full, X, Y, [0.2], features, beta_mix=[0.0, 0.5], **options
-    )
-    tried = {"beta_mix": [0.0, 0.5]}
-    alone = {
-        name: GridSearchCV(SingleFeatureCF(column, ties="jitter"), tried)
-        for name, column in features.items()
-    }
-    expected = compare_filters(full | alone, X, Y, [0.2], **options)
-    assert report.names == ("all", "position", "frequency")
-    np.testing.assert_array_equal(report.retention, expected.retention)
-    with pytest.raises(ValueError, match=r"filter.*feature.*'0'"):
-        single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
-    with pytest.raises(ValueError, match=r"beta_mix.*got none"):
-        single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])

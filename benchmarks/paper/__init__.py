@@ -1,0 +1,1 @@
+"""Analyses of the paper, which `make paper` repeats."""

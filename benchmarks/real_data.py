@@ -3,18 +3,16 @@
 import numpy as np
 
 from benchmarks.cells import columns
-from skdcf import GraphBatch
-from skdcf.datasets import (
+from benchmarks.data import (
     fetch_conformal_rag,
-    fetch_felm,
     fetch_gsm8k_solutions,
-    fetch_mr_ben,
     fetch_perl,
     fetch_prmbench,
-    fetch_process_bench,
     fetch_qags,
     fetch_refchecker,
 )
+from skdcf import GraphBatch
+from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_process_bench
 from skdcf.features import reasoning_features
 
 NATURAL = ("negatives", "positives")  # of PERL: no error was written into these

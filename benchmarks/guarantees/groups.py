@@ -20,8 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import RESULTS
+from benchmarks.data import fetch_prmbench, fetch_refchecker
 from skdcf import HardCF
-from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_prmbench, fetch_refchecker
+from skdcf.datasets import fetch_felm, fetch_mr_ben
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs.problems import read_groups

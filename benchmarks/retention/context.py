@@ -14,9 +14,9 @@ import warnings
 import numpy as np
 from sklearn.model_selection import ShuffleSplit
 
+from benchmarks.data import fetch_qags
 from benchmarks.methods import fit_levels
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
-from skdcf.datasets import fetch_qags
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.metrics import leave_one_out

@@ -28,9 +28,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
+from benchmarks.data import fetch_conformal_rag
 from benchmarks.methods import TIES, fit_levels
 from skdcf import CoherentConformalFilter, HardCF
-from skdcf.datasets import fetch_conformal_rag
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.scorers import ClassifierScorer, FitTask

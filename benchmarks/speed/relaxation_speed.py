@@ -21,7 +21,8 @@ import reference_grid
 import reference_path
 from random_graphs import Problems, ancestors_by_walking, chain
 
-from skdcf.datasets import fetch_perl, make_reasoning_graphs
+from benchmarks.data import fetch_perl
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_rank
 from skdcf.relaxation import GridRelaxation, PathRelaxation

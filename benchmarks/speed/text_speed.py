@@ -26,13 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data import fetch_gsm8k_solutions, fetch_perl
 from skdcf import GraphBatch
-from skdcf.datasets import (
-    fetch_gsm8k_solutions,
-    fetch_perl,
-    fetch_process_bench,
-    make_reasoning_graphs,
-)
+from skdcf.datasets import fetch_process_bench, make_reasoning_graphs
 from skdcf.features import GraphFeatures, TextFeatures, reasoning_features
 
 

@@ -23,7 +23,7 @@ answer
 
 # %%
 # A filter needs answers with labelled claims. This example generates them. You can also run it
-# with ``data = fetch_perl()`` from the same module, which downloads solutions of language models
+# with ``data = fetch_felm()`` from the same module, which downloads answers of a language model
 # that people judged.
 
 from skdcf.datasets import make_word_problems

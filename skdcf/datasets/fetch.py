@@ -1,11 +1,10 @@
-"""Find published data files in the data directory, or download them.
+"""Load published data sets from files in the data directory, or download the files.
 
 The package does not contain the files, because most sources do not state a licence. The files are
 downloaded on request from the authors' repositories. ``sources.json`` lists the sources. Each
-folder of the data directory mirrors an address that is pinned to a commit. For each file,
-``sources.json`` contains the SHA-256 checksum, or the SHA-1 checksum of the git blob (40 digits)
-if the SHA-256 checksum is unknown. The folder ``descr`` contains the user-facing descriptions of
-the data sets.
+folder of the data directory mirrors an address that is pinned to a commit. A checksum is the
+SHA-256 of the file, or the SHA-1 of the git blob (40 digits) if the SHA-256 is unknown. The folder
+``descr`` contains the user-facing descriptions of the data sets.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,10 +20,14 @@ from importlib.resources import files
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
-from .._checks import check_choice
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, is_integer
 from ..edges import chain_edges, no_edges
+from ..graphs import ReasoningGraph
 from ..graphs.hashes import text_code
 from .lines import iter_objects
 from .records import build_dataset, spread
@@ -36,24 +40,16 @@ class Source(NamedTuple):
     checksum: str
 
 
-def _read_sources():
-    folders = json.loads(files(__package__).joinpath("sources.json").read_text("utf-8"))
+def read_sources(table: Any) -> dict[str, Source]:
+    """Return the source of each file in a JSON table, keyed by its path in the data directory."""
     return {
-        f"{folder}/{Path(name).name}": Source(_address(place["url"], name), checksum)
-        for folder, place in folders.items()
+        f"{folder}/{Path(name).name}": Source(f"{place['url']}/{name}", checksum)
+        for folder, place in json.loads(table.read_text("utf-8")).items()
         for name, checksum in place["files"].items()
     }
 
 
-def _address(url, name):
-    """Return the URL of a file, given its folder's URL or a URL pattern that contains the stem."""
-    if "{stem}" in url:
-        return url.format(stem=Path(name).stem)
-    return f"{url}/{name}"
-
-
-#: Source of each file, keyed by its path relative to the data directory.
-SOURCES = _read_sources()
+SOURCES = read_sources(files(__package__).joinpath("sources.json"))
 
 
 class Options(TypedDict, total=False):
@@ -71,13 +67,29 @@ class Options(TypedDict, total=False):
 _DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
-#: Folders whose ``.jsonl`` files each contain a single object.
-_ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
 #: Decorator that adds the fields of `Options` to the parameters of a function.
 fetcher = partial(spread, Options, **_DEFAULTS)
 #: Type annotations for one or more names, and for an edge rule.
 Names = str | Sequence[str]
 Rule = str | Callable
+
+_VERSIONS = {
+    "gpt": "MATH_annotations.json",
+    "llama": "MATH_open_subclaims_with_scores.json",
+    "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
+    "llama-unscored": "MATH_open_annotations.json",
+}
+#: Scores of claims, with higher values for more confidence.
+SCORES = ("frequency-score", "gpt-score")
+#: Values that the authors interpret as true and false. All other values are typing errors by
+#: annotators.
+_VERDICTS = {
+    "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
+    "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
+}
+_DOMAINS = ("math", "reasoning", "science", "wk")
+_SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
+_STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
 
 
 def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
@@ -111,16 +123,19 @@ def local_file(
     download_if_missing: Any = True,
     n_retries: Any = 3,
     delay: Any = 1.0,
+    sources: Any = None,
     **_: Any,
 ) -> Any:
-    """Return the path of a file in `SOURCES`, after verifying or downloading the file.
+    """Return the path of a file in ``sources``, after verifying or downloading the file.
+
+    By default, ``sources`` is `SOURCES`.
 
     Raises
     ------
     OSError
         If the file is missing and cannot be downloaded, or if downloads are disabled.
     """
-    source = SOURCES[name]
+    source = (sources or SOURCES)[name]
     path = get_data_home(data_home) / name
     checksum = checksum_of(path, source) if path.is_file() else "missing"
     if checksum == source.checksum:
@@ -187,7 +202,7 @@ def _download(source, path, n_retries, delay):
 def read(name: str, options: Any) -> Any:
     """Return the content of a published JSON file, or the list of objects in a JSON Lines file."""
     path = local_file(name, **options)
-    if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
+    if path.suffix != ".jsonl":
         return json.loads(path.read_text("utf-8"))
     records = [record for _, record in iter_objects(path, nan=True)]
     if broken := [record for record in records if isinstance(record, ValueError)]:
@@ -256,6 +271,7 @@ def load(
     *,
     graph: Any = "none",
     answer: Any = None,
+    folder: Any = None,
     **words: Any,
 ) -> Any:
     """Return the result of a ``fetch_*`` function, given the records of its files.
@@ -279,6 +295,8 @@ def load(
         For data sets with several answers per question, the names of the fields that contain the
         question, the model and the answer (a string or a list of steps). The answers in invalid
         records are still used as alternatives.
+    folder : path, optional
+        Folder of the description files. The default is the folder ``descr`` of this package.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
@@ -300,7 +318,7 @@ def load(
     return build_dataset(
         zip(records, zip(records.values(), other_texts, strict=True), strict=True),
         line,
-        descr=describe(name).format(**words),
+        descr=describe(name, folder).format(**words),
         **{key: options[key] for key in ("on_invalid", "return_X_y", "return_groups")},
     )
 
@@ -317,9 +335,10 @@ def read_words(name: str, said: Any, words: Any, place: Any = "claim {}") -> Any
     return [words[word] for word in said]
 
 
-def describe(name: str) -> str:
+def describe(name: str, folder: Any = None) -> str:
     """Return the user-facing description of a data set."""
-    return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
+    folder = folder or files(__package__).joinpath("descr")
+    return folder.joinpath(f"{name}.txt").read_text("utf-8")
 
 
 def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
@@ -346,3 +365,309 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
         members[rows[i][0]][i] = rows[i][2]
     each = enumerate(groups)
     return [[t for j, t in members[g].items() if j != i] for i, g in each]
+
+
+def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
+    """Return the labels of an answer in which only the position of the first error is known.
+
+    If the claims form a chain, the labels up to the first error are sufficient for calibration.
+    In a chain, every later claim is a descendant of the first error, so the nonconformity score
+    does not depend on later labels.
+
+    Parameters
+    ----------
+    n_claims : int
+        Number of claims in the answer.
+    first_error : int or None
+        Index of the first false claim, starting at 0. Use -1 or None for an answer without a
+        false claim.
+
+    Returns
+    -------
+    labels : ndarray of int64 of shape (n_claims,)
+        The labels, which are 1 before the first error, 0 at the error, and -1 (unknown) after it.
+
+    Raises
+    ------
+    ValueError
+        If ``first_error`` is not the position of a claim.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import labels_from_first_error
+    >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
+    (array([ 1,  0, -1, -1]), array([1, 1]))
+    """
+    if first_error is None:
+        return np.ones(n_claims, dtype=np.int64)
+    if not (is_integer(first_error) and -1 <= first_error < n_claims):
+        raise ValueError(
+            f"first_error must be the position of one of the {n_claims} claims, "
+            f"starting at 0, or -1 if there is no error, got {first_error!r}"
+        )
+    first = n_claims if first_error == -1 else int(first_error)
+    return np.sign(first - np.arange(n_claims, dtype=np.int64))
+
+
+@fetcher()
+def fetch_coherent_math(
+    version: str = "gpt",
+    *,
+    graph: str = "dep_graph",
+    label: str = "manual_annotation",
+    **options: Unpack[Options],
+) -> Any:
+    """Load 50 answers to MATH problems, with claims, graphs, scores and labels.
+
+    Parameters
+    ----------
+    version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
+        Version of the data file, named after the language model that wrote the answers. ``DESCR``
+        describes the versions.
+    graph : {"dep_graph", "gold_graph"}
+        Graph source. With "dep_graph", the graphs were created by a language model. With
+        "gold_graph", the graphs were created by hand. Manual graphs exist only for the first ten
+        problems, so use ``on_invalid="drop"``.
+    label : {"manual_annotation", "annotation"}
+        Label meaning. "manual_annotation" states whether a claim is correct as a step in the
+        answer. "annotation" states whether a claim is true on its own (version "gpt" only).
+    {download_options}
+    on_invalid : {"raise", "drop"}
+        Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
+        drop the problem.
+    {return_options}
+
+    Returns
+    -------
+    dataset : Bunch
+        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
+        arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
+        of (id, reason)), and ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Rubin-Toles, Gambhir, Ramji, Roth, Goel, *Conformal Language Model Reasoning with
+    Coherent Factuality*, ICLR 2025.
+    """
+    check_choice("version", version, _VERSIONS)
+    check_choice("graph", graph, ("dep_graph", "gold_graph"))
+    check_choice("label", label, _VERDICTS)
+    scores = () if version == "llama-unscored" else SCORES
+    file = f"coherent_factuality/{_VERSIONS[version]}"
+    records = rows(file, f"coherent_math/{version}/{{i}}", options)
+    parse = partial(parse_scored, scores=scores, label=label, graph=graph)
+    words = {"matrix": graph, "version": version, "label": label}
+    return load("coherent_math", records, parse, options, file=Path(file).name, **words)
+
+
+def parse_scored(record, scores, label, graph=None):
+    """Convert a record with scored claims to the format of `build_dataset`."""
+    claims = record["claims"]
+    texts = [claim["subclaim"] for claim in claims]
+    # In one of the files, a "Y" is followed by hundreds of spaces.
+    words = [str(claim[label]).strip() for claim in claims]
+    labels = read_words(label, words, _VERDICTS[label])
+    out = {"problem": record["prompt"], "claims": texts, "labels": labels}
+    if (
+        graph is not None
+    ):  # Each row represents a child, and each column represents a parent.
+        graph_of_claims = ReasoningGraph.from_adjacency(record[graph], claims=texts)
+        out["edges"] = graph_of_claims.edges
+    if scores:
+        out["features"] = [[float(claim[name]) for name in scores] for claim in claims]
+        out["feature_names"] = list(scores)
+    return out
+
+
+@fetcher()
+def fetch_felm(
+    domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
+) -> Any:
+    """Load FELM, a data set of answers from five domains, divided into labelled segments.
+
+    Parameters
+    ----------
+    domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
+        Question domains. The default excludes "writing_rec", which is not used in studies of
+        reasoning.
+    graph : {"chain", "none"} or callable
+        Rule that creates the edges. The published data do not contain graphs. With "chain", each
+        segment is assumed to depend on the previous segment. With "none", the segments are
+        assumed to be independent. A callable ``graph(claims, problem)`` must return pairs
+        (parent, child), like the functions of `skdcf.edges`.
+    {download_options}
+    on_invalid : {"raise", "drop"}
+        Whether to raise an error if the numbers of labels and segments of a problem differ, or to
+        drop the problem.
+    {return_options}
+
+    Returns
+    -------
+    dataset : Bunch
+        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
+        ``labels`` (list of 0/1 int arrays), ``groups`` (prompt index of each problem), ``metadata``
+        (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
+    NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
+    """
+    of = chosen(domains=(domains, (*_DOMAINS, "writing_rec")))
+    records = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
+    records = (row for row in records if row[1]["domain"] in of["domains"])
+    return load("felm", records, _parse_felm, options, graph=graph, **of)
+
+
+def _parse_felm(record):
+    return {
+        "problem": record["prompt"],
+        "claims": record["segmented_response"],
+        "labels": record["labels"],
+        "metadata": {"domain": record["domain"]},
+    }
+
+
+@fetcher()
+def fetch_process_bench(
+    subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[Options]
+) -> Any:
+    """Load ProcessBench, a data set of solutions to math problems with labelled first errors.
+
+    Parameters
+    ----------
+    subset : {"gsm8k", "math", "all"} or list of them
+        Question sources.
+    graph : {"chain", "none"} or callable
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs.
+    {download_options}
+    on_invalid : {"raise", "drop"}
+        Whether to raise an error if the position of the first error is not that of a step, or to
+        drop the answer.
+    {return_options}
+
+    Returns
+    -------
+    dataset : Bunch
+        The data set, with the same attributes as in `fetch_mr_ben`.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Zheng et al., *ProcessBench: Identifying Process Errors in Mathematical Reasoning*,
+    2024, arXiv:2412.06559.
+    """
+    of = chosen(subset=(subset, ("gsm8k", "math")))
+    file = "process_bench/{subset}.json"
+    records = rows(file, "process_bench/{subset}/{i}", options, **of)
+    words = {"graph": graph, "answer": ("problem", "generator", "steps")}
+    return load("process_bench", records, _parse_process, options, **words, **of)
+
+
+def _parse_process(record):
+    return {
+        "problem": record["problem"],
+        "claims": record["steps"],
+        "labels": labels_from_first_error(len(record["steps"]), record["label"]),
+        "metadata": {"model": record["generator"], "subset": record["subset"]},
+    }
+
+
+@fetcher(on_invalid="drop")
+def fetch_mr_ben(
+    subjects: Names = _SUBJECTS, *, graph: Rule = "chain", **options: Unpack[Options]
+) -> Any:
+    """Load Mr-Ben, a data set of answers to exam questions with labelled first errors.
+
+    Parameters
+    ----------
+    subjects : "all", str or list of str
+        Question subjects, selected from "math", "biology", "chemistry", "medicine", "physics" and
+        "logic".
+    graph : {"chain", "none"} or callable
+        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
+        do not contain graphs. If the steps are not a chain, the unknown labels after the first
+        error are treated as false.
+    {download_options}
+    on_invalid : {"raise", "drop"}
+        Whether to raise an error if the position of the first error is not that of a step, or to
+        drop the answer.
+    {return_options}
+
+    Returns
+    -------
+    dataset : Bunch
+        Data set with the attributes ``graphs`` (GraphBatch with texts and the other models' answers
+        as alternatives, without features), ``labels`` (list of int arrays: 1 true, 0 false, -1
+        unknown), ``groups`` (question index of each problem), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Zeng et al., *MR-Ben: A Meta-Reasoning Benchmark for Evaluating System-2 Thinking in
+    LLMs*, NeurIPS 2024, arXiv:2406.13975.
+    """
+    of = chosen(subjects=(subjects, (*_SUBJECTS, "logic")))
+    records = rows(
+        "mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of
+    )
+    answer = ("Question_UUID", "Sampled_Model", "Model_Solution_Steps")
+    words = {"graph": graph, "answer": answer}
+    return load("mr_ben", records, _parse_mr_ben, options, **words, **of)
+
+
+def _parse_mr_ben(record):
+    numbers = []
+    claims = []
+    for line in filter(str.strip, record["Model_Solution_Steps"]):
+        begins = _STEP.match(line)
+        if begins or not claims:
+            numbers.append(begins and begins[1])
+            claims.append(line)
+        else:
+            claims[-1] += "\n" + line
+    first = record["Model_Solution_First_Error_Step"]
+    if first != "N/A" and first not in numbers:
+        raise ValueError(
+            f"the first error must be one of the steps {numbers}, got {first}"
+        )
+    error = None if first == "N/A" else numbers.index(first)
+    return {
+        "problem": f"{record['Question']}\n{record['Options']}",
+        "claims": claims,
+        "labels": labels_from_first_error(len(claims), error),
+        "group": record["Question"],
+        "metadata": {
+            "model": record["Sampled_Model"],
+            "subject": record["subjects"],
+            "topic": record["Subject"],
+        },
+    }

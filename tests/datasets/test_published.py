@@ -1,6 +1,5 @@
 """Published data: counts, quirks, the cache, and nothing that reveals a label."""
 
-import copy
 import hashlib
 import http.server
 import inspect
@@ -18,17 +17,9 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import fetch as files
 from skdcf.datasets import (
     fetch_coherent_math,
-    fetch_conformal_factuality,
-    fetch_conformal_rag,
     fetch_felm,
-    fetch_gsm8k_solutions,
     fetch_mr_ben,
-    fetch_perl,
-    fetch_prm800k,
-    fetch_prmbench,
     fetch_process_bench,
-    fetch_qags,
-    fetch_refchecker,
     labels_from_first_error,
     read_jsonl,
     write_jsonl,
@@ -42,9 +33,7 @@ from skdcf.ops.hard import nonconformity_scores, path_risk
 COHERENT = "coherent_factuality/MATH_annotations.json"
 LLAMA = "coherent_factuality/MATH_open_subclaims_with_scores.json"
 UNSCORED = "coherent_factuality/MATH_open_annotations.json"
-GSM = "perl/gsm8k/gsm8k_positives.json"
 INPUTS = {"subclaim", "frequency-score", "gpt-score"}
-KINDS = ("negatives", "positives", "positives_perturbed")
 
 
 def sha256_of(path):
@@ -60,62 +49,6 @@ def counts(data):
 
 
 # --- the files at hand: counts of the published tables ---------------------------------
-
-PERL_COUNTS = {
-    ("gsm8k", "negatives"): (57, 294, 279, 164, 3),
-    ("gsm8k", "positives"): (50, 224, 204, 7, 46),
-    ("gsm8k", "positives_perturbed"): (48, 223, 200, 143, 0),
-    ("math", "negatives"): (44, 379, 379, 237, 1),
-    ("math", "positives"): (53, 332, 309, 29, 43),
-    ("math", "positives_perturbed"): (42, 257, 236, 118, 2),
-}
-PERL_NATIVE = dict(zip(PERL_COUNTS, (72, 6, 66, 74, 14, 48), strict=True))
-
-
-@pytest.mark.parametrize(("subset", "kind"), PERL_COUNTS)
-def test_perl_counts(data_home, subset, kind):
-    found = fetch_perl(subset, kind, "any", data_home=data_home)
-    assert counts(found) == PERL_COUNTS[subset, kind]
-    native = fetch_perl(subset, kind, data_home=data_home)
-    assert counts(native)[3] == PERL_NATIVE[subset, kind]
-    assert counts(native)[4] == PERL_COUNTS[subset, kind][4]
-    assert list(native.graphs) == list(found.graphs)
-    assert native.graphs.ids[17] == f"perl/{subset}_{kind}/17"
-
-
-def test_perl_together(data_home):
-    data = fetch_perl(label="any", data_home=data_home)
-    assert counts(data) == (294, 1709, 1607, 698, 95)
-    assert data.feature_names is None
-    assert data.graphs.features is None
-    roots = np.bincount(data.graphs.edges[:, 1], minlength=1709) == 0
-    assert roots.sum() == 481
-
-
-def test_perl_coherent_labels(data_home):
-    """53 claims are labelled true below a false ancestor; by file as published."""
-    found = []
-    for subset, kind in PERL_COUNTS:
-        data = fetch_perl(subset, kind, "any", data_home=data_home)
-        found.append(
-            sum(
-                int(y[v]) and not y[graph.ancestors(v)].all()
-                for graph, y in zip(data.graphs, data.labels, strict=True)
-                for v in range(graph.n_claims)
-            )
-        )
-    assert found == [0, 6, 3, 19, 16, 9]
-
-
-def test_perl_numbering_trap(data_home):
-    """The links of this problem use numbers that the text prints, with gaps."""
-    graph = fetch_perl("gsm8k", "positives", data_home=data_home).graphs[13]
-    printed = [int(text.split(":")[0].removeprefix("Step ")) for text in graph.claims]
-    assert printed == [1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14]
-    links = [(printed[u], printed[v]) for u, v in graph.edges.tolist()]
-    expected = [(1, 2), (2, 3), (3, 5), (5, 6), (2, 7), (7, 9), (5, 10), (9, 10)]
-    expected += [(5, 11), (9, 11), (5, 12), (9, 12), (5, 13), (9, 13)]
-    assert links == [*expected, (12, 14), (13, 14)]
 
 
 def test_coherent_math_counts(data_home):
@@ -164,22 +97,6 @@ def test_coherent_math_other_labels_and_graphs(data_home):
 
 
 @pytest.mark.parametrize(
-    ("subset", "expected"),
-    [
-        ("factscore", (50, 408, 0, 121, 13)),
-        ("nq", (50, 294, 0, 18, 39)),
-        ("math", (50, 293, 0, 31, 37)),
-    ],
-)
-def test_conformal_factuality_counts(data_home, subset, expected):
-    data = fetch_conformal_factuality(subset, data_home=data_home)
-    assert counts(data) == expected
-    assert data.feature_names == ["frequency-score", "gpt-score"]
-    chain = fetch_conformal_factuality(subset, graph="chain", data_home=data_home)
-    assert len(chain.graphs.edges) == expected[1] - expected[0]
-
-
-@pytest.mark.parametrize(
     ("domains", "expected"),
     [
         ("all", (847, 4426, 3579, 787, 565)),
@@ -214,18 +131,12 @@ def test_felm_graphs_and_domains(data_home):
 
 # --- larger sets: counts of their table, and of what is looked at otherwise ------------
 
-TWO_CONTEXTS = ["accurate_context", "noisy_context"]
 LARGE = {
-    "prmbench": lambda **kw: fetch_prmbench("train", "all", **kw),
-    "gsm8k_solutions": fetch_gsm8k_solutions,
     "mr_ben": lambda **kw: fetch_mr_ben("math", **kw),
     "mr_ben/biology": lambda **kw: fetch_mr_ben("biology", **kw),
     "mr_ben/chemistry": lambda **kw: fetch_mr_ben("chemistry", **kw),
-    "qags/cnndm": lambda **kw: fetch_qags("cnndm", **kw),
-    "qags/xsum": lambda **kw: fetch_qags("xsum", **kw),
     "process_bench": lambda **kw: fetch_process_bench("gsm8k", **kw),
     "process_bench/math": lambda **kw: fetch_process_bench("math", **kw),
-    "refchecker": lambda **kw: fetch_refchecker(TWO_CONTEXTS, **kw),
 }
 
 
@@ -250,28 +161,11 @@ def read_large(name, data_home, **options):
 @pytest.mark.parametrize(
     ("name", "expected", "unknown", "questions"),
     [
-        pytest.param(
-            "prmbench",
-            (4744, 77206, 72462, 7119, 1541),
-            323,
-            401,
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "gsm8k_solutions",
-            (5228, 16681, 12099, 7783, 1994),
-            0,
-            1318,
-            marks=pytest.mark.long,
-        ),
         ("mr_ben", (918, 7148, 6230, 769, 149), 3783, 303),
         ("mr_ben/biology", (1033, 6287, 5254, 416, 617), 1411, 345),
         ("mr_ben/chemistry", (848, 5518, 4670, 466, 382), 1752, 279),
-        ("qags/cnndm", (235, 714, 0, 183, 113), 0, 235),
-        ("qags/xsum", (239, 239, 0, 123, 116), 0, 239),
         ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
         ("process_bench/math", (1000, 6505, 5505, 594, 406), 2139, 955),
-        ("refchecker", (1400, 7414, 0, 1285, 927), 0, 200),
     ],
 )
 def test_large_counts(large, name, expected, unknown, questions):
@@ -284,22 +178,13 @@ def test_large_counts(large, name, expected, unknown, questions):
     assert len(set(data.groups.tolist())) == questions
     assert data.feature_names is None
     assert "Source: https://" in data.DESCR
-    dropped = {"gsm8k_solutions": 48, "mr_ben/biology": 2}
+    dropped = {"mr_ben/biology": 2}
     assert len(data.dropped) == dropped.get(name, 0)
     assert [row["group"] for row in data.metadata] == data.groups.tolist()
     assert data.graphs.edges_known.all()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.long if name in ("prmbench", "gsm8k_solutions") else (),
-        )
-        for name in LARGE
-    ],
-)
+@pytest.mark.parametrize("name", LARGE)
 def test_large_metadata_survives_json_lines(large, name, tmp_path):
     data = large(name)
     some = np.arange(0, len(data.graphs), 97)
@@ -314,109 +199,6 @@ def test_large_metadata_survives_json_lines(large, name, tmp_path):
     assert back.groups.tolist() == groups.tolist()
     assert list(back.graphs) == [data.graphs[int(i)] for i in some]
     assert all((a == b).all() for a, b in zip(back.labels, labels, strict=True))
-
-
-@pytest.mark.long
-def test_prmbench_modified_answers(large, data_home):
-    """Labels, kinds and changed steps against the records themselves."""
-    data = large("prmbench", originals=False)
-    assert len(data.graphs) == 3203
-    records = {}
-    for path in sorted((data_home / "prmbench").glob("*.jsonl")):
-        for i, line in enumerate(path.read_text("utf-8").strip().split("\n")):
-            records[f"prmbench/{path.stem}/{i}"] = json.loads(line)
-    assert set(records) == set(data.graphs.ids)
-    beyond = nothing = 0
-    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
-        record = records[graph.id]
-        steps = record["modified_process"]
-        assert graph.claims == tuple(steps)
-        assert graph.problem == record["modified_question"]
-        assert row["kind"] == record["classification"]
-        before = record["original_process"]
-        assert row["changed"] == [
-            v for v in range(len(steps)) if steps[v] not in before
-        ]
-        false = {k for k in record["error_steps"] if k <= len(steps)}
-        beyond += len(false) < len(set(record["error_steps"]))
-        nothing += not false
-        expected = [int(k not in false) if false else -1 for k in range(1, len(y) + 1)]
-        assert y.tolist() == expected
-    assert (beyond, nothing) == (57, 12)
-
-
-@pytest.mark.long
-def test_prmbench_kinds_and_originals(large, data_home):
-    data = fetch_prmbench("train", data_home=data_home)
-    kinds = Counter(row["kind"] for row in data.metadata)
-    assert not {"redundency", "confidence"} & set(kinds)
-    originals = [g for g in data.graphs if g.id.endswith("/original")]
-    assert len(originals) == kinds["original"] == 1352
-    assert len({(g.problem, g.claims) for g in originals}) == 1352
-    one = fetch_prmbench("train", "circular", originals=False, data_home=data_home)
-    assert {row["kind"] for row in one.metadata} == {"circular"}
-    questions = dict(zip((r["idx"] for r in data.metadata), data.groups, strict=False))
-    assert all(
-        questions[r["idx"]] == g
-        for r, g in zip(data.metadata, data.groups, strict=True)
-    )
-
-
-@pytest.mark.long
-def test_gsm8k_derived_labels_and_operands(large, data_home):
-    """Both once more, from the text alone."""
-    path = data_home / "gsm8k_solutions/example_model_solutions.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").strip().split("\n")]
-    data = large("gsm8k_solutions")
-    last_ones = 0
-    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
-        line = lines[int(graph.id.rsplit("/", 1)[1])]
-        answer = line[row["model"]]
-        parts = re.findall(r"<<([^<>=]+)= ?(-?[0-9.,]+) ?>>", answer["solution"])
-        values = [float(b.replace(",", "")) for _, b in parts]
-        assert graph.n_claims == len(values)
-        joined = "".join("".join(graph.claims).split())
-        assert joined == "".join(re.sub("<<[^<>]*>>", "", answer["solution"]).split())
-        reference = re.findall(r"=(-?[0-9.,]+)>>", line["ground_truth"])
-        reference = [float(b.replace(",", "")) for b in reference]
-        known = [any(abs(v - b) < 1e-6 for b in reference) for v in values]
-        if answer["is_correct"]:
-            assert y.all()
-        elif all(known):
-            last_ones += 1
-            assert y.tolist() == [1] * (len(values) - 1) + [0]
-        else:
-            assert y.tolist() == [int(k) for k in known]
-        for u, v in graph.edges.tolist():
-            operands = re.findall(r"\d+(?:\.\d+)?", parts[v][0].replace(",", ""))
-            assert any(abs(float(x) - values[u]) < 1e-6 for x in operands)
-            assert not any(abs(values[w] - values[u]) < 1e-9 for w in range(u + 1, v))
-    assert last_ones == 144
-
-
-def test_gsm8k_cuts_lines_and_joins_the_rest(place):
-    text = "He has 2.\nA 1+1=<<1+1=2>>2 cats, 2*2=$<<2*2=4.0>>4.0 now\nYes\n4+2=<<4+2=6>>6\nA: 6"
-    model = {"is_correct": False, "solution": text}
-    nothing = {"is_correct": True, "solution": "It is 6."}
-    models = [
-        "6b_finetuning",
-        "6b_verification",
-        "175b_finetuning",
-        "175b_verification",
-    ]
-    line = {"question": "?", "ground_truth": "<<1+1=2>>2\n<<3+3=6>>6"}
-    line |= dict.fromkeys(models[:2], model) | dict.fromkeys(models[2:], nothing)
-    home = place("gsm8k_solutions/example_model_solutions.jsonl", [line], lines=True)
-    data = fetch_gsm8k_solutions(data_home=home)
-    assert len(data.graphs) == len(data.dropped) == 2
-    cut = ("He has 2.\nA 1+1=2", "cats, 2*2=$4.0 now", "Yes\n4+2=6\nA: 6")
-    assert data.graphs[0].claims == cut
-    assert data.graphs[0].edges.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert data.labels[0].tolist() == [1, 0, 1]
-    clean = re.sub("<<.*?>>", "", text)
-    assert data.graphs.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
-    with pytest.raises(ValueError, match="calculation"):
-        fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
 
 
 def test_mr_ben_first_errors_bear_their_number(large, data_home):
@@ -475,99 +257,6 @@ def test_mr_ben_made_up_quirks(place):
         fetch_mr_ben("math", data_home=home, on_invalid="raise")
 
 
-def test_refchecker_neutral_is_false_or_unknown(place):
-    for model in ("alpaca_7B", "chatgpt", "claude2", "davinci001"):
-        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [])
-    for model, label in zip(
-        ("falcon_40B_instruct", "gpt4", "llama2_70b_chat"),
-        ("Neutral", "Contradiction", "Entailed"),
-        strict=True,
-    ):
-        entry = {"triplet": ["a", "is", "b"], "human_label": label}
-        record = {"id": "7", "response": model, "claude2_response_kg": [entry]}
-        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [record])
-    with pytest.raises(ValueError, match=r"0.*human_label.*'Entailed'"):
-        fetch_refchecker("zero_context", data_home=home)
-    data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
-    assert [y.tolist() for y in data.labels] == [[0], [0]]
-    unknown = fetch_refchecker(
-        "zero_context", neutral="unknown", data_home=home, on_invalid="drop"
-    )
-    assert [y.tolist() for y in unknown.labels] == [[-1], [0]]
-    with pytest.raises(ValueError, match=r"neutral .*'true'"):
-        fetch_refchecker("zero_context", neutral="true", data_home=home)
-    assert data.graphs[0].claims == ("a is b",)
-    assert list(data.graphs.alternatives) == [
-        ("gpt4", "llama2_70b_chat"),
-        ("falcon_40B_instruct", "llama2_70b_chat"),
-    ]
-    assert data.groups[0] == data.groups[1]
-    assert data.metadata[1] == {
-        "model": "gpt4",
-        "setting": "zero_context",
-        "question": "7",
-        "verdicts": ["Contradiction"],
-        "group": data.groups[1],
-    }
-    alone = fetch_refchecker(
-        "zero_context", alternatives=False, data_home=home, on_invalid="drop"
-    )
-    assert alone.graphs.alternatives is None
-
-
-def prm800k_line(steps, ratings, problem="Why?"):
-    judged = [
-        {
-            "completions": [
-                {"text": text, "rating": rating, "flagged": None},
-                {"text": "another", "rating": 1, "flagged": None},
-            ],
-            "human_completion": None,
-            "chosen_completion": None if rating == -1 else 0,
-        }
-        for text, rating in zip(steps, ratings, strict=False)
-    ]
-    question = {
-        "problem": problem,
-        "pre_generated_steps": steps,
-        "pre_generated_answer": "1",
-    }
-    line = {"question": question, "label": {"steps": judged, "finish_reason": "?"}}
-    line |= {"labeler": "?", "generation": 9}
-    return line | {
-        "is_quality_control_question": False,
-        "is_initial_screening_question": True,
-    }
-
-
-def test_prm800k_made_up_lines(place):
-    lines = [
-        prm800k_line(["a", "b", "c", "d"], [1, 0, -1]),
-        prm800k_line(["a", "b"], [1, 1]),
-        prm800k_line(["a", "b"], [1, None]),
-        prm800k_line(["a"], [2]),
-        prm800k_line(["a", "b"], [1, 1]),
-    ]
-    lines[4]["question"]["pre_generated_steps"][1] = "x"
-    home = place("prm800k/phase2_test.jsonl", lines, lines=True)
-    data = fetch_prm800k(data_home=home, on_invalid="drop")
-    assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1], [1, -1]]
-    assert data.graphs[0].claims == ("a", "b", "c", "d")
-    assert data.graphs[0].edges.tolist() == [[0, 1], [1, 2], [2, 3]]
-    assert data.metadata[0]["is_initial_screening_question"]
-    first, second = (reason for _, reason in data.dropped)
-    assert "rating must be" in first
-    assert "judged step 1 " in second
-
-
-def test_the_same_questions_in_other_sets(large, data_home):
-    """ProcessBench, GSM8K solutions and PERL draw from the same questions."""
-    process = large("process_bench").groups
-    solutions = large("gsm8k_solutions").groups
-    assert np.isin(process, solutions).sum() > 300
-    assert np.isin(fetch_perl("gsm8k", data_home=data_home).groups, solutions).any()
-
-
 def test_other_answers_in_the_order_of_their_keys():
     groups, keys = [7, 8, 7, 7, 9, 7], ["b", "a", "c", "a", "a", "b"]
     others = other_answers(groups, keys, "uvwxyz")
@@ -621,36 +310,13 @@ def test_the_first_error_alone_gives_the_same_scores_on_a_chain():
     assert np.isinf(by_hand).any()
 
 
-def test_groups_are_questions_across_files(data_home):
-    groups = {
-        (subset, kind): fetch_perl(subset, kind, data_home=data_home).groups
-        for subset, kind in PERL_COUNTS
-    }
-    gsm, math = ({k: groups[s, k] for k in KINDS} for s in ("gsm8k", "math"))
-    shared = np.isin(gsm["positives_perturbed"], gsm["positives"])
-    assert shared.sum() == 48
-    shared = np.isin(math["positives_perturbed"], math["positives"])
-    assert np.flatnonzero(~shared).tolist() == [14, 18]
-    assert not np.isin(gsm["negatives"], gsm["positives"]).any()
-    coherent = fetch_coherent_math(data_home=data_home).groups
-    assert [np.isin(math[kind], coherent).sum() for kind in KINDS] == [1, 1, 1]
-    together = fetch_perl(["gsm8k", "math"], "all", data_home=data_home).groups
-    assert together.tolist() == np.concatenate(list(groups.values())).tolist()
-
-
 def test_groups_ignore_case_and_white_space():
     a, b, c = map(text_code, ["What  is\n2?", " what is 2? ", "What is 3?"])
     assert a == b != c
     assert a > 0
 
 
-FETCH = {
-    "coherent_math": fetch_coherent_math,
-    "perl": fetch_perl,
-    "factscore": fetch_conformal_factuality,
-    "nq": lambda **kw: fetch_conformal_factuality("nq", graph="chain", **kw),
-    "felm": fetch_felm,
-}
+FETCH = {"coherent_math": fetch_coherent_math, "felm": fetch_felm}
 
 
 @pytest.mark.parametrize("name", FETCH)
@@ -689,38 +355,6 @@ def test_return_x_y_and_description(data_home, name):
 # --- nothing reveals a label ---------------------------------------------------------
 
 
-def test_perl_reads_no_field_that_reveals_labels(data_home, place):
-    name = "perl/gsm8k/gsm8k_negatives.json"
-    records = json.loads((data_home / name).read_text("utf-8"))
-    before = fetch_perl("gsm8k", "negatives", data_home=data_home)
-    for record in records:
-        record |= {"ground_truth_answer": "?", "ground_truth_solution": "?"}
-        record |= {"model_answer": "?", "is_correct": True}
-        for entry in record["error_annotation"]["error_annotations"]["step_level"]:
-            entry |= {"has_error": False, "errors": []}
-        for entry in record["premise_annotation"]["steps"]:
-            entry["original_step"] = "?"
-            entry["premises"] = [[number, "?"] for number, _ in entry["premises"]]
-    after = fetch_perl("gsm8k", "negatives", data_home=place(name, records))
-    assert list(after.graphs) == list(before.graphs)
-    assert all(y.all() for y in after.labels)
-
-
-def test_perl_refuses_a_step_that_is_judged_twice(data_home, place):
-    """There was a label too many then, and all after it were of other claims."""
-    name = "perl/gsm8k/gsm8k_negatives.json"
-    records = json.loads((data_home / name).read_text("utf-8"))
-    judged = records[3]["error_annotation"]["error_annotations"]["step_level"]
-    judged.insert(1, judged[0])
-    n = len(judged) - 1
-    with pytest.raises(ValueError, match=rf"/3.*{n} claims, got {n + 1}"):
-        fetch_perl("gsm8k", "negatives", data_home=place(name, records))
-    data = fetch_perl(
-        "gsm8k", "negatives", on_invalid="drop", data_home=place(name, records)
-    )
-    assert len(data.graphs) == len(records) - 1 and len(data.dropped) == 1
-
-
 def test_coherent_math_reads_no_field_that_reveals_labels(data_home, place):
     content = json.loads((data_home / COHERENT).read_text("utf-8"))
     before = fetch_coherent_math(data_home=data_home)
@@ -747,95 +381,6 @@ def test_felm_reads_no_field_that_reveals_labels(data_home, place):
 
 
 # --- quirks, on made-up problems with the same structure ----------------------------
-
-
-def perl_problem(steps, premises, errors=(), numbers=None):
-    """As PERL stores a problem; errors: {position: [type, ...]}."""
-    numbers = numbers or list(range(1, len(steps) + 1))
-    errors = dict(errors)
-    entries = [{"step_number": 0, "original_step": "{question}", "premises": []}]
-    for number, text, cited in zip(numbers, steps, premises, strict=True):
-        entry = {"step_number": number, "original_step": text[:3]}
-        entries.append(entry | {"premises": [[u, "note"] for u in cited]})
-    levels = []
-    for v in range(len(steps)):
-        kinds = errors.get(v, [])
-        found = [{"error_type": kind, "error_description": "?"} for kind in kinds]
-        levels.append({"step_number": v + 1, "has_error": bool(found), "errors": found})
-    return {
-        "question": "How many?",
-        "steps": steps,
-        "premise_annotation": {"steps": entries},
-        "error_annotation": {"error_annotations": {"step_level": levels}},
-    }
-
-
-def perl(place, *problems, **options):
-    home = place(GSM, list(problems))
-    return fetch_perl("gsm8k", "positives", data_home=home, **options)
-
-
-def test_perl_made_up_quirks(place):
-    problem = perl_problem(
-        ["Step 1: a", "Step 2: b", "Step 4: c", "Step 5: d"],
-        [[0, 0], [0, 1, 1], [2, 0, 2], [4, 1]],  # numbers as printed; 3 is missing
-        {1: ["Accumulation_Error"], 2: ["Accumulation_Error", "Missing_Steps"]},
-        numbers=[1, 2, 4, 5],
-    )
-    data = perl(place, problem)
-    assert data.graphs[0].edges.tolist() == [[0, 1], [1, 2], [0, 3], [2, 3]]
-    assert data.labels[0].tolist() == [1, 1, 0, 1]
-    assert perl(place, problem, label="any").labels[0].tolist() == [1, 0, 0, 1]
-    assert data.graphs[0].claims[2] == "Step 4: c"  # as it stands
-    assert data.graphs[0].problem == "How many?"
-
-
-def test_perl_step_zero_may_cite_itself(place):
-    problem = perl_problem(["a"], [[0]])
-    problem["premise_annotation"]["steps"][0]["premises"] = [[0, "note"], [0, "more"]]
-    assert len(perl(place, problem).graphs.edges) == 0
-
-
-def broken_perl():
-    good = perl_problem(["a", "b"], [[0], [1]])
-    unknown = perl_problem(["a", "b"], [[0], [7]])
-    cycle = perl_problem(["a", "b"], [[2], [1]])
-    short = copy.deepcopy(good)
-    short["premise_annotation"]["steps"].pop()
-    doubtful = copy.deepcopy(good)
-    levels = doubtful["error_annotation"]["error_annotations"]["step_level"]
-    levels[0]["has_error"] = True
-    fewer = copy.deepcopy(good)
-    fewer["error_annotation"]["error_annotations"]["step_level"].pop()
-    absent = {key: good[key] for key in ("question", "steps")}
-    return good, {
-        "steps, got 7": unknown,
-        "cycle": cycle,
-        "premises for the steps": short,
-        "has_error=True": doubtful,
-        r"got 1 entries": fewer,
-        "'premise_annotation' is missing": absent,
-    }
-
-
-@pytest.mark.parametrize("reason", list(broken_perl()[1]))
-def test_perl_broken_problems(place, reason):
-    good, broken = broken_perl()
-    problems = [good, broken[reason], good]
-    with pytest.raises(ValueError, match=rf'"perl/gsm8k_positives/1": .*{reason}'):
-        perl(place, *problems)
-    data = perl(place, *problems, on_invalid="drop")
-    assert list(data.graphs.ids) == ["perl/gsm8k_positives/0", "perl/gsm8k_positives/2"]
-    assert len(data.labels) == len(data.groups) == 2
-    ((name, said),) = data.dropped
-    assert name == "perl/gsm8k_positives/1"
-    assert reason in said
-
-
-def test_nothing_left(place):
-    _, broken = broken_perl()
-    with pytest.raises(ValueError, match=r"1.*problems"):
-        perl(place, broken["cycle"], on_invalid="drop")
 
 
 def open_problem(matrix, labels=None, **more):
@@ -917,40 +462,14 @@ def test_felm_broken_lines(place):
     assert data.metadata == [{"domain": "math", "group": text_code("?")}]
 
 
-def test_conformal_factuality_verdicts(place):
-    name = "conformal_factuality/nq_subclaims_with_scores.jsonl"
-    claims = [
-        {"subclaim": "s", "frequency-score": 1.0, "gpt-score": 1.0, "annotation": mark}
-        for mark in ("Y", "S", "N", "U", "Y" + " " * 300)
-    ]
-    problem = {"prompt": "?", "claims": claims}
-    home = place(name, {"data": [problem]})
-    data = fetch_conformal_factuality("nq", data_home=home)
-    assert data.labels[0].tolist() == [1, 1, 0, 0, 1]
-    claims[1]["annotation"] = "X"
-    with pytest.raises(ValueError, match=r"1.*'X'"):
-        fetch_conformal_factuality("nq", data_home=place(name, {"data": [problem]}))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fetch_perl("gsm9k"), "subset .*'gsm9k'"),
-        (lambda: fetch_perl(kind="neutral"), "kind .*'neutral'"),
-        (lambda: fetch_perl([]), r"subset.*empty"),
-        (lambda: fetch_perl(label="all"), "label .*'all'"),
-        (lambda: fetch_perl(on_invalid="skip"), "on_invalid .*'skip'"),
         (lambda: fetch_coherent_math("gpt4"), "version .*'gpt4'"),
-        (lambda: fetch_prmbench("valid"), "split .*'valid'"),
-        (lambda: fetch_prmbench(kinds="redundancy"), "kinds .*'redundancy'"),
         (lambda: fetch_mr_ben("coding"), "subjects .*'coding'"),
         (lambda: fetch_process_bench("omnimath"), "subset .*'omnimath'"),
-        (lambda: fetch_refchecker("no_context"), "setting .*'no_context'"),
-        (lambda: fetch_qags("cnn"), "subset .*'cnn'"),
-        (lambda: fetch_prm800k(graph="tree"), "graph .*'tree'"),
         (lambda: fetch_felm("maths"), "domains .*'maths'"),
         (lambda: fetch_felm(graph="tree"), "graph .*'tree'"),
-        (lambda: fetch_conformal_factuality("gsm8k"), "subset .*'gsm8k'"),
     ],
 )
 def test_unknown_names(call, message):
@@ -971,14 +490,13 @@ def test_data_home(monkeypatch, tmp_path):
 
 
 def test_every_source_is_pinned():
-    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1 + 2 + 29 + 8
+    assert len(SOURCES) == 4 + 1 + 2 + 6
     by_sha1 = [name for name, source in SOURCES.items() if len(source.checksum) == 40]
     assert by_sha1 == ["mr_ben/logic.json"]
     for name, source in SOURCES.items():
         host, *rest = source.url.split("/")[2:]
-        lfs = name == "prm800k/phase2_test.jsonl"
-        assert host == f"{'media' if lfs else 'raw'}.githubusercontent.com"
-        owner, repository, commit, *path = rest[lfs:]
+        assert host == "raw.githubusercontent.com"
+        owner, repository, commit, *path = rest
         assert owner
         assert repository
         assert len(commit) == 40
@@ -991,7 +509,7 @@ def test_every_source_is_pinned():
 
 def test_files_at_hand_have_the_pinned_checksums(data_home):
     present = [name for name in SOURCES if (data_home / name).is_file()]
-    assert len(present) >= 11
+    assert len(present) >= 4
     for name in present:
         assert files.checksum_of(data_home / name, SOURCES[name]) == (
             SOURCES[name].checksum
@@ -1016,13 +534,6 @@ def test_missing_file(tmp_path):
         fetch_coherent_math(data_home=tmp_path, download_if_missing=False)
 
 
-@pytest.mark.parametrize("subset", ["gsm8k", "math", "metamathqa", "orcamath"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_perl_file_has_a_source(tmp_path, subset, kind):
-    with pytest.raises(FileNotFoundError, match=rf"{subset}_{kind}\.json.*missing"):
-        fetch_perl(subset, kind, data_home=tmp_path, download_if_missing=False)
-
-
 @pytest.mark.parametrize(
     ("version", "file"),
     [
@@ -1040,16 +551,9 @@ def test_every_version_has_a_source(tmp_path, version, file):
 @pytest.mark.parametrize(
     ("folder", "fetch", "content"),
     [
-        ("prmbench", lambda: fetch_prmbench("all", "all"), ""),
         ("mr_ben", lambda: fetch_mr_ben("all"), "{}"),
         ("process_bench", fetch_process_bench, "[]"),
-        ("refchecker", fetch_refchecker, "[]"),
-        ("gsm8k_solutions", fetch_gsm8k_solutions, ""),
-        ("prm800k", fetch_prm800k, ""),
-        ("perl", lambda: fetch_perl("all"), "[]"),
         ("felm", fetch_felm, ""),
-        ("qags", fetch_qags, ""),
-        ("conformal_rag", lambda: fetch_conformal_rag("all"), "[]"),
     ],
 )
 def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
@@ -1175,14 +679,7 @@ def test_download_into_a_read_only_directory(monkeypatch, tmp_path):
 
 # --- what all of them take and give ------------------------------------------------------
 
-ALL = [
-    fetch_coherent_math,
-    fetch_conformal_factuality,
-    fetch_felm,
-    fetch_gsm8k_solutions,
-]
-ALL += [fetch_mr_ben, fetch_perl, fetch_prm800k, fetch_prmbench, fetch_process_bench]
-ALL += [fetch_qags, fetch_refchecker, fetch_conformal_rag]
+ALL = [fetch_coherent_math, fetch_felm, fetch_mr_ben, fetch_process_bench]
 
 
 @pytest.mark.parametrize("fetch", ALL)
@@ -1200,97 +697,11 @@ def test_options_are_those_of_scikit_learn(fetch, tmp_path):
 
 
 def test_groups_beside_graphs_and_labels(data_home):
-    graphs, labels, groups = fetch_perl(
+    graphs, labels, groups = fetch_felm(
         data_home=data_home, return_X_y=True, return_groups=True
     )
-    assert len(graphs) == len(labels) == len(groups) == 294
-    assert len(set(groups.tolist())) == 206
+    assert len(graphs) == len(labels) == len(groups) == 711
+    assert len(set(groups.tolist())) == 708
     assert (groups == question_groups(graphs)).all()
     with pytest.raises(ValueError, match=r"return_groups=True.*return_X_y=True"):
-        fetch_perl(data_home=data_home, return_groups=True)
-
-
-def without_group(graphs):
-    return graphs.replace_metadata(
-        [{k: v for k, v in row.items() if k != "group"} for row in graphs.metadata]
-    )
-
-
-def test_groups_with_and_without_the_key(large):
-    """Empty questions, questions in other words, and one instruction for all."""
-    refchecker = large("refchecker")
-    assert len(set(question_groups(refchecker.graphs).tolist())) == 200
-    alone = without_group(refchecker.graphs)
-    assert len(set(question_groups(alone).tolist())) == 1400
-    same = alone.from_arrays(
-        None,
-        alone.offsets,
-        (),
-        claims=alone.claims,
-        problems=[""] * 1400,
-        metadata=refchecker.graphs.metadata,
-    )
-    assert len(set(question_groups(same).tolist())) == 200
-    assert len(set(question_groups(without_group(same)).tolist())) == 1400
-
-    prmbench = large("prmbench")
-    assert len(set(question_groups(prmbench.graphs).tolist())) == 401
-    texts = {" ".join(t.split()).casefold() for t in prmbench.graphs.problems}
-    found = question_groups(without_group(prmbench.graphs))
-    assert len(set(found.tolist())) == len(texts) > 401
-
-    qags = large("qags/cnndm")
-    assert len(set(question_groups(qags.graphs).tolist())) == 235
-    by_context = question_groups(without_group(qags.graphs))
-    assert len(set(by_context.tolist())) == 235
-    told = qags.graphs.from_arrays(
-        None,
-        qags.graphs.offsets,
-        (),
-        claims=qags.graphs.claims,
-        problems=["Summarize the article."] * 235,
-        context=qags.graphs.context,
-        metadata=qags.graphs.metadata,
-    )
-    assert len(set(question_groups(told).tolist())) == 235
-    with pytest.raises(ValueError, match="instruction"):
-        question_groups(without_group(told))
-
-
-# --- QAGS ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("subset", ["cnndm", "xsum"])
-def test_qags_against_the_records(large, data_home, subset):
-    data = large(f"qags/{subset}")
-    path = data_home / f"qags/mturk_{subset}.jsonl"
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    for graph, y, row, record in zip(
-        data.graphs, data.labels, data.metadata, records, strict=True
-    ):
-        assert graph.context == (record["article"],)
-        assert graph.problem is None and graph.features is None
-        assert graph.claims == tuple(s["sentence"] for s in record["summary_sentences"])
-        votes = [
-            sum(r["response"] == "yes" for r in s["responses"])
-            for s in record["summary_sentences"]
-        ]
-        assert y.tolist() == [int(n >= 2) for n in votes]
-        assert row["label_meaning"] == "supported" and row["subset"] == subset
-
-
-def test_qags_broken_records(place):
-    def record(*words):
-        said = [{"worker_id": k, "response": word} for k, word in enumerate(words)]
-        return {
-            "article": "A.",
-            "summary_sentences": [{"sentence": "s", "responses": said}],
-        }
-
-    rows = [record("yes", "no", "yes"), record("yes", "no"), record("maybe")]
-    home = place("qags/mturk_xsum.jsonl", rows, lines=True)
-    with pytest.raises(ValueError, match=r'"qags/xsum/1".*0'):
-        fetch_qags("xsum", data_home=home)
-    data = fetch_qags("xsum", data_home=home, on_invalid="drop")
-    assert data.labels[0].tolist() == [1]
-    assert "got 'maybe'" in data.dropped[1][1]
+        fetch_felm(data_home=data_home, return_groups=True)

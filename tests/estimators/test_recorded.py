@@ -30,7 +30,7 @@ from skdcf import (
     SingleFeatureCF,
     XGBoostCF,
 )
-from skdcf.datasets import fetch_perl, make_reasoning_graphs
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import reasoning_features
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, StackingScorer
@@ -118,7 +118,7 @@ def recorded_columns():
 def load(name):
     """Problems to fit on with labels and groups, and problems to filter."""
     if name.startswith("perl"):
-        data = fetch_perl()
+        data = pytest.importorskip("benchmarks.data").fetch_perl()
         data.graphs, n_fit = recorded_columns().fit_transform(data.graphs), 200
     else:
         data = make_reasoning_graphs(300, kind=name, random_state=0)

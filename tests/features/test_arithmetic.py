@@ -201,7 +201,7 @@ def test_ill_formed_expressions_have_no_value(items):
 
 
 def test_shortcut_reads_as_the_long_way(data_home):
-    from skdcf.datasets import fetch_perl
+    fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
 
     sides = {
         side

@@ -12,13 +12,14 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf.datasets import fetch_perl, make_word_problems
+from skdcf.datasets import make_word_problems
 from skdcf.features import TextFeatures, reasoning_features
 
 
 @pytest.fixture(scope="module")
 def perl(data_home):
     """PERL gsm8k and math with the features, labels of either kind, groups."""
+    fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
     data = fetch_perl(label="any", data_home=data_home)
     native = fetch_perl(label="native", data_home=data_home).labels
     batch = reasoning_features().fit_transform(data.graphs)

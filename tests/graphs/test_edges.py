@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from skdcf.datasets import fetch_coherent_math, fetch_perl
+from skdcf.datasets import fetch_coherent_math
 from skdcf.edges import chain_edges, cited_edges, no_edges, number_flow_edges
 
 
@@ -94,6 +94,7 @@ def test_documented_agreement(data_home):
         inspect.getdoc(number_flow_edges),  # Python 3.13 dedents, older ones do not
         flags=re.MULTILINE,
     )
+    fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
     sets = {
         "PERL gsm8k": fetch_perl("gsm8k", data_home=data_home),
         "PERL math": fetch_perl("math", data_home=data_home),

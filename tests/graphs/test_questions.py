@@ -7,8 +7,6 @@ import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import (
-    fetch_prmbench,
-    fetch_refchecker,
     read_jsonl,
     write_jsonl,
 )
@@ -254,7 +252,8 @@ def test_one_instruction_for_all_is_no_question():
 @pytest.mark.long
 def test_groups_of_published_data(data_home):
     """As many questions as the authors say, with the key and without."""
-    answers = fetch_refchecker(
+    published = pytest.importorskip("benchmarks.data")
+    answers = published.fetch_refchecker(
         ["accurate_context", "noisy_context"], data_home=data_home
     )
     assert len(answers.graphs) == 1400
@@ -264,7 +263,7 @@ def test_groups_of_published_data(data_home):
     )  # no question, no context
     empty = [g.replace(problem="", metadata=None) for g in answers.graphs]
     assert count(empty) == 1400
-    planted = fetch_prmbench("train", data_home=data_home)
+    planted = published.fetch_prmbench("train", data_home=data_home)
     texts = {" ".join(g.problem.split()).casefold() for g in planted.graphs}
     n_questions = len(np.unique(planted.groups))
     assert count(keyed(planted)) == n_questions

@@ -21,9 +21,8 @@ KINDS = ("IndependentFactuality", "HardCF", LEARNT)
 SOURCES = {
     "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
     "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
-    "felm": lambda n, s: datasets.make_reasoning_graphs(n, "felm", random_state=s),
+    "felm": lambda *_: datasets.fetch_felm(),
     "coherent-math": lambda *_: datasets.fetch_coherent_math(),
-    "perl": lambda *_: datasets.fetch_perl(),
 }
 
 

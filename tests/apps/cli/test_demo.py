@@ -9,7 +9,7 @@ from skdcf.apps.cli import main
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("source", ["words", "math", "felm"])
+@pytest.mark.parametrize("source", ["words", "math"])
 def test_demo_prints_a_table_and_writes_a_report(source, tmp_path, capsys):
     out = str(tmp_path / "out")
     arguments = ["--data", source, "--n-problems", "240", "--output", out]
@@ -27,7 +27,7 @@ def test_demo_prints_a_table_and_writes_a_report(source, tmp_path, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("source", ["coherent-math", "perl"])
+@pytest.mark.parametrize("source", ["coherent-math", "felm"])
 def test_demo_on_real_data(source, data_home, tmp_path, capsys):
     assert main(["demo", "--data", source, "--output", str(tmp_path)]) == 0
     assert "FALSE" in capsys.readouterr().out
@@ -39,7 +39,7 @@ def test_demo_without_data_says_so(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("sklearn.datasets.fetch_file", offline)
     monkeypatch.setenv("SKDCF_DATA", str(tmp_path))
-    assert main(["demo", "--data", "perl"]) == 2
+    assert main(["demo", "--data", "felm"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("skdcf demo: https://") and "(offline)" in said
 

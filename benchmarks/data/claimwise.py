@@ -3,94 +3,30 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from .._checks import check_choice
-from ..graphs import ReasoningGraph
-from .fetch import Names, Options, Rule, chosen, fetcher, load, read_words, rows
+from skdcf._checks import check_choice
+from skdcf.datasets.fetch import (
+    SCORES,
+    Names,
+    Options,
+    Rule,
+    chosen,
+    fetcher,
+    parse_scored,
+    read_words,
+)
+
+from .reading import load, read_object, rows
 
 _PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
 _PERL_KINDS = ("negatives", "positives", "positives_perturbed")
-_VERSIONS = {
-    "gpt": "MATH_annotations.json",
-    "llama": "MATH_open_subclaims_with_scores.json",
-    "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
-    "llama-unscored": "MATH_open_annotations.json",
-}
-#: Scores in both data sets, with higher values for more confidence.
-_SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors interpret as true and false. All other values are typing errors by
-#: annotators.
-_VERDICTS = {
-    "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
-    "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
-}
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
-_DOMAINS = ("math", "reasoning", "science", "wk")
 #: File names begin with the source of the questions, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Contradiction": 0}
 _NEUTRAL = {"false": 0, "unknown": -1}
-
-
-@fetcher()
-def fetch_coherent_math(
-    version: str = "gpt",
-    *,
-    graph: str = "dep_graph",
-    label: str = "manual_annotation",
-    **options: Unpack[Options],
-) -> Any:
-    """Load 50 answers to MATH problems, with claims, graphs, scores and labels.
-
-    Parameters
-    ----------
-    version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Version of the data file, named after the language model that wrote the answers. ``DESCR``
-        describes the versions.
-    graph : {"dep_graph", "gold_graph"}
-        Graph source. With "dep_graph", the graphs were created by a language model. With
-        "gold_graph", the graphs were created by hand. Manual graphs exist only for the first ten
-        problems, so use ``on_invalid="drop"``.
-    label : {"manual_annotation", "annotation"}
-        Label meaning. "manual_annotation" states whether a claim is correct as a step in the
-        answer. "annotation" states whether a claim is true on its own (version "gpt" only).
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
-        drop the problem.
-    {return_options}
-
-    Returns
-    -------
-    dataset : Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
-        arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
-        of (id, reason)), and ``DESCR``.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
-    OSError
-        If the file is missing and cannot be downloaded.
-
-    References
-    ----------
-    Rubin-Toles, Gambhir, Ramji, Roth, Goel, *Conformal Language Model Reasoning with
-    Coherent Factuality*, ICLR 2025.
-    """
-    check_choice("version", version, _VERSIONS)
-    check_choice("graph", graph, ("dep_graph", "gold_graph"))
-    check_choice("label", label, _VERDICTS)
-    scores = () if version == "llama-unscored" else _SCORES
-    file = f"coherent_factuality/{_VERSIONS[version]}"
-    records = rows(file, f"coherent_math/{version}/{{i}}", options)
-    parse = partial(_parse_scored, scores=scores, label=label, graph=graph)
-    words = {"matrix": graph, "version": version, "label": label}
-    return load("coherent_math", records, parse, options, file=Path(file).name, **words)
 
 
 @fetcher()
@@ -132,87 +68,12 @@ def fetch_conformal_factuality(
     arXiv:2402.10978.
     """
     check_choice("subset", subset, _SUBSETS)
-    # The file contains a single JSON object.
     file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"
     of = "conformal_factuality"
-    records = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
-    parse = partial(_parse_scored, scores=_SCORES, label="annotation")
+    entries = read_object(f"{of}/{file}", options)["data"]
+    records = {f"{of}/{subset}/{i}": entry for i, entry in enumerate(entries)}
+    parse = partial(parse_scored, scores=SCORES, label="annotation")
     return load(of, records, parse, options, graph=graph, subset=subset, file=file)
-
-
-def _parse_scored(record, scores, label, graph=None):
-    """Convert a record with scored claims to the format of `build_dataset`."""
-    claims = record["claims"]
-    texts = [claim["subclaim"] for claim in claims]
-    # In one of the files, a "Y" is followed by hundreds of spaces.
-    words = [str(claim[label]).strip() for claim in claims]
-    labels = read_words(label, words, _VERDICTS[label])
-    out = {"problem": record["prompt"], "claims": texts, "labels": labels}
-    if (
-        graph is not None
-    ):  # Each row represents a child, and each column represents a parent.
-        graph_of_claims = ReasoningGraph.from_adjacency(record[graph], claims=texts)
-        out["edges"] = graph_of_claims.edges
-    if scores:
-        out["features"] = [[float(claim[name]) for name in scores] for claim in claims]
-        out["feature_names"] = list(scores)
-    return out
-
-
-@fetcher()
-def fetch_felm(
-    domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
-) -> Any:
-    """Load FELM, a data set of answers from five domains, divided into labelled segments.
-
-    Parameters
-    ----------
-    domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
-        Question domains. The default excludes "writing_rec", which is not used in studies of
-        reasoning.
-    graph : {"chain", "none"} or callable
-        Rule that creates the edges. The published data do not contain graphs. With "chain", each
-        segment is assumed to depend on the previous segment. With "none", the segments are
-        assumed to be independent. A callable ``graph(claims, problem)`` must return pairs
-        (parent, child), like the functions of `skdcf.edges`.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error if the numbers of labels and segments of a problem differ, or to
-        drop the problem.
-    {return_options}
-
-    Returns
-    -------
-    dataset : Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
-        ``labels`` (list of 0/1 int arrays), ``groups`` (prompt index of each problem), ``metadata``
-        (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
-    OSError
-        If the file is missing and cannot be downloaded.
-
-    References
-    ----------
-    Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
-    NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
-    """
-    of = chosen(domains=(domains, (*_DOMAINS, "writing_rec")))
-    records = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
-    records = (row for row in records if row[1]["domain"] in of["domains"])
-    return load("felm", records, _parse_felm, options, graph=graph, **of)
-
-
-def _parse_felm(record):
-    return {
-        "problem": record["prompt"],
-        "claims": record["segmented_response"],
-        "labels": record["labels"],
-        "metadata": {"domain": record["domain"]},
-    }
 
 
 @fetcher()

@@ -6,7 +6,16 @@ from collections import defaultdict
 from functools import partial
 from typing import Any, Unpack
 
-from .fetch import Names, Options, Rule, chosen, fetcher, load, read, read_words, rows
+from skdcf.datasets.fetch import (
+    Names,
+    Options,
+    Rule,
+    chosen,
+    fetcher,
+    read_words,
+)
+
+from .reading import load, read, read_object
 
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
@@ -65,9 +74,11 @@ def fetch_conformal_rag(
     """
     of = chosen(subset=(subset, _SUBSETS))
     passages = {name: _passages_of(name, options) for name in of["subset"]}
-    # The file contains a single JSON object.
-    file = "conformal_rag/{subset}_subclaims_with_scores.jsonl"
-    records = rows(file, "conformal_rag/{subset}/{i}", options, **of)
+    records = {
+        f"conformal_rag/{name}/{i}": entry | {"subset": name}
+        for name in of["subset"]
+        for i, entry in enumerate(_entries(name, options))
+    }
     verdicts = _VERDICTS | {"I": int(irrelevant)}
     parse = partial(_parse_answer, passages=passages, verdicts=verdicts)
     verdict_word = "true" if irrelevant else "false"
@@ -80,6 +91,11 @@ def fetch_conformal_rag(
         irrelevant=verdict_word,
         **of,
     )
+
+
+def _entries(subset, options):
+    file = f"conformal_rag/{subset}_subclaims_with_scores.jsonl"
+    return read_object(file, options)["data"]
 
 
 def _passages_of(subset, options):

@@ -1,0 +1,84 @@
+"""Published data that only benchmarks and tests read: counts of the published tables."""
+
+from pathlib import Path
+
+import pytest
+
+from skdcf.graphs import pack_labels
+
+sets = pytest.importorskip("benchmarks.data")
+
+COUNTS = [
+    # Problems, claims, edges, false claims, unknown claims, questions
+    ("fetch_perl", {"label": "any"}, (294, 1709, 1607, 698, 0, 206)),
+    ("fetch_perl", {}, (294, 1709, 1607, 280, 0, 206)),
+    ("fetch_conformal_factuality", {}, (50, 408, 0, 121, 0, 50)),
+    ("fetch_conformal_factuality", {"subset": "nq"}, (50, 294, 0, 18, 0, 50)),
+    ("fetch_conformal_factuality", {"subset": "math"}, (50, 293, 0, 31, 0, 50)),
+    ("fetch_qags", {"subset": "cnndm"}, (235, 714, 0, 183, 0, 235)),
+    ("fetch_qags", {"subset": "xsum"}, (239, 239, 0, 123, 0, 239)),
+    (
+        "fetch_refchecker",
+        {"setting": ["accurate_context", "noisy_context"]},
+        (1400, 7414, 0, 1285, 0, 200),
+    ),
+    pytest.param(
+        "fetch_prmbench",
+        {"split": "train", "kinds": "all"},
+        (4744, 77206, 72462, 7119, 323, 401),
+        marks=pytest.mark.long,
+    ),
+    pytest.param(
+        "fetch_gsm8k_solutions",
+        {},
+        (5228, 16681, 12099, 7783, 0, 1318),
+        marks=pytest.mark.long,
+    ),
+    pytest.param(
+        "fetch_conformal_rag",
+        {"subset": "live_qa"},
+        (100, 1103, 0, 50, 0, 100),
+        marks=pytest.mark.long,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), COUNTS)
+def test_counts(data_home, name, options, expected):
+    if not (data_home / name.removeprefix("fetch_")).is_dir():
+        pytest.skip(f"no real data: SKDCF_DATA has no {name.removeprefix('fetch_')}/")
+    fetch = getattr(sets, name)
+    data = fetch(**options, data_home=data_home, download_if_missing=False)
+    flat = pack_labels(data.labels, data.graphs)
+    sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
+    judged = int((flat == 0).sum()), int((flat == -1).sum())
+    assert (*sizes, *judged, len(set(data.groups.tolist()))) == expected
+    assert "Source: https://" in data.DESCR
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "content"),
+    [
+        ("prmbench", {"split": "all", "kinds": "all"}, ""),
+        ("refchecker", {}, "[]"),
+        ("gsm8k_solutions", {}, ""),
+        ("perl", {"subset": "all"}, "[]"),
+        ("qags", {}, ""),
+        ("conformal_rag", {"subset": "all"}, '{"data": []}'),
+    ],
+)
+def test_all_sources_are_read(tmp_path, monkeypatch, name, options, content):
+    """Neither is a file without a source asked for, nor is one forgotten."""
+    asked = []
+
+    def local_file(file, **_):
+        asked.append(file)
+        path = tmp_path / Path(file).name
+        path.write_text("[]" if "ref_docs" in file else content)
+        return path
+
+    monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
+    with pytest.raises(ValueError, match=r"data.*contain.*problem"):
+        getattr(sets, f"fetch_{name}")(**options)
+    sources = sets.reading.SOURCES
+    assert sorted(asked) == sorted(n for n in sources if n.startswith(name + "/"))

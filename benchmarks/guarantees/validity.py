@@ -150,10 +150,7 @@ def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     for d in range(draws):
         rows = rng.permutation(len(pool))[: n + 6 * N_TEST]
         cal, new = rows[:n], rows[n:]
-        if guarantee.weight is not None:  # new problems come from the other source
-            weight = claims.weights[new]
-            new = new[rng.random(len(new)) < weight / weight.max()]
-        new = np.resize(new, N_TEST) if len(new) else rows[-N_TEST:]
+        new = np.resize(new, N_TEST)
         filter.calibrate_parts([part[cal]])
         some = part_of_claims(claims, new)
         t = filter.calibration_.thresholds(some, guarantee.level(None, alpha))
@@ -369,7 +366,7 @@ def ties_row(key, draws):
 
 
 def shift_row(key, draws):
-    """New problems have more confident claims, and neither by nor weight says so."""
+    """New problems have more confident claims, and by does not say so."""
     graphs, labels = problems("tied")
     cf = HardCF("frequency-score", ties="jitter", alpha=0.1, random_state=0)
     cf.fit(graphs[:300], labels[:300])

@@ -15,7 +15,6 @@ detected even after months.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, Literal, Self
@@ -25,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from .._parameters import COUNT, Number, Settings, settings
+from .._parameters import Number, Settings, settings
 from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import pack_graphs
@@ -345,7 +344,7 @@ class CoverageMonitor(BettingMonitor):
 
     Parameters
     ----------
-    filter : fitted filter, or SlidingCalibration
+    filter : fitted filter
         The filter, which is monitored at its own alpha. The filter may be recalibrated at any
         time.
     delta : float, default=0.05
@@ -435,11 +434,8 @@ class CoverageMonitor(BettingMonitor):
     def validate(self) -> None:
         """Raise ValueError if the filter cannot be monitored."""
         super().validate()
-        if not hasattr(self._current(), "calibration_"):
-            raise ValueError(
-                "filter must be a fitted filter or a SlidingCalibration, got "
-                f"{self.filter!r}"
-            )
+        if not hasattr(self.filter, "calibration_"):
+            raise ValueError(f"filter must be a fitted filter, got {self.filter!r}")
 
     def update(
         self,
@@ -474,7 +470,8 @@ class CoverageMonitor(BettingMonitor):
         that users complain about are not representative of other answers.
         """
         self.validate()
-        self._restart(fitted := self._current())
+        fitted = self.filter
+        self._restart(fitted)
         part = self._by_people(fitted.calibration_part(X, y, groups), fitted)
         names = part.groups or [None] * len(part)
         passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
@@ -567,7 +564,7 @@ class CoverageMonitor(BettingMonitor):
         losses = np.asarray(losses, dtype=np.float64)
         if not (np.isfinite(losses) & (losses >= 0)).all():
             raise ValueError("losses must be finite and nonnegative")
-        self._restart(self._current())
+        self._restart(self.filter)
         if group in self.groups_:
             self._take(self.groups_.index(group), losses)
             self.n_shown_ += np.nan if shown is None else float(np.sum(shown))
@@ -584,12 +581,7 @@ class CoverageMonitor(BettingMonitor):
             The reason as a sentence, or None if the guarantee can be monitored.
         """
         self.validate()
-        return why_not_watched(self._current())
-
-    def _current(self):
-        if isinstance(self.filter, SlidingCalibration):
-            return getattr(self.filter, "filter_", self.filter.filter)
-        return self.filter
+        return why_not_watched(self.filter)
 
     def _restart(self, fitted):
         """Start new urns if the filter was recalibrated."""
@@ -616,9 +608,9 @@ class CoverageMonitor(BettingMonitor):
 
     def _nulls(self, number):
         """Return each group's null hypothesis after calibration ``number``."""
-        fitted = self._current()
-        level = level_of(fitted)
-        return nulls_of(fitted, level, self.delta / (2 * number * (number + 1)))
+        return nulls_of(
+            self.filter, level_of(self.filter), self.delta / (2 * number * (number + 1))
+        )
 
     def _take(self, g, losses):
         """Bet on the problems of group ``g``, given their losses."""
@@ -690,7 +682,6 @@ class CoverageMonitor(BettingMonitor):
             errors in each group since the last calibration), and ``cannot_see``.
         """
         out = super().summary()
-        fitted = self._current()
         n = out["n_problems"]
         shown, shown_error = _share(self.n_shown_, n)
         wrong, wrong_error = _share(self.n_errors_, self.n_shown_)
@@ -703,7 +694,7 @@ class CoverageMonitor(BettingMonitor):
             "shown_error": shown_error,
             "false_among_shown": wrong,
             "false_among_shown_error": wrong_error,
-            "alpha": level_of(fitted),
+            "alpha": level_of(self.filter),
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
             "groups": dict(zip(self.groups_, counts, strict=True)),
@@ -739,105 +730,3 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
         for q, content in pairs
     ]
     return keys, calibrated_before
-
-
-@settings
-class SlidingCalibration(Settings):
-    """Calibrate a filter on a sliding window of the latest judged problems.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        The filter. A copy is calibrated, so the filter itself remains unchanged. The scorer is
-        not retrained.
-    window : int, default=1000
-        Maximum number of calibration problems.
-    smallest : int, default=200
-        Minimum number of new judged problems for a recalibration. Until ``smallest`` problems
-        have been judged, the original calibration of ``filter`` is used.
-
-    Attributes
-    ----------
-    filter_ : fitted filter
-        The copy of the filter that is calibrated on the window.
-    n_seen_ : int
-        Number of judged problems so far.
-
-    Notes
-    -----
-    The guarantee holds if the problems in the window and the next problem are exchangeable.
-    If problems change slowly, the loss of coverage is at most the total variation distance between
-    the next problem and the problems in the window, averaged over the window (Barber, Candès,
-    Ramdas and Tibshirani 2023). Predict the mask of a problem with `filter_` before you add the
-    problem's labels. The delay of a label must not depend on its value. If the labels
-    of false answers arrive later than other labels, the miscoverage exceeds alpha.
-
-    After the first human verdict, all model verdicts are ignored, even after the last human verdict
-    has left the window.
-
-    References
-    ----------
-    R. F. Barber, E. Candès, A. Ramdas, R. Tibshirani. Conformal prediction beyond
-    exchangeability. Annals of Statistics 51, 2023.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.monitoring import SlidingCalibration
-    >>> graphs, y = make_reasoning_graphs(900, random_state=0, return_X_y=True)
-    >>> cf = HardCF("frequency-score").fit(graphs[:300], y[:300])
-    >>> sliding = SlidingCalibration(cf, window=400).update(graphs[300:], y[300:])
-    >>> sliding.filter_.n_calibration_, cf.n_calibration_
-    (399, 299)
-    """
-
-    _parameter_constraints = {"window": [COUNT], "smallest": [COUNT]}
-
-    filter: Any
-    _: KW_ONLY
-    window: int = 1000
-    smallest: int = 200
-
-    def validate(self) -> None:
-        """Raise ValueError if the parameters are invalid."""
-        super().validate()
-        if not hasattr(self.filter, "calibrate_parts"):
-            raise ValueError(f"filter must be a fitted filter, got {self.filter!r}")
-        if self.smallest > self.window:
-            raise ValueError(
-                f"smallest must be at most window = {self.window}, got {self.smallest}"
-            )
-
-    def update(self, X: Problems, y: Labels) -> Self:
-        """Add problems to the window, drop the oldest problems, and recalibrate the filter.
-
-        Parameters
-        ----------
-        X : {problems}
-            Problems in chronological order, in the format of the filter's ``fit``.
-        {y}
-
-        Returns
-        -------
-        self : object
-            The updated monitor.
-
-        Warns
-        -----
-        CalibrationWarning
-            If the window is too small for the filter's alpha.
-        """
-        self.validate()
-        current = copy(getattr(self, "filter_", self.filter))
-        new = current.calibration_part(X, y)
-        parts_before = [vars(self)["part_"]] if hasattr(self, "part_") else []
-        new = new.judged_after(current.provenance_.get("judged_by", ()))
-        part = type(new).join([*parts_before, new])[-self.window :]
-        part.refuse_copies()
-        if len(part) >= self.smallest:
-            current.calibrate_parts([part])
-        self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)
-        self.part_ = part
-        self.filter_ = current
-        return self

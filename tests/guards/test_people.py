@@ -18,7 +18,7 @@ from skdcf.estimators import calibration_scores, seen
 from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.guarantees import ExpectedFalse
-from skdcf.monitoring import CoverageMonitor, SlidingCalibration
+from skdcf.monitoring import CoverageMonitor
 from skdcf.scorers import ClassifierScorer, Scorer
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
@@ -503,31 +503,6 @@ def test_a_models_verdicts_in_peoples_answers_count_until_a_model_judged_others(
     assert strict.threshold(0.3) < as_labelled.threshold(0.3)
 
 
-@pytest.mark.parametrize("per_call", [1, 3])
-def test_once_a_person_has_judged_a_model_never_counts_again(scored, per_call):
-    rng = np.random.default_rng(4)
-    sliding = SlidingCalibration(scored, window=30, smallest=20)
-    alone = SlidingCalibration(scored, window=30, smallest=20)
-    people, judged = one_claim(rng, 45, HUMAN), one_claim(rng, 90, MODEL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelWarning)
-        warnings.simplefilter("ignore", CalibrationWarning)
-        for i in range(0, 45, per_call):
-            rows = slice(i, i + per_call)
-            sliding.update(people[0][rows], people[1][rows])
-            alone.update(people[0][rows], people[1][rows])
-            more = slice(2 * i, 2 * i + per_call)
-            sliding.update(judged[0][more], judged[1][more])
-        scores = alone.filter_.nonconformity_scores_
-        assert (sliding.filter_.nonconformity_scores_ == scores).all()
-        # The calibration of a filter counts, too: its verdicts were those of people.
-        by_people = copy.deepcopy(scored).calibrate(*people)
-        later = SlidingCalibration(by_people, window=30, smallest=5)
-        later.update(*judged)
-        scores = by_people.nonconformity_scores_
-        assert (later.filter_.nonconformity_scores_ == scores).all()
-
-
 @pytest.mark.parametrize("guarantee", [None, ExpectedFalse(bound=0.1)], ids=str)
 def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
     """With a stricter model five of six streams gave a false alarm."""
@@ -599,19 +574,12 @@ def test_equal_texts_without_a_question_calibrate_twice_only_if_that_is_said(sco
     groups = [*range(12), 0, 1, 2]
     part = scored.calibration_part(graphs, labels)
     again = scored.calibration_part(graphs[:3], labels[:3])
-    sliding = SlidingCalibration(scored, window=20, smallest=5).update(graphs, labels)
     with pytest.raises(ValueError, match=r"3 of 15.*groups"):
         scored.calibrate(twice, both)
     with pytest.raises(ValueError, match=r"3 of 15.*groups"):
         scored.calibrate_parts([part, again])
     with pytest.raises(ValueError, match=r"3 of 15.*groups"):
-        sliding.update(graphs[:3], labels[:3])
-    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
         HardCF(0, alpha=0.2).fit(twice, both)
-    assert sliding.n_seen_ == 12
-    # Once they have left the window, they are no copies any more.
-    short = SlidingCalibration(scored, window=9, smallest=5).update(graphs, labels)
-    short.update(graphs[:3], labels[:3])
 
     cf = copy.deepcopy(scored).calibrate(twice, both, groups=groups)
     assert cf.n_calibration_ + len(cf.unused_indices_) == 12

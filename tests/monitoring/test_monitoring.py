@@ -14,12 +14,10 @@ from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.metrics import coverage_score
 from skdcf.monitoring import (
     ODDS,
     CoverageMonitor,
     ExchangeabilityTest,
-    SlidingCalibration,
     release,
 )
 from skdcf.ops.conformal import conformal_rank
@@ -361,17 +359,6 @@ def test_the_time_grows_with_the_number_of_answers():
     assert time.process_time() - begin < 8
 
 
-def test_it_follows_a_sliding_calibration():
-    scores = np.random.default_rng(0).normal(size=1200)
-    sliding = SlidingCalibration(calibrated(scores[:199]), window=300)
-    monitor = CoverageMonitor(sliding)
-    for a in range(200, 1200, 200):
-        monitor.update(*table(scores[a : a + 200]))
-        sliding.update(*table(scores[a : a + 200]))
-    assert monitor.summary()["n_problems"] == 1000
-    assert monitor.n_calibrations_ == 5 and not monitor.alarm
-
-
 def test_summary():
     cf = calibrated(RNG.random(99))
     fresh = CoverageMonitor(cf).summary()
@@ -502,41 +489,6 @@ def test_of_a_filter_and_without_claims():
         test.update([[0.5], [np.nan]])
     assert len(test.fit([[1.0]]).seen_) == 1
     assert test.summary()["n_problems"] == 0
-
-    # -- what follows changes ------------------------------------------------------------
-
-
-def test_sliding_window_is_a_calibration_on_the_latest():
-    cf = HardCF("frequency-score").fit(GRAPHS[:100], Y[:100])
-    sliding = SlidingCalibration(cf, window=150, smallest=60)
-    sliding.update(GRAPHS[100:140], Y[100:140])
-    assert sliding.filter_.threshold_ == cf.threshold_  # too few so far
-    sliding.update(GRAPHS[140:290], Y[140:290]).update(GRAPHS[290:600], Y[290:600])
-    latest = HardCF("frequency-score").fit(GRAPHS[450:600], Y[450:600])
-    np.testing.assert_allclose(
-        sliding.filter_.nonconformity_scores_, latest.nonconformity_scores_, atol=1e-9
-    )
-    assert cf.n_calibration_ == 99
-    assert sliding.n_seen_ == 500
-
-
-def test_sliding_window_follows_a_shift():
-    """Half of the true claims turn false: the old threshold loses coverage, the new not."""
-    rng = np.random.default_rng(0)
-    worse = [np.where(rng.random(len(row)) < 0.3, 0, row) for row in Y]
-    cf = HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:200], Y[:200])
-    sliding = SlidingCalibration(cf, window=200).update(GRAPHS[200:400], worse[200:400])
-    old = coverage_score(worse[400:], cf.predict(GRAPHS[400:]))
-    new = coverage_score(worse[400:], sliding.filter_.predict(GRAPHS[400:]))
-    assert old < 0.7
-    assert new > 0.72
-
-
-def test_sliding_window_refused():
-    with pytest.raises(ValueError, match=r"smallest.*10.*200"):
-        SlidingCalibration(HardCF(), window=10).update([], [])
-    with pytest.raises(ValueError, match=r"fitted.*filter"):
-        SlidingCalibration(None).update([], [])
 
 
 # -- release -------------------------------------------------------------------------

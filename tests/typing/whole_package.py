@@ -29,7 +29,6 @@ from skdcf.inspection import explain, permutation_importance
 from skdcf.metrics import FilterReport, coverage_interval, leave_one_out
 from skdcf.monitoring import (
     CoverageMonitor,
-    SlidingCalibration,
     release,
     release_claims,
 )
@@ -100,19 +99,16 @@ def look(
 
 
 def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> str:
-    """Batches of whole answers, a monitor, and a calibration that slides."""
+    """Batches of whole answers, and a monitor."""
     whole = release(cf, graphs[:20], alpha=0.2)
     monitor = CoverageMonitor(cf).update(graphs[:5], labels[:5])
-    sliding = SlidingCalibration(cf, window=60, smallest=20).update(
-        graphs[:5], labels[:5]
-    )
     app = create_app(cf)
     review = ReviewOrder(cf, graphs[:20])
     check = review.next()
     if check is not None:
         review.told(check.problem, check.claim, "true")
     kept: Masks = release_claims(cf, graphs[:20], alpha=0.3)
-    return f"{int(whole.sum())}{monitor}{sliding}{app}{review.describe(0.1)}{len(kept)}"
+    return f"{int(whole.sum())}{monitor}{app}{review.describe(0.1)}{len(kept)}"
 
 
 def read(folder: Path) -> str:

@@ -18,11 +18,11 @@ from sklearn.base import clone
 
 from benchmarks.cells import columns, compute
 from benchmarks.data import fetch_conformal_factuality
+from benchmarks.guarantees.review import review_curve
 from benchmarks.methods import AUTO, FREQUENCY, TIES, compared, fit_levels
 from benchmarks.real_data import agreement, base, load, with_alternatives
 from benchmarks.saving import SEED, fewer, halves, options, run, wanted, write
 from skdcf import GraphBatch, HardCF
-from skdcf.apps.labelling import review_curve
 from skdcf.features import reasoning_features
 
 LEVELS = [0.05, 0.1, 0.2]

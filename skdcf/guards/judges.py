@@ -138,7 +138,7 @@ def note_judges(estimator, batch, labels):
             "and does not bound the errors that the model overlooks. Let a person label a "
             "random sample of answers (skdcf label). Then use these answers for "
             "calibration and the others for training (skdcf fit --people FILE). To "
-            "measure the reliability of the model labels, use skdcf label --compare",
+            "measure the reliability of the model labels, use skdcf.apps.labelling.agreement",
             LabelWarning,
         )
 

@@ -8,7 +8,7 @@ from levels import with_alpha
 
 import skdcf
 from skdcf import HardCF
-from skdcf.apps.labelling import ReviewOrder, next_to_label, review_curve
+from skdcf.apps.labelling import ReviewOrder, next_to_label
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.guarantees import NoFalseClaim
@@ -115,13 +115,12 @@ def test_a_report_of_groups_and_of_fewer_answers(filter, tmp_path):
 
 
 def test_orders_of_people_at_another_level(filter):
-    """Where more is kept, others are asked for, and fewer checks are worth it."""
+    """Where more is kept, others are asked for."""
     unjudged = [np.full_like(labels, -1) for labels in Y[120:150]]
     strict, loose = (
         [
             next_to_label(filter, X[120:150], unjudged, alpha=alpha),
             ReviewOrder(filter, X[120:150], alpha).next(),
-            review_curve(filter, X[120:150], Y[120:150], alpha=alpha, checks=(0,)),
         ]
         for alpha in (0.02, 0.4)
     )

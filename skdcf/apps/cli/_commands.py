@@ -221,7 +221,6 @@ def _save(filter, data, options):
     files.inform(*_shares_tried(filter))
     if filter.share_ != 0:
         files.inform(*_levels_to_choose(filter, data))
-        files.inform(*_checks_to_spend(filter, data))
         files.inform(*_labels_missing(filter))
         calibration = filter.calibration_
         pass_ = "" if calibration.guarantee.show == 1 else ","
@@ -289,7 +288,10 @@ def _levels_to_choose(filter, data):
     """Yield the lines of a table that compares error rates and kept claims at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
-    graphs, labels = _calibrating(filter, data)
+    trained, calibrated = seen(filter, data.graphs)
+    rows = np.flatnonzero(calibrated & ~trained)
+    graphs = data.graphs[rows]
+    labels = [data.labels[i] for i in rows]
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
@@ -317,32 +319,6 @@ def _levels_to_choose(filter, data):
         yield "samples. For 90 % of the samples, the share lies in the range in parentheses."
     yield "Choose alpha before the calibration answers are judged. The guarantee of the level that"
     yield "looks best in this table is slightly too optimistic."
-
-
-def _calibrating(filter, data):
-    """Return the calibration answers that were not used for training, with their labels."""
-    trained, calibrated = seen(filter, data.graphs)
-    rows = np.flatnonzero(calibrated & ~trained)
-    return data.graphs[rows], [data.labels[i] for i in rows]
-
-
-def _checks_to_spend(filter, data):
-    """Yield a sentence with the estimated number of true claims kept after checks by a person."""
-    graphs, labels = _calibrating(filter, data)
-    if not len(labels):
-        return
-    with warnings.catch_warnings():
-        # The printed table already contains the information in the warning.
-        warnings.simplefilter("ignore", CalibrationWarning)
-        curve = labelling.review_curve(filter, graphs, labels)
-    unchecked, after_one, after_two, after_three = (f"{kept:.2f}" for kept in curve)
-    if unchecked == after_three:
-        return
-    yield (
-        "If a person checks 1, 2 or 3 claims per answer (skdcf label --review), "
-        f"{after_one}, {after_two} or {after_three} true claims are kept per answer. "
-        f"Without checks, {unchecked} are kept"
-    )
 
 
 def filter_problems(options):

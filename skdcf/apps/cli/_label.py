@@ -1,14 +1,12 @@
 """The command ``label``, which serves a local web page on which people judge claims.
 
-People judge whole answers, or filtered answers if ``--review`` or ``--audit`` is set.
+People judge whole answers, or check dropped claims if ``--review`` is set.
 """
 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import json
-import secrets
 import signal
 import threading
 import webbrowser
@@ -20,20 +18,15 @@ from typing import Any
 import numpy as np
 
 from ... import GraphBatch, load
-from ..._checks import counted, printable
+from ..._checks import counted
 from ..._files import write_text
 from ...datasets import jsonl
 from ...datasets.records import Columns
-from ...estimators import seen
-from ...metrics import error_rate_upper_bound
 from .. import labelling
 from ..labelling.sources import WORDS, get_label_sources, set_label_sources
 from ._commands import Lines, decided, format_lines, one_line, read_lines, shown_texts
 from ._files import check_folder, inform, read_problems, write_lines
 
-_SHOWN = 20  # maximum number of disagreements to print
-_CONFIDENCE_LEVEL = 0.95
-_LOOKS_BY_DEFAULT = [50]
 #: Options that apply only to labelling, keyed by attribute name.
 _LABELLING = {
     "filter": "--filter",
@@ -41,18 +34,14 @@ _LABELLING = {
     "label_studio": "--label-studio",
     "csv": "--csv",
     "results": "--import",
-    "compare": "--compare",
-    "settle": "--settle",
 }
-#: Options that require --review or --audit.
-_NEEDS = {
-    "budget": ("--budget", "review"),
-    "error_rate": ("--error-rate", "review"),
-    "mark_checked": ("--mark-checked", "review"),
-    "text": ("--text", "review"),
-    "text_key": ("--text-key", "review"),
-    "empty": ("--empty", "review"),
-    "n": ("-n", "audit"),
+#: Options that apply only to a review, keyed by attribute name.
+_REVIEW = {
+    "error_rate": "--error-rate",
+    "mark_checked": "--mark-checked",
+    "text": "--text",
+    "text_key": "--text-key",
+    "empty": "--empty",
 }
 
 
@@ -61,8 +50,6 @@ def label(options):
     _refuse_mixed(options)
     if options.review:
         _review(options)
-    elif options.audit:
-        _audit(options)
     else:
         _judge(options)
 
@@ -75,35 +62,24 @@ def _judge(options):
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
     order: Any = labelling.RandomOrder(options.seed)
-    annotators: tuple[str, ...] = ()
-    if options.settle:
-        annotators = (by, options.settle)
-        order = labelling.Disagreements(by, options.settle)
-        by = " & ".join(annotators)
-    elif options.filter:
+    if options.filter:
         model = load(options.filter)
         order = labelling.FilterOrder(model, problems.graphs, options.alpha)
     store = labelling.LabelStore(problems.graphs, journal, problems.labels)
     if options.results:
         names = _import(store, options.results, by)
-        without_page = options.no_page and not (options.settle or options.compare)
-        if without_page and names and by not in store.annotators():
+        if options.no_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
                     f"{options.results} contains labels from annotators other than {by}. Pass "
                     f"--annotator with one of {names}"
                 )
             by = names[0]
-    if options.settle:
-        first, second = annotators
-        store.settle(first, second, by)
     meaning = _meaning(options, problems.graphs)
-    if not (options.no_page or options.compare):
-        _serve(options, store, by, order, meaning=meaning, others=annotators)
+    if not options.no_page:
+        _serve(options, store, by, order, meaning=meaning)
     _write(options, store, by, meaning=meaning, problems=problems)
     _say_where(options, journal, is_done=not order(store, by))
-    if options.compare:
-        _compare(store, by, options.compare)
 
 
 def _say_where(options, journal, is_done):
@@ -116,31 +92,17 @@ def _say_where(options, journal, is_done):
 
 def _refuse_mixed(options):
     """Raise ValueError if an option would have no effect."""
-    for name, (option, needed) in _NEEDS.items():
-        if getattr(options, name) not in (None, False, "") and not getattr(
-            options, needed
-        ):
-            raise ValueError(
-                f"{option} has no effect without --{needed}. Omit {option}, or pass --{needed}"
-            )
-    if options.review and options.audit:
-        raise ValueError(
-            "--review and --audit cannot be combined. Pass only one of them"
-        )
-    if options.review or options.audit:
-        for name, option in _LABELLING.items():
-            if getattr(options, name):
-                raise ValueError(
-                    f"{option} only applies to calibration labels and has no effect with --review "
-                    f"or --audit. Omit {option}"
-                )
+    unused, needed = _REVIEW, "without --review"
+    if options.review:
+        unused, needed = _LABELLING, "with --review"
+    for name, option in unused.items():
+        if getattr(options, name) not in (None, False, ""):
+            raise ValueError(f"{option} has no effect {needed}. Omit {option}")
 
 
 def _review(options):
     """Let a person check the dropped claims with the lowest risk, and write the kept claims."""
     check_folder(options.output)
-    if options.budget is not None and options.budget < 0:
-        raise ValueError(f"--budget must be nonnegative, got {options.budget}")
     filter = load(options.review)
     lines = Lines.join(read_lines(options))
     graphs = lines.problems.graphs
@@ -149,24 +111,21 @@ def _review(options):
     # Raise an error for an invalid error rate before the annotator starts to judge.
     review.describe(error_rate)
     masks_before = review.masks()
-    budget = len(lines) if options.budget is None else options.budget
-    order = labelling.BudgetOrder(review, budget)
-
     journal = options.journal or f"{options.problems}.review"
     store = labelling.LabelStore(graphs, journal, purpose="review")
     meaning = _meaning_of_filter(options, filter, graphs)
     by = options.annotator or getpass.getuser()
     if not options.no_page:
-        _serve(options, store, by, order, meaning=meaning)
+        _serve(options, store, by, review, meaning=meaning)
         store.follow()
-    order.take_in(store)
-
+    is_done = not review(store, by)
     masks = review.masks()
     if options.output:
         decisions = decided(filter, lines, graphs, masks=masks, counts=Counter())
-        judged = _judged(decisions, store, meaning=meaning, sampling="review")
+        judged = _judged(decisions, store, by, meaning=meaning)
         judged = replace(judged, checked=review.checked())
-        _write_lines(options, judged, _level(filter, options))
+        level = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
+        _write_lines(options, judged, level)
     n_kept = sum(int(mask.sum()) for mask in masks)
     n_before = sum(int(mask.sum()) for mask in masks_before)
     n_empty = sum(len(mask) > 0 and not mask.any() for mask in masks)
@@ -176,146 +135,7 @@ def _review(options):
         f"checks. All claims of {counted(n_empty, 'problem')} were removed"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
-    _say_where(options, journal, is_done=not order(store, by))
-
-
-def _audit(options):
-    """Let a person judge a random sample of filtered texts, and print a bound on the error rate."""
-    check_folder(options.output)
-    looks = None if options.n is None else _read_looks(options.n)
-    filter = load(options.audit)
-    lines = Lines.join(read_lines(options))
-    graphs = lines.problems.graphs
-    _refuse_seen(filter, graphs)
-    masks = filter.predict(graphs, options.alpha)
-    is_shown = [bool(mask.any()) for mask in masks]
-    n_shown = sum(is_shown)
-    if not n_shown:
-        raise ValueError(
-            f"{options.problems}: there are no claims to judge, because the filter drops "
-            "all claims of all answers. Increase --alpha"
-        )
-
-    journal = options.journal or f"{options.problems}.audit"
-    by = options.annotator or getpass.getuser()
-    all_answers = labelling.LabelStore(graphs, journal, purpose="audit")
-    plan = _plan_audit(all_answers, looks, masks=masks, seed=options.seed, by=by)
-    looks = sorted({min(n, n_shown) for n in plan["looks"]})
-    in_order = labelling.RandomOrder(f"{options.seed} {plan['salt']}")
-    shown = [i for i in in_order.order(all_answers) if is_shown[i]]
-    drawn = shown[: looks[-1]]
-    drawn_graphs = [graphs[i] for i in drawn]
-    store = labelling.LabelStore(drawn_graphs, journal, purpose="audit")
-    order = labelling.AuditOrder([masks[i] for i in drawn], looks)
-    meaning = _meaning_of_filter(options, filter, graphs)
-    if not options.no_page:
-        _serve(options, store, by, order, meaning=meaning)
-        store.follow()
-
-    if options.output:
-        lines_drawn = lines.take(drawn)
-        decisions = decided(
-            filter,
-            lines_drawn,
-            lines_drawn.problems.graphs,
-            masks=[masks[i] for i in drawn],
-            counts=Counter(),
-        )
-        judged = _judged(decisions, store, meaning=meaning, sampling="audit")
-        _write_lines(options, judged, _level(filter, options))
-    n_texts, n_wrong, n_open = order.look(store)
-    n_wrong += n_open
-    # The bounds hold simultaneously (Bonferroni correction), so the audit can stop at any
-    # of the planned sample sizes.
-    error = (1 - _CONFIDENCE_LEVEL) / len(looks)
-    bound = error_rate_upper_bound(n_wrong, n_texts, confidence_level=1 - error)
-    if n_open:
-        inform(
-            f"{n_open} of the {n_texts} texts are not judged yet and count as wrong. "
-            "To continue, run the same command again"
-        )
-    print(
-        f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the "
-        f"{n_shown} nonempty texts contain a false claim. {n_wrong} of the {n_texts} "
-        "randomly drawn texts contain one. The bound corresponds to at most "
-        f"{bound * n_shown / len(lines):.1%} of all {len(lines)} answers"
-    )
-    if len(looks) > 1:
-        number = looks.index(n_texts) + 1
-        inform(
-            f"this is interim result {number} of {len(looks)}. The interim results are "
-            f"computed after {_listed(looks)} texts"
-        )
-    _say_where(options, journal, is_done=not order(store, by))
-
-
-def _read_looks(text):
-    """Parse the sample sizes of the interim analyses of an audit, for example 50,100,150."""
-    try:
-        looks = [int(part) for part in text.split(",")]
-    except ValueError:
-        looks = []
-    if not looks or looks[0] < 1 or looks != sorted(set(looks)):
-        raise ValueError(
-            "-n must be a positive integer or a list of increasing integers, for example "
-            f"50,100,150, got {text}"
-        )
-    return looks
-
-
-def _listed(looks):
-    return ",".join(map(str, looks))
-
-
-_START_AGAIN = "start a new audit with another --journal, which draws new answers"
-
-
-def _plan_audit(store, looks, *, masks, seed, by):
-    """Return the plan of an audit, which is stored in the journal before the first verdict.
-
-    If auditors extended the sample until the bound was satisfactory, the bound would be wrong in
-    more than 5 % of the audits. The plan therefore fixes the sample sizes in advance.
-    Each journal contains a random salt, so different audits draw different texts.
-    """
-    decided = hashlib.sha256()
-    for digest, mask in sorted(
-        (store.digest(i), mask.tobytes()) for i, mask in enumerate(masks)
-    ):
-        decided.update(digest.encode() + mask)
-    draw = {"seed": seed, "texts": decided.hexdigest()}
-    if store.plan is None:
-        salt = secrets.token_hex(8)
-        store.settle_plan(looks or _LOOKS_BY_DEFAULT, by=by, salt=salt, **draw)
-    plan = store.plan
-    if looks not in (None, plan["looks"]):
-        raise ValueError(
-            f"-n must be {_listed(plan['looks'])} to match the plan of this audit "
-            f"({store.path}), got {_listed(looks)}. The bound does not hold if the sample "
-            f"sizes are changed later. Omit -n, or {_START_AGAIN}"
-        )
-    if any(plan[name] != value for name, value in draw.items()):
-        raise ValueError(
-            f"{store.path} belongs to an audit with different answers, or with a "
-            "different filter, --alpha or --seed. Use the same answers and options as at "
-            f"the start of that audit, or {_START_AGAIN}"
-        )
-    return plan
-
-
-def _refuse_seen(filter, graphs):
-    trained, calibrated = seen(filter, graphs)
-    used = trained | calibrated
-    if used.any():
-        raise ValueError(
-            "an audit requires answers to new questions, but the questions of "
-            f"{int(used.sum())} answers were used for training or calibration (the first "
-            f"is {graphs.name_of(int(np.argmax(used)))}). The filter makes fewer errors "
-            "on questions that it has seen. Remove these answers from the audit"
-        )
-
-
-def _level(filter, options):
-    return filter.calibration_.guarantee.level(options.alpha, filter.alpha)
+    _say_where(options, journal, is_done=is_done)
 
 
 def _meaning_of_filter(options, filter, graphs):
@@ -334,34 +154,25 @@ def _meaning_of_filter(options, filter, graphs):
     return meaning
 
 
-def _judged(lines, store, *, meaning, sampling):
+def _judged(lines, store, by, *, meaning):
     """Return the lines with labels, which are marked as unsuitable for calibration."""
-    about = {"sampling": sampling, "label_meaning": meaning}
-    problems = [
-        _judged_problem(problem, store, i, about)
-        for i, problem in enumerate(lines.problems.problems())
-    ]
+    about = {"sampling": "review", "label_meaning": meaning}
+    problems = []
+    for i, problem in enumerate(lines.problems.problems()):
+        graph = problem.graph
+        labels = problem.labels
+        labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
+        sources = get_label_sources(graph)
+        for v, source in enumerate(store.sources(i, by)):
+            if source is not None:
+                labels[v] = WORDS[store.said(i, by)[v]]
+                sources[v] = source
+        metadata = (problem.metadata or {}) | about
+        marked = set_label_sources(graph.replace(metadata=metadata), sources)
+        problems.append(
+            problem._replace(graph=marked, labels=labels, metadata=marked.metadata)
+        )
     return replace(lines, problems=Columns.join([problems]))
-
-
-def _judged_problem(problem, store, i, about):
-    """Return a problem with the labels and sources in the store."""
-    graph = problem.graph
-    labels = problem.labels
-    labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
-    sources = get_label_sources(graph)
-    names = store.annotators()
-    words = {by: store.said(i, by) for by in names}
-    for v in range(graph.n_claims):
-        word = labelling.strictest(words[by][v] for by in names)
-        if word is None:
-            continue
-        labels[v] = WORDS[word]
-        by = next(by for by in names if words[by][v] == word)
-        sources[v] = store.sources(i, by)[v]
-    metadata = (problem.metadata or {}) | about
-    marked = set_label_sources(graph.replace(metadata=metadata), sources)
-    return problem._replace(graph=marked, labels=labels, metadata=marked.metadata)
 
 
 def _write_lines(options, lines, level):
@@ -521,26 +332,4 @@ def _write(options, store, by, *, meaning, problems):
         inform(
             f"edges of {counted(out.n_corrected, 'problem')} changed. Compute the feature "
             "columns of these problems again"
-        )
-
-
-def _compare(store, first, second):
-    """Print the agreement between two annotators, and the claims that they labelled differently."""
-    store.check_judged(first, second)
-    # Labels in the file are not judgements of an annotator, so only verdicts are compared.
-    agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
-    print(f"{first} and {second}: {agreed.kappa}")
-    differences = [
-        (store.graphs[i], i, v, f"{a} / {b}")
-        for i, v, a, b in store.compare(first, second, by="")
-        if a != b and {a, b} <= {"true", "false"}
-    ]
-    for graph, i, v, verdicts in differences[:_SHOWN]:
-        in_brackets = "" if graph.id is None else f" ({printable(graph.id)})"
-        claim = printable(graph.claims[v])
-        print(f"problem {i + 1}{in_brackets}, claim {v + 1}: {verdicts}: {claim}")
-    if len(differences) > _SHOWN:
-        print(
-            f"... and {len(differences) - _SHOWN} more (--settle {second} shows all "
-            "disagreements)"
         )

@@ -3,24 +3,14 @@
 The command ``skdcf label FILE.jsonl`` opens the labelling page. `LabelStore` saves the verdicts.
 """
 
-from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label
-from ._review import (
-    AuditOrder,
-    BudgetOrder,
-    Check,
-    ReviewOrder,
-    review_curve,
-    strictest,
-)
+from ._judging import FilterOrder, RandomOrder, agreement, next_to_label
+from ._review import Check, ReviewOrder
 from ._server import LabelServer
 from .exchange import from_label_studio, to_label_studio
 from .sources import LabelSource, LabelStore, describe_labels, describe_unfinished
 
 __all__ = [
-    "AuditOrder",
-    "BudgetOrder",
     "Check",
-    "Disagreements",
     "FilterOrder",
     "LabelServer",
     "LabelSource",
@@ -32,7 +22,5 @@ __all__ = [
     "describe_unfinished",
     "from_label_studio",
     "next_to_label",
-    "review_curve",
-    "strictest",
     "to_label_studio",
 ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,8 +18,6 @@ from ...ops.conformal import conformal_threshold
 from .sources import LabelStore
 
 _CONFIDENCE = 0.95
-# An annotator is considered active for ten minutes after the last verdict.
-_AT_WORK = timedelta(minutes=10)
 Asked = list[tuple[int, tuple[int, ...]]]
 
 
@@ -368,41 +364,13 @@ class Order(Protocol):
     def __call__(self, store: LabelStore, by: str) -> Asked:
         """Return the problems to show next, each with the claims to label."""
 
-    def masks(self, store: LabelStore) -> list[list[bool]] | None:
+    def masks(self) -> NDArray[Any] | None:
         """Return the masks of the kept claims, or None if the page should show all claims."""
         return None
 
-    def progress(self, store: LabelStore) -> str | None:
+    def progress(self) -> str | None:
         """Return a description of the progress, or None to let the page count the judged claims."""
         return None
-
-
-def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
-    """Return the problems that an annotator labels first if several people work in parallel.
-
-    Parameters
-    ----------
-    store : LabelStore
-        Store that contains the problems and the verdicts on their claims.
-    by : str
-        Annotator name.
-
-    Returns
-    -------
-    mask : ndarray of bool of shape (n_problems,) or None
-        Mask of the problems, or None if no other person saved a verdict in the last ten
-        minutes.
-    """
-    since = (datetime.now(UTC) - _AT_WORK).isoformat(timespec="seconds")
-    names = {by}
-    for event in reversed(store.events):
-        if event["when"] < since:
-            break
-        names.add(event["by"])
-    if len(names) == 1:
-        return None
-    digests = [int(store.digest(i)[:8], 16) for i in range(len(store.graphs))]
-    return np.array(digests) % len(names) == sorted(names).index(by)
 
 
 @dataclass(frozen=True)
@@ -552,39 +520,3 @@ class FilterOrder(Order):
         ]
         open_claims = next_to_label(self.filter, self.batch, labels, self.alpha)
         return [(n.problem, n.claims) for n in open_claims]
-
-
-@dataclass(frozen=True)
-class Disagreements(Order):
-    """Select the claims that two people judged differently.
-
-    Parameters
-    ----------
-    first, second : str
-        Names of the two annotators, as recorded in the journal.
-    """
-
-    first: str
-    second: str
-    done = "All disagreements are settled."
-    one_false_ends = False
-
-    def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems with unsettled disagreements.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts on their claims.
-        by : str
-            Name of the person who settles the disagreements.
-
-        Returns
-        -------
-        open_claims : list of (problem, claims)
-            Positions of the problems, each paired with the positions of its claims to label.
-        """
-        open_claims = defaultdict(tuple)
-        for i, v, a, b in store.compare(self.first, self.second, by):
-            open_claims[i] += (v,) * (a != b)
-        return [(i, claims) for i, claims in open_claims.items() if claims]

@@ -1,28 +1,24 @@
-"""Select the claims that people check in reviews and audits of filtered answers."""
+"""Select the dropped claims that a person checks in a review of filtered answers."""
 
 from __future__ import annotations
 
 import heapq
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import check_choice
-from ...estimators import check, decide
-from ...graphs import GraphBatch, Labels, Problems, as_batch
-from ...graphs.sources import makes_claim
-from ._judging import Asked, Order, share_of_work
+from ..._checks import check_choice, counted
+from ...estimators import decide
+from ...graphs import GraphBatch, Problems, as_batch
+from ._judging import Asked, Order
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
 #: Labels of the verdicts. An "unsure" claim is not known to be false, so it is not removed if the
 #: filter kept it.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
-#: Verdicts sorted from the strictest to the most lenient.
-_FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
 #: Metadata key for the method by which an answer was selected for labelling, and the value for
 #: reviews.
@@ -47,7 +43,7 @@ class Check(NamedTuple):
     path_risk: float
 
 
-class ReviewOrder:
+class ReviewOrder(Order):
     """Select dropped claims for a person to check, and keep the claims that are found to be true.
 
     A person can check any number of dropped claims. A claim that is judged true is kept if all
@@ -101,6 +97,9 @@ class ReviewOrder:
     True
     """
 
+    done = "No more claims can be added."
+    one_false_ends = False
+
     def __init__(self, filter: Any, X: Problems, alpha: float | None = None) -> None:
         decision = decide(filter, as_batch(X), alpha)
         self._problems = as_batch(X)
@@ -116,18 +115,14 @@ class ReviewOrder:
         self._parents: dict[int, list[int]] = defaultdict(list)
         for parent, child in self._batch.edges.tolist():
             self._parents[child].append(parent)
+        self._lock = threading.Lock()
         # Heap of the claims that can be checked, ordered by path risk. Claims that can no longer
         # be checked stay in the heap and are skipped.
         self._open: list[tuple[float, int]] = []
         self._add_open(range(len(self._kept)))
 
-    def next(self, among: NDArray[np.bool_] | None = None) -> Check | None:
+    def next(self) -> Check | None:
         """Return the claim to check next.
-
-        Parameters
-        ----------
-        among : ndarray of bool of shape (n_problems,), optional
-            Mask of the problems to select from. By default, any problem can be selected.
 
         Returns
         -------
@@ -136,12 +131,31 @@ class ReviewOrder:
         """
         while self._open and not self._is_open(self._open[0][1]):
             heapq.heappop(self._open)
-        if among is None:
-            return self._check(self._open[0][1]) if self._open else None
-        for _, row in sorted(self._open):
-            if among[self._batch.problem_of[row]] and self._is_open(row):
-                return self._check(row)
-        return None
+        return self._check(self._open[0][1]) if self._open else None
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Read the annotator's verdicts, and return the claim to check next.
+
+        Parameters
+        ----------
+        store : LabelStore
+            Store that contains the reviewed answers and the verdicts on their claims.
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        open_claims : list of (problem, claims)
+            One problem with one claim, or an empty list.
+        """
+        with self._lock:
+            for i in range(len(self._batch)):
+                for v, word in enumerate(store.said(i, by)):
+                    verdict = word if word in _CHECKED else None
+                    if verdict != self.verdicts_.get((i, v)):
+                        self.told(i, v, verdict)
+            check = self.next()
+        return [(check.problem, (check.claim,))] if check else []
 
     def told(self, problem: int, claim: int, verdict: str | None) -> None:
         """Record a person's verdict on a claim.
@@ -189,6 +203,13 @@ class ReviewOrder:
             Object array with one boolean mask per problem.
         """
         return self._batch.split(self._kept.copy())
+
+    def progress(self) -> str:
+        """Return a sentence with the numbers of checked and kept claims."""
+        return (
+            f"{counted(self.n_checks, 'claim')} checked. {self._kept.sum()} claims are kept, "
+            f"compared with {self._kept_by_filter.sum()} without checks"
+        )
 
     def describe(self, error_rate: float = 0.0) -> str:
         """Return a description of the guarantee and of the number of checks.
@@ -307,314 +328,3 @@ class ReviewOrder:
             parents = self._parents.get(row, ())
             self._kept[row] = kept and all(self._kept[parent] for parent in parents)
         self._add_open(rows)
-
-
-def strictest(words: Iterable[str | None]) -> str | None:
-    """Return the strictest of several people's verdicts on a claim.
-
-    Parameters
-    ----------
-    words : iterable of {"true", "false", "unsure", "no claim"} or None
-        One verdict per person, or None for a person without a verdict.
-
-    Returns
-    -------
-    verdict : {"true", "false", "unsure", "no claim"} or None
-        The strictest verdict, or None if there is no verdict.
-    """
-    verdicts = set(words)
-    return next((word for word in _FROM_STRICTEST if word in verdicts), None)
-
-
-class BudgetOrder(Order):
-    """Select claims for review one by one, up to a total number of checks.
-
-    Several people can review in parallel. Each person runs a separate program, and all programs
-    use the same journal. Each person starts with different answers. If two people disagree
-    about a claim, the stricter verdict is used.
-
-    Parameters
-    ----------
-    review : ReviewOrder
-        Review to which the verdicts in the journal are passed.
-    budget : int
-        Total number of checks by all people.
-    """
-
-    done = "All checks are used up, or no more claims can be added."
-    one_false_ends = False
-
-    def __init__(self, review: ReviewOrder, budget: int) -> None:
-        self.review = review
-        self.budget = budget
-        self._n_kept_by_filter = sum(int(mask.sum()) for mask in review.masks())
-        self._n_taken = 0  # number of judgements read from the journal
-        self._words: dict[Any, dict[str, str | None]] = defaultdict(dict)
-        self._lock = threading.Lock()
-
-    def take_in(self, store: LabelStore) -> None:
-        """Pass new verdicts in the journal to the review.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store of the reviewed answers. All calls must pass the same store.
-        """
-        with self._lock:
-            new = store.events[self._n_taken :]
-            self._n_taken += len(new)
-            positions = defaultdict(list)
-            for i in range(len(store.graphs)) if new else ():
-                positions[store.digest(i)].append(i)
-            for event in new:
-                if "label" not in event:  # Skip notes, which do not have labels.
-                    continue
-                claim = event["claim"]
-                words = self._words[event["problem"], claim]
-                words[event["by"]] = event["label"]
-                for i in positions[event["problem"]]:
-                    self.review.told(i, claim, strictest(words.values()))
-
-    def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the claim to check next.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        open_claims : list of (problem, claims)
-            One problem with one claim, or an empty list.
-        """
-        self.take_in(store)
-        if self.review.n_checks >= self.budget:
-            return []
-        mine = share_of_work(store, by)
-        check = self.review.next(mine) or self.review.next()
-        return [(check.problem, (check.claim,))] if check else []
-
-    def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the masks of the currently kept claims.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-
-        Returns
-        -------
-        masks : list of list of bool
-            Masks of the kept claims, one per answer.
-        """
-        self.take_in(store)
-        return [mask.tolist() for mask in self.review.masks()]
-
-    def progress(self, store: LabelStore) -> str:
-        """Return a description of the numbers of checked and kept claims.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-
-        Returns
-        -------
-        progress : str
-            A sentence about the progress.
-        """
-        n_kept = sum(map(sum, self.masks(store)))
-        return (
-            f"{self.review.n_checks} of {self.budget} checks were used. {n_kept} "
-            f"claims are kept, compared with {self._n_kept_by_filter} without checks"
-        )
-
-
-class AuditOrder(Order):
-    """Select the kept claims in a random sample of filtered texts, for an audit.
-
-    Parameters
-    ----------
-    masks : sequence of ndarray of bool
-        Masks of the claims that a filter keeps, one mask per answer, in sampling order.
-    looks : sequence of int, optional
-        Sample sizes (numbers of texts) at which the bound is computed, in increasing order. By
-        default, the bound is computed once, for the whole sample.
-    """
-
-    done = "All sampled texts are judged."
-    one_false_ends = True
-
-    def __init__(
-        self,
-        masks: Sequence[NDArray[np.bool_]],
-        looks: Sequence[int] | None = None,
-    ) -> None:
-        self._masks = [mask.tolist() for mask in masks]
-        self._looks = list(looks or [len(masks)])
-
-    def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return counts of the texts in the last complete interim analysis.
-
-        If no interim analysis is complete, the first interim analysis is used.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-
-        Returns
-        -------
-        n_texts, n_wrong, n_open : int
-            Number of texts in the interim analysis, number of wrong texts, and number of texts
-            that are not fully judged.
-        """
-        verdicts = self.verdicts(store)
-        complete = [n for n in self._looks if "open" not in verdicts[:n]]
-        n_texts = complete[-1] if complete else self._looks[0]
-        counted = verdicts[:n_texts]
-        return n_texts, counted.count("wrong"), counted.count("open")
-
-    def verdicts(self, store: LabelStore) -> list[str]:
-        """Return the state of each text, which is "right", "wrong" or "open".
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts of all annotators.
-
-        Returns
-        -------
-        verdicts : list of {"right", "wrong", "open"}
-            The state ("right", "wrong" or "open") of each text. A text is wrong if one of its
-            kept claims is false or unsure. Any other text is open until all its kept claims are
-            judged.
-        """
-        verdicts = []
-        for words in self._words(store):
-            wrong = any(word in ("false", "unsure") for word in words.values())
-            is_open = None in words.values()
-            verdicts.append("wrong" if wrong else "open" if is_open else "right")
-        return verdicts
-
-    def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the open texts for the next interim analysis, with their unjudged claims.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        open_claims : list of (problem, claims)
-            Positions of texts and claims. If several annotators are active, the texts assigned to
-            this annotator are listed first.
-        """
-        asked = []
-        verdicts = self.verdicts(store)
-        n = next((n for n in self._looks if "open" in verdicts[:n]), len(verdicts))
-        of_texts = zip(verdicts[:n], self._words(store)[:n], strict=True)
-        for i, (verdict, words) in enumerate(of_texts):
-            if verdict == "open":
-                asked.append((i, tuple(v for v, word in words.items() if word is None)))
-        mine = share_of_work(store, by)
-        return asked if mine is None else sorted(asked, key=lambda a: not mine[a[0]])
-
-    def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the masks of the claims that the filter keeps, regardless of the verdicts.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Ignored.
-
-        Returns
-        -------
-        masks : list of list of bool
-            Masks of the kept claims, one per text.
-        """
-        return self._masks
-
-    def progress(self, store: LabelStore) -> str:
-        """Return a description of the number of judged texts.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts so far.
-
-        Returns
-        -------
-        progress : str
-            A sentence about the progress.
-        """
-        verdicts = self.verdicts(store)
-        n_judged = len(verdicts) - verdicts.count("open")
-        return f"{n_judged} of {len(verdicts)} texts judged"
-
-    def _words(self, store):
-        """Return one dict per text with the strictest verdict on each kept claim."""
-        names = store.annotators()
-        words = []
-        for i, mask in enumerate(self._masks):
-            words_of_judges = [store.said(i, by) for by in names]
-            kept = np.flatnonzero(mask).tolist()
-            words.append(
-                {v: strictest(row[v] for row in words_of_judges) for v in kept}
-            )
-        return words
-
-
-def review_curve(
-    filter: Any,
-    X: Problems,
-    y: Labels,
-    alpha: float | None = None,
-    checks: tuple[float, ...] = (0, 1, 2, 3),
-) -> list[float]:
-    """Compute the mean number of true claims kept per answer for several numbers of checks.
-
-    The labels are used to simulate the checks, so the benefit of a review can be estimated in
-    advance.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        The filter whose kept claims are the starting point of the review.
-    X : sequence of ReasoningGraph, or GraphBatch
-        Labelled answers, such as the calibration answers.
-    y : sequence of 1-D arrays, one per problem
-        Claim labels, which are used as the verdicts of a simulated person.
-    alpha : float in (0, 1), optional
-        The level. If None, the filter's level is used.
-    checks : sequence of float
-        Average numbers of checks per answer, in increasing order.
-
-    Returns
-    -------
-    curve : list of float
-        Mean number of true claims kept per answer, for each entry of ``checks``.
-    """
-    batch, labels = check(filter, X, y)
-    truth = batch.split(labels)
-    facts = batch.split((labels == 1) & makes_claim(batch))
-    review = ReviewOrder(filter, batch, alpha)
-    n_checked = 0
-    curve = []
-    for per_answer in checks:
-        while n_checked < round(per_answer * len(batch)) and (asked := review.next()):
-            is_true = truth[asked.problem][asked.claim] == 1
-            review.told(asked.problem, asked.claim, "true" if is_true else "false")
-            n_checked += 1
-        n_true = sum(
-            int((mask & row).sum())
-            for mask, row in zip(review.masks(), facts, strict=True)
-        )
-        curve.append(n_true / len(batch))
-    return curve

@@ -40,15 +40,12 @@ class LabelServer:
         Whether the page shows existing labels, such as labels assigned by a model. If existing
         labels are shown, people label faster but less independently.
     order : Order, optional
-        Object that selects and sorts the claims to label, such as a `RandomOrder`, `FilterOrder`,
-        `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are shown in the
-        order of the store.
+        Object that selects and sorts the claims to label, such as a `RandomOrder`, `FilterOrder`
+        or `ReviewOrder`. If None, the problems are shown in the order of the store.
     meaning : {"true", "supported"}, default="true"
         Meaning of label 1: the claim is true, or the context supports the claim.
     guideline : str, default=""
         Instructions for the annotator, which are shown on the page.
-    others : tuple of str, default=()
-        Names of annotators whose verdicts are shown next to those of ``annotator``.
 
     Attributes
     ----------
@@ -85,7 +82,6 @@ class LabelServer:
         order: Order | None = None,
         meaning: str = "true",
         guideline: str = "",
-        others: tuple[str, ...] = (),
     ):
         check_choice("meaning", meaning, tuple(MEANINGS))
         self.store = store
@@ -93,7 +89,6 @@ class LabelServer:
         self.show_known = show_known
         self.order = order
         self.guideline = guideline
-        self.others = others
         # The question about support is only shown for answers with a passage.
         self.question = MEANINGS["true"]
         self.question_with_passage = MEANINGS[meaning]
@@ -140,9 +135,10 @@ class LabelServer:
         if self.order:
             page_settings |= {"done": self.order.done} | self.asked()
             page_settings["one_false_ends"] = self.order.one_false_ends
-            masks = self.order.masks(self.store)
-            for row, mask in zip(rows, masks or (), strict=bool(masks)):
-                row["kept"] = mask
+            masks = self.order.masks()
+            if masks is not None:
+                for row, mask in zip(rows, masks, strict=True):
+                    row["kept"] = mask.tolist()
         return {**page_settings, "version": version, "problems": rows}
 
     def asked(self, problem: int | None = None) -> dict[str, Any]:
@@ -157,17 +153,16 @@ class LabelServer:
         -------
         fields : dict
             The dict is empty if ``order`` is None. Otherwise, ``ask`` contains pairs of a problem
-            and its claims, and ``progress`` contains a sentence or None. In a review or an audit,
-            ``kept`` contains the mask of the kept claims of ``problem``, unless ``problem`` is
-            None.
+            and its claims, and ``progress`` contains a sentence or None. In a review, ``kept``
+            contains the mask of the kept claims of ``problem``, unless ``problem`` is None.
         """
         if not self.order:
             return {}
         asked: dict[str, Any] = {"ask": self.order(self.store, self.annotator)}
-        asked["progress"] = self.order.progress(self.store)
-        masks = self.order.masks(self.store)
-        if masks and problem is not None:
-            asked["kept"] = masks[problem]
+        asked["progress"] = self.order.progress()
+        masks = self.order.masks()
+        if masks is not None and problem is not None:
+            asked["kept"] = masks[problem].tolist()
         return asked
 
     def changed(self, problem: int | None = None) -> dict[str, Any]:
@@ -208,5 +203,4 @@ class LabelServer:
             "edges": store.edges(i, by),
             "edges_read": graph.edges_known or graph.n_claims < 2,
             "edges_known": store.edges_known(i, by) or graph.n_claims < 2,
-            "others": {name: store.said(i, name) for name in self.others},
         }

@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,10 +45,8 @@ from .journal import follow_journal, read_journal
 #: means that nobody examined the claim. "no claim" means that the sentence does not state
 #: anything that could be false.
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
-#: Labels for comparing two annotators. Claims that an annotator is unsure about are not compared.
-VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
 #: Purposes of a journal. Only verdicts with the purpose "labels" can be used for calibration.
-PURPOSES = ("labels", "review", "audit")
+PURPOSES = ("labels", "review")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
@@ -289,17 +287,14 @@ class LabelStore:
     labels : sequence of arrays, optional
         Existing labels, such as labels assigned by a model. A person's verdict on a claim
         replaces the existing label.
-    purpose : {"labels", "review", "audit"}, default="labels"
-        Purpose of the verdicts. The claims of a review are selected by risk, whereas an audit
-        contains only claims that a filter keeps. A journal therefore contains verdicts for one
-        purpose only.
+    purpose : {"labels", "review"}, default="labels"
+        Purpose of the verdicts. The claims of a review are selected by risk, so a journal contains
+        verdicts for one purpose only.
 
     Attributes
     ----------
     events : list of dict
         All events in the journal, in the order of the lines.
-    plan : dict or None
-        Plan of an audit, including the sample sizes of its interim analyses (``looks``).
 
     Raises
     ------
@@ -352,8 +347,6 @@ class LabelStore:
         #: Last event of each kind, keyed by person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
-        #: Plan of an audit, or None until the plan is saved.
-        self.plan: dict[str, Any] | None = None
         self._end = read_journal(self.path, self._apply)
 
     @property
@@ -374,10 +367,6 @@ class LabelStore:
                 f"the purpose of a verdict must be {self.purpose!r} in this journal, got "
                 f"{purpose!r}"
             )
-        if "looks" in event:
-            self.plan = self.plan or event
-            self.events.append(event)
-            return
         kinds = ("edges", "edges_known", "note")
         kind = next((k for k in kinds if k in event), "label")
         claim = None if kind in ("edges", "edges_known") else event["claim"]
@@ -460,8 +449,7 @@ class LabelStore:
         ------
         ValueError
             If the edges form a cycle or refer to a claim that does not exist. ValueError is also
-            raised if the journal is for a review or an audit, because the filter has already used
-            the edges.
+            raised if the journal is for a review, because the filter has already used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
@@ -472,20 +460,6 @@ class LabelStore:
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
-
-    def settle_plan(self, looks: Sequence[int], *, by: str, **draw: Any) -> None:
-        """Save the plan of an audit before the first verdict.
-
-        Parameters
-        ----------
-        looks : sequence of int
-            Sample sizes (numbers of texts) at which the bound is computed.
-        by : str
-            Name of the person who plans the audit.
-        **draw
-            Parameters that determine the random sample of texts.
-        """
-        self._save({"looks": list(looks), **draw}, by)
 
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether the edges of all problems are now complete.
@@ -652,26 +626,6 @@ class LabelStore:
         """
         return self._labels(by, True)
 
-    def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the verdicts of an annotator as labels, for comparison with other annotators.
-
-        Parameters
-        ----------
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        labels : list of ndarray of int
-            Claim labels, which are 1 for true or no claim, 0 for false, and -1 for unsure or
-            unjudged claims.
-        """
-        words = (self.said(i, by) for i in range(len(self.graphs)))
-        return [
-            np.array([VERDICTS.get(word, -1) for word in row], np.int64)
-            for row in words
-        ]
-
     def _labels(self, by, known):
         known_labels = self.known if known else None
         if known_labels is None:
@@ -682,69 +636,6 @@ class LabelStore:
         ]
         labels = ([k if w is None else WORDS[w] for w, k in p] for p in pairs)
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
-
-    def settle(self, first: str, second: str, by: str) -> None:
-        """Save the matching verdicts of two people under the name of a third annotator.
-
-        Existing verdicts of the third annotator are not changed.
-
-        Parameters
-        ----------
-        first, second : str
-            The two annotator names.
-        by : str
-            Name under which the verdicts are saved. Claims on which the two people disagree
-            remain unjudged.
-
-        Raises
-        ------
-        ValueError
-            If one of the two people has not judged any claim.
-        """
-        self.check_judged(first, second)
-        for i, v, a, b in self.compare(first, second, by):
-            if a == b:
-                self.label(i, v, a, by=by)
-
-    def check_judged(self, *names: str) -> None:
-        """Raise ValueError if an annotator has not judged any claim.
-
-        Parameters
-        ----------
-        *names : str
-            Annotator names.
-        """
-        for name in names:
-            if name not in (annotators := self.annotators()):
-                raise ValueError(
-                    f"the annotator {name!r} has not judged any claims. The annotators who have "
-                    f"judged claims are {annotators}"
-                )
-
-    def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
-        """Yield the claims that two people have judged but a third person has not.
-
-        Parameters
-        ----------
-        first, second : str
-            The two annotator names.
-        by : str
-            Name of the third annotator.
-
-        Yields
-        ------
-        problem, claim : int
-            Positions of the problem and of the claim.
-        first_verdict, second_verdict : str
-            The verdicts of the two people.
-        """
-        for i in range(len(self.graphs)):
-            words = zip(
-                self.said(i, first), self.said(i, second), self.said(i, by), strict=True
-            )
-            for v, (a, b, as_read) in enumerate(words):
-                if as_read is None and a is not None and b is not None:
-                    yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
         """Return all problems with the labels and edges of an annotator.

@@ -1,7 +1,6 @@
 """The command that labels, without its page; and that no key is lost by any command."""
 
 import csv
-import getpass
 import json
 import re
 
@@ -247,22 +246,6 @@ def test_rows_without_a_name_join_those_of_who_takes_them(folder, tmp_path):
         assert words.count("false") == 3 and words.count("true") == 1
 
 
-def test_a_file_of_one_name_does_not_become_the_settled_set(folder, tmp_path, capsys):
-    graphs = read_jsonl(folder / "p.jsonl").graphs
-    store, login = LabelStore(graphs, tmp_path / "j"), getpass.getuser()
-    store.label(0, 0, "false", by="bob")
-    table = tmp_path / "t.csv"
-    table.write_text(
-        f"problem_id,claim_number,label,annotator\nid 0,1,true,{login}\n"
-        f"id 0,2,true,{login}\n"
-    )
-    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
-    assert run(*command, "--import", table, "--settle", "bob") == 0
-    assert LabelStore(graphs, tmp_path / "j").said(0, f"{login} & bob")[0] is None
-    assert run(*command, "--import", table, "--compare", "bob") == 0
-    assert f"{login} and bob" in capsys.readouterr().out
-
-
 def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     graphs = [
         ReasoningGraph(None, (), claims=["a"], problem=f"q{i}", context=["passage"])
@@ -277,23 +260,6 @@ def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     assert run(*command, "--meaning", "true") == 2
     assert "must be 'supported'" in capsys.readouterr().err
     assert skdcf.load(folder / "m").alpha == 0.3
-
-
-def test_one_settled_set_of_two_annotators(folder, tmp_path, capsys):
-    journal, out = tmp_path / "j", tmp_path / "out.jsonl"
-    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, journal)
-    for by, words in (("ann", ("true", "false")), ("bob", ("true", "true"))):
-        for v, word in enumerate(words):
-            store.label(0, v, word, by=by)
-    command = ["label", folder / "p.jsonl", "--journal", journal, "--no-page"]
-    command += ["--annotator", "ann"]
-    assert run(*command, "--compare", "bob") == 0
-    assert "problem 1 (id 0), claim 2: false / true" in capsys.readouterr().out
-    assert run(*command, "--settle", "bob", "-o", out) == 0
-    said = LabelStore(store.graphs, journal).said(0, "ann & bob")
-    assert said[:2] == ["true", None]
-    assert run(*command, "--settle", "eve") == 2
-    assert "'eve' has not judged" in capsys.readouterr().err
 
 
 def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys):

@@ -7,7 +7,7 @@ import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
-from skdcf.apps.labelling import LabelStore, describe_labels, review_curve
+from skdcf.apps.labelling import LabelStore, describe_labels
 from skdcf.apps.llm import no_claim_list, split_sentences
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.graphs import answer_text
@@ -193,7 +193,6 @@ def test_a_person_can_say_that_a_sentence_makes_no_claim(tmp_path):
     assert cf.score(back.graphs, back.labels) == np.mean(n_facts)
     report = evaluate_filter(cf, back.graphs, back.labels, [0.2], groups=False)
     assert report.retention == [np.mean(n_facts)]
-    assert review_curve(cf, back.graphs, back.labels, checks=(0,)) == [np.mean(n_facts)]
     without_marks = [graph.replace(metadata=None) for graph in back.graphs]
     assert cf.score(without_marks, back.labels) > np.mean(n_facts)
 

@@ -13,7 +13,6 @@ from browser import Browser
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.labelling import (
-    Disagreements,
     FilterOrder,
     LabelServer,
     LabelStore,
@@ -540,29 +539,6 @@ def test_answers_without_claims_are_reached_and_not_passed_over(tmp_path):
     assert order.passed_over(store, "ann") == []
     assert order.reached(store, "ann") == [i for i in before if not graphs[i].n_claims]
     assert order.reached(store, "ann")
-
-
-def test_two_annotators_and_one_settled_set(tmp_path, browser):
-    graphs = [problem(3, 0), problem(2, 1)]
-    store = LabelStore(graphs, tmp_path / "j")
-    said = {"ann": ["true", "false", "true"], "bob": ["true", "true", None]}
-    for by, words in said.items():
-        for v, word in enumerate(words):
-            store.label(0, v, word, by=by)
-    store.settle("ann", "bob", "both")
-    order = Disagreements("ann", "bob")
-    assert order(store, "both") == [(0, (1,))]
-    with LabelServer(store, "both", order=order, others=("ann", "bob")) as server:
-        tab = browser.open(server.url)
-        ready(tab)
-        shown = tab.run("document.querySelector('.here').innerText")
-        assert "ann: false" in shown and "bob: true" in shown
-        tab.press("f")
-        ready(tab)
-        assert tab.run("document.querySelector('#done').className") == "on"
-    assert store.export("both").words[0] == ["true", "false", None]
-    with pytest.raises(ValueError, match="'eve'"):
-        store.settle("ann", "eve", "both")
 
 
 def test_passage_notes_seconds_and_guideline(tmp_path, browser):

@@ -72,19 +72,11 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     for i, graph in enumerate(store.graphs):
         for v, text in enumerate(graph.claims):
             store.label(i, v, "true" if is_right(text) else "false", by="ann")
-            word = "unsure" if (i + v) % 7 == 0 else store.said(i, "ann")[v]
-            store.label(i, v, word, by="bob")
-    store.label(
-        0, 0, {"true": "false", "false": "true"}[store.said(0, "ann")[0]], by="bob"
-    )
     labelled, tasks = tmp_path / "labelled.jsonl", tmp_path / "tasks.json"
     label = ["label", old, "--annotator", "ann", "--no-page"]
     assert run(*label, "-o", labelled, "--label-studio", tasks) == 0
     assert "judged by people (ann " in capsys.readouterr().err
     assert len(json.loads(tasks.read_text())) == data.graphs.n_claims
-    assert run("label", old, "--annotator", "ann", "--compare", "bob") == 0
-    shown = capsys.readouterr().out
-    assert "ann and bob: kappa 0.9" in shown and "problem 1 (1/0), claim 1: " in shown
 
     model = tmp_path / "filter.skops"
     fit = ["fit", labelled, "-o", model, "--alpha", 0.2, "--scorer", "judge_log_odds"]
@@ -292,15 +284,6 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "skdcf extract: status 401: bad key ***" in said
     assert not (tmp_path / "o.jsonl").exists()
-
-
-def test_label_names_who_has_judged(tmp_path, server, capsys):
-    answers = write_answers(tmp_path / "a.jsonl", 2, 3)
-    out = tmp_path / "o.jsonl"
-    command = ["extract", answers, "-o", out, "--model", "m", "--base-url", server.url]
-    assert run(*command) == 0
-    assert run("label", out, "--annotator", "ann", "--compare", "bob") == 2
-    assert "'ann' has not judged" in capsys.readouterr().err
 
 
 def fit_on(server, tmp_path, *, written, context=None):

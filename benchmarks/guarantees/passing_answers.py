@@ -8,7 +8,7 @@
 The default filter is trained on a quarter of the questions, calibrated on another quarter, and
 applied to the other half. All variants use the same scorer for each level, which was trained with
 ``show="auto"``, and the same calibration part. The variants are the chosen share, fixed shares, and
-`release_claims` with all new answers as one batch. Each answer has the weight 1 / (number of
+`release` with all new answers as one batch. Each answer has the weight 1 / (number of
 answers to its question), and the results are ratios of sums over the new answers of all halves.
 Errors are corrected as by Nadeau and Bengio, because the halves share answers.
 
@@ -29,7 +29,7 @@ from benchmarks.retention.default_scorer import in_order, problems_of
 from skdcf import CoherentConformalFilter
 from skdcf.estimators import passing_answers
 from skdcf.guarantees import NoFalseClaim
-from skdcf.monitoring import release_claims
+from skdcf.monitoring import release
 from skdcf.scorers import ClassifierScorer, StackingScorer
 
 ALPHAS = (0.05, 0.1, 0.2)
@@ -44,7 +44,7 @@ SETS = (
     "perl",
     "qags-cnndm",
 )
-VARIANTS = ("auto", "0.25", "0.5", "1", "release_claims")
+VARIANTS = ("auto", "0.25", "0.5", "1", "release")
 SUMS = ("answers", "passing", "wrong", "shown", "true")
 
 
@@ -91,15 +91,15 @@ def one_half(problems, scorer, alpha, seed):
         )
         cf.fit(*of(train), groups=groups[train])
         for variant in VARIANTS:
-            share = {"auto": "auto", "release_claims": 1}.get(variant) or float(variant)
+            share = {"auto": "auto", "release": 1}.get(variant) or float(variant)
             cf.set_params(guarantee=NoFalseClaim(show=share))
             cf.calibrate(*of(calibrate), groups=groups[calibrate])
-            if variant == "release_claims":
+            if variant == "release":
                 order = rng.permutation(len(new))
                 _, first = np.unique(groups[new[order]], return_index=True)
                 one_each = new[order[first]]
                 batch, answers = of(one_each)
-                masks = release_claims(cf, batch, alpha, groups=False)
+                masks = release(cf, batch, alpha, groups=False)
                 passes = weight = np.ones(len(one_each))
                 sums.append(count(masks, passes, answers, weight))
                 continue

@@ -11,8 +11,8 @@ scores of the selected answers. At any level, the threshold is one of the stored
 scores.
 
 The smallest and the largest path risk of each answer are also stored. The smallest path risk
-determines whether an answer passes (``show=``), and the largest path risk determines whether the
-whole answer may be released.
+determines whether an answer passes (``show=``), and the largest path risks are compared with those
+of new answers in `skdcf.monitoring.ExchangeabilityTest`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def labelled_part(estimator, X, y, groups):
     if (labels == view.labels).all():
         return part
     by_people = score(estimator, replace(view, labels=labels))
-    return replace(part, of_people=(by_people.jumps, by_people.answers))
+    return replace(part, of_people=by_people.jumps)
 
 
 def score(estimator, view):
@@ -97,17 +97,12 @@ def _extremes(risk, view, precision):
     """Return the extreme path risks of each answer, with and without a tolerance for rounding."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
-    # A whole answer is released if its largest risk is below the largest risk of every
-    # answer with an error.
-    wrong = np.zeros(len(largest), dtype=bool)
-    wrong[view.raw.problem_of[view.labels != 1]] = True
     # An answer passes if its smallest path risk is below the cut. The smallest path risk
     # belongs to a claim without parents.
     risk_of_roots = risk.copy()
     risk_of_roots[view.with_columns.edges[:, 1]] = np.inf
     lowest = segment_min(risk_of_roots, offsets)
     return {
-        "answers": precision.lower(np.where(wrong, largest, np.inf)),
         "largest": largest,
         "lowest": lowest,
         "lowest_lowered": precision.lower(lowest),
@@ -121,14 +116,13 @@ def calibrate_with(estimator, part, fewest):
     guarantee = deepcopy(estimator._resolved_guarantee())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
-    # A whole answer is released once, even if it belongs to several groups, so one answer per
-    # question is selected across all groups.
-    released = chosen
+    # Even if the answers to a question belong to several groups, one of them is compared with new
+    # answers.
+    compared = chosen
     if part.groups is not None:
-        released, _ = part.choose(guarantee, level, fewest, in_groups=False)
-    estimator.whole_answer_scores_ = np.sort(part.answers[released])
-    estimator.max_path_risks_ = np.sort(part.largest[released])
-    estimator._calibrated = part.hashes[np.union1d(chosen, released)].to_store()
+        compared, _ = part.choose(guarantee, level, fewest, in_groups=False)
+    estimator.max_path_risks_ = np.sort(part.largest[compared])
+    estimator._calibrated = part.hashes[np.union1d(chosen, compared)].to_store()
     estimator.unused_indices_ = part.rows[left_over]
     if len(chosen) < len(part):
         part = part[chosen]

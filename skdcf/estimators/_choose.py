@@ -10,13 +10,13 @@ the policy.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import guards
-from .._checks import check_choice, warn
+from .._checks import warn
 from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, as_batch, pack_labels, question_groups
 from ..graphs.hashes import content_hashes, hash_numbers, mix
@@ -24,23 +24,20 @@ from ..graphs.per_problem import LabelList
 from ..graphs.problems import Groups, Problems
 from ..graphs.ragged import offsets_of, optional_rows
 from ..graphs.sources import NEVER_KEPT, SOURCES, UNSURE, read_sources
-from ..guards.choices import ANY, CHOSEN_BY, WHOLE, refuse_chosen
+from ..guards.choices import ANY, CHOSEN_BY, refuse_chosen
 from ..guards.provenance import MADE
-from ..ops.hard import path_risk, segment_max, segment_min
+from ..ops.hard import path_risk, segment_min
 from ..training.splitting import number_groups
 from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
-Rule = Literal["safest-claim", "whole"]
 #: Maximum difference between two tied risks, relative to 1 + abs(risk). The last bits of a risk
 #: can depend on the batch and must not affect the choice.
 _TIED = 1e-6
 
 
-def choose(
-    filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
-) -> NDArray[np.int64]:
-    """For each question, return the index of the answer with the lowest risk.
+def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]:
+    """For each question, return the index of the answer with the lowest minimum path risk.
 
     First fit a filter, then use this function to choose answers. Next, label the chosen answers
     and calibrate the filter on them. The guarantee then holds for answers that are chosen in the
@@ -55,10 +52,6 @@ def choose(
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
         Question that each answer belongs to, as in the filter's ``calibrate``.
-    rule : {"safest-claim", "whole"}, default="safest-claim"
-        "safest-claim" chooses the answer with the lowest minimum path risk. "whole" chooses the
-        answer with the lowest maximum path risk. Use "whole" only together with
-        `skdcf.monitoring.release`.
 
     Returns
     -------
@@ -92,13 +85,11 @@ def choose(
     >>> chosen[0].metadata["chosen_by"]["k"]
     3
     """
-    _, rows, _ = _chosen(filter, X, groups, rule)
+    _, rows, _ = _chosen(filter, X, groups)
     return rows
 
 
-def chosen_answers(
-    filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
-) -> GraphBatch:
+def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     """Return the answers selected by `choose`, and record the choice in their metadata.
 
     Parameters
@@ -108,8 +99,6 @@ def chosen_answers(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         As in `choose`.
     groups : array-like of shape (n_answers,), optional
-        As in `choose`.
-    rule : {"safest-claim", "whole"}, default="safest-claim"
         As in `choose`.
 
     Returns
@@ -124,8 +113,8 @@ def chosen_answers(
     ValueError
         As in `choose`.
     """
-    batch, rows, n_answers = _chosen(filter, X, groups, rule)
-    return _marked(filter, batch[rows], rule, n_answers)
+    batch, rows, n_answers = _chosen(filter, X, groups)
+    return _marked(filter, batch[rows], n_answers)
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
@@ -149,28 +138,27 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
     _, first = np.unique(question, return_index=True)
-    return _marked(filter, batch[first], SAFEST_CLAIM, n_answers)
+    return _marked(filter, batch[first], n_answers)
 
 
-def _marked(filter, chosen, rule, n_answers):
+def _marked(filter, chosen, n_answers):
     """Return the chosen answers, with metadata that record how they were chosen."""
     scorer = filter_in(filter)._choice_fingerprint
     rows = chosen.metadata_rows or [{}] * len(chosen)
     return chosen.replace_metadata(
         [
-            row | {CHOSEN_BY: {"rule": rule, "k": k, "scorer": scorer}}
+            row | {CHOSEN_BY: {"rule": SAFEST_CLAIM, "k": k, "scorer": scorer}}
             for row, k in zip(rows, n_answers.tolist(), strict=True)
         ]
     )
 
 
-def _chosen(filter, X, groups, rule):
+def _chosen(filter, X, groups):
     """Return all answers, the indices of the chosen answers, and the answer count per question."""
-    check_choice("rule", rule, (SAFEST_CLAIM, WHOLE))
     cf = filter_in(filter)
     batch, _ = admit(cf, X, reset=False)
     guards.at_choice(cf, batch)
-    risk_of_answer = _risks(cf, batch, rule)
+    risk_of_answer = _risks(cf, batch)
     question, n_answers = _questions(batch, groups)
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
@@ -189,14 +177,12 @@ def _chosen(filter, X, groups, rule):
     return batch, candidates[by_hash][first], n_answers
 
 
-def _risks(cf, batch, rule):
-    """Return the risk by which answers are compared, which is +inf for answers without claims."""
+def _risks(cf, batch):
+    """Return the smallest path risk of each answer, which is +inf for answers without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)
-    if rule == SAFEST_CLAIM:
-        return segment_min(risk, batch.offsets)
-    return np.where(batch.sizes > 0, segment_max(risk, batch.offsets), np.inf)
+    return segment_min(risk, batch.offsets)
 
 
 def _questions(batch, groups):

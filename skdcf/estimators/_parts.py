@@ -33,7 +33,7 @@ N_PROBES = 8
 
 
 #: Columns of a part that contain one value per problem.
-COLUMNS = ("answers", "largest", "lowest", "lowest_lowered", "judges", "has_texts")
+COLUMNS = ("largest", "lowest", "lowest_lowered", "judges", "has_texts")
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,6 @@ class CalibrationPart:
     jumps : Jumps
         Positions and sizes of the jumps in the loss as the threshold increases. For the default
         guarantee, each problem has a single jump, at its nonconformity score.
-    answers : ndarray of shape (n_problems,)
-        Largest path risk of each problem, lowered to allow for rounding errors, or +inf if all
-        claims are true.
     largest : ndarray of shape (n_problems,)
         Largest path risk of each problem, regardless of its labels.
     lowest, lowest_lowered : ndarray of shape (n_problems,)
@@ -73,9 +70,8 @@ class CalibrationPart:
         Provenance of the problems.
     probes : tuple, optional
         A few of the problems with their path risks, used to compare scorers, edges and groups.
-    of_people : tuple of (Jumps, ndarray), optional
-        Values of ``jumps`` and ``answers`` computed only from human labels, if these values are
-        different.
+    of_people : Jumps, optional
+        Values of ``jumps`` computed only from human labels, if these values are different.
 
     Attributes
     ----------
@@ -95,7 +91,6 @@ class CalibrationPart:
     """
 
     jumps: Jumps
-    answers: NDArray[np.float64]
     largest: NDArray[np.float64]
     lowest: NDArray[np.float64]
     lowest_lowered: NDArray[np.float64]
@@ -107,7 +102,7 @@ class CalibrationPart:
     made_as: tuple[Any, ...] | None = None
     origin: dict[Any, Any] | None = None
     probes: tuple[Any, ...] = ()
-    of_people: tuple[Jumps, NDArray[np.float64]] | None = None
+    of_people: Jumps | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -132,8 +127,7 @@ class CalibrationPart:
             name: optional_rows(getattr(self, name), rows) for name in names
         }
         if self.of_people is not None:
-            jumps, answers = self.of_people
-            cut["of_people"] = jumps[rows], answers[rows]
+            cut["of_people"] = self.of_people[rows]
         return replace(self, groups=groups, **cut)
 
     @property
@@ -173,11 +167,9 @@ class CalibrationPart:
         """
         if not self.judged_by >= {"model", "person"}:
             return self
-        jumps, answers = self.of_people or (self.jumps, self.answers)
+        jumps = self.of_people or self.jumps
         origin = (self.origin or {}) | {"judged": [0.0], "judges": []}
-        part = replace(
-            self, jumps=jumps, answers=answers, origin=origin, of_people=None
-        )
+        part = replace(self, jumps=jumps, origin=origin, of_people=None)
         return part[person_judged(self.judges)]
 
     def refuse_copies(self) -> None:
@@ -312,9 +304,7 @@ class CalibrationPart:
         origin = join_origins([part.origin for part in parts])
         of_people = None
         if any(part.of_people is not None for part in parts):
-            pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
-            jumps = Jumps.join([jumps for jumps, _ in pairs])
-            of_people = jumps, np.concatenate([answers for _, answers in pairs])
+            of_people = Jumps.join([part.of_people or part.jumps for part in parts])
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in COLUMNS

@@ -88,9 +88,6 @@ class CoherentConformalFilter(ConformalFilter):
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
-    whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Largest path risks of the problems in sorted order, with +inf for problems without a false
-        claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risks of the problems in sorted order.
     threshold_ : float
@@ -240,9 +237,6 @@ class HardCF(ConformalFilter):
     ----------
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
-    whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Largest path risks of the problems in sorted order, with +inf for problems without a false
-        claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risks of the problems in sorted order.
     threshold_ : float
@@ -335,7 +329,7 @@ class IndependentFactuality(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
+    nonconformity_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
     threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
         As in `HardCF`.
@@ -398,7 +392,7 @@ class SingleFeatureCF(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
+    nonconformity_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
     threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
         As in `HardCF`.
@@ -466,7 +460,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     ----------
     coef_, loss_curve_, n_iter_ : ndarray, list and int
         As in `CoherentConformalFilter`.
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
+    nonconformity_scores_, max_path_risks_ : ndarray
         As in `CoherentConformalFilter`.
     threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
         As in `CoherentConformalFilter`.
@@ -529,7 +523,7 @@ class XGBoostCF(_Preset):
 
     Attributes
     ----------
-    nonconformity_scores_, whole_answer_scores_, max_path_risks_ : ndarray
+    nonconformity_scores_, max_path_risks_ : ndarray
         As in `HardCF`.
     threshold_, calibration_, n_calibration_, scorer_, features_, share_, provenance_ : object
         As in `HardCF`.

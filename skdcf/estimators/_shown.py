@@ -14,7 +14,6 @@ from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, problems_needed
-from ..guards.choices import refuse_whole
 from ..guards.overlap import refuse_trained
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
@@ -44,11 +43,10 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
 def shown_masks(
     fitted: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
 ) -> NDArray[Any]:
-    """Return the masks for `skdcf.monitoring.release_claims`."""
+    """Return the masks for `skdcf.monitoring.release`."""
     _refuse_unproven(fitted)
     claims, view = fitted._claims(X)
     batch = view.raw
-    refuse_whole(batch)
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, fitted._trained)
     _refuse_calibrated(batch, hashes, fitted._calibrated)

@@ -29,8 +29,6 @@ from ..graphs.hashes import hash_text
 CHOSEN_BY = "chosen_by"
 #: Rule of `skdcf.estimators.join_answers`, which does not choose an answer.
 ANY = "any of k"
-#: Selection rule that only `skdcf.monitoring.release` uses.
-WHOLE = "whole"
 _CLEARLY = 3.0  # maximum difference between two proportions, in standard errors
 ACCEPT = Advice(
     "accept_provenance",
@@ -156,17 +154,6 @@ def refuse_chosen(batch: GraphBatch) -> None:
                 f"{batch.name_of(i)} must not be chosen in advance, got "
                 f"chosen_by={rule_of(mark)!r}. Pass all sampled answers to each question "
                 "instead"
-            )
-
-
-def refuse_whole(batch: GraphBatch) -> None:
-    """Raise ValueError for answers that were chosen to be released whole rather than filtered."""
-    for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
-        if isinstance(mark, dict) and mark.get("rule") == WHOLE:
-            raise ValueError(
-                f'{batch.name_of(i)} must not be chosen with rule="{WHOLE}", because more '
-                "false claims are kept in such answers than in sampled answers. This rule is "
-                'only for skdcf.monitoring.release. Choose answers with rule="safest-claim"'
             )
 
 

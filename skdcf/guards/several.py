@@ -14,21 +14,18 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import most_answers
 from ..graphs.problems import GROUP
-from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
     """Warn if a batch contains several answers to the same question.
 
     A text that many problems share may be an instruction, so it is not treated as a question.
-    Answers that were chosen to be released whole are rejected.
 
     Parameters
     ----------
     batch : GraphBatch
         The problems to filter.
     """
-    refuse_whole(batch)
     names = (row.get(GROUP) for row in batch.metadata_rows)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
     if not counts and batch.problems is not None:

@@ -1,95 +1,20 @@
-"""Select answers that require no review, or claims with a bounded error rate per batch."""
+"""Select the claims of a batch with a bound on the error rate among the shown texts."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._docs import documented
-from ..estimators import ConformalFilter, check, shown_masks
+from ..estimators import ConformalFilter, shown_masks
 from ..graphs import Problems
-from ..ops.conformal import shown_rank
-from ._monitors import largest_of
 
 
 @documented
-def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
-    """Select whole answers that require no review.
-
-    The expected proportion of selected answers that contain a false claim is at most ``alpha``.
-    The Benjamini-Hochberg procedure is applied to all answers in ``X``, so the false discovery
-    rate is controlled.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        The filter. Its alpha and its decisions on single claims have no effect.
-    X : {problems}
-        All candidate answers, which must be passed in a single call.
-    alpha : float in (0, 1)
-        Upper bound on the expected proportion of selected answers that contain a false claim.
-
-    Returns
-    -------
-    is_released : ndarray of bool of shape (n_problems,)
-        True for each answer that requires no review.
-
-    Raises
-    ------
-    ValueError
-        If problems or alpha are invalid.
-
-    Notes
-    -----
-    The p-value of an answer for "it contains a false claim" is ``p = (1 + #{i: answer i
-    contains a false claim, S_i <= S}) / (n + 1)``, where S is the largest path risk of the answer
-    and i runs over the n calibration problems. For every t, the probability that an answer contains
-    a false claim *and* has a p-value of at most t is at most t. The bound is not conditional on the
-    answer being wrong.
-
-    Calibration problems and new problems must be exchangeable. Calibration treats unjudged
-    claims as false, so fewer answers are selected. An answer without claims contains no false
-    claim.
-
-    `predict` selects claims within each answer. `release` selects whole answers, and its
-    guarantee is an average over the selected answers.
-
-    References
-    ----------
-    Y. Jin, E. Candès. Selection by Prediction with Conformal p-values. JMLR 24, 2023.
-    Y. Benjamini, Y. Hochberg. Controlling the False Discovery Rate. JRSS B 57, 1995.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.monitoring import release
-    >>> graphs, y = make_reasoning_graphs(
-    ...     1000, kind="felm", random_state=0, return_X_y=True
-    ... )
-    >>> cf = HardCF(random_state=0).fit(graphs[:600], y[:600])
-    >>> free = release(cf, graphs[600:], alpha=0.2)
-    >>> int(free.sum())
-    252
-    >>> wrong = [bool((row == 0).any()) for row in y[600:]]
-    >>> round(float((free & wrong).sum() / 252), 2)
-    0.15
-    """
-    alpha = check_alpha(alpha)
-    check_is_fitted(filter, "whole_answer_scores_")
-    batch = check(filter, X)
-    scores = filter.whole_answer_scores_
-    largest = largest_of(filter.path_risk(batch))
-    rank = shown_rank(scores, largest, alpha)
-    return largest < scores[rank - 1] if rank else np.zeros(len(largest), dtype=bool)
-
-
-@documented
-def release_claims(
+def release(
     filter: ConformalFilter,
     X: Problems,
     alpha: float,
@@ -111,9 +36,9 @@ def release_claims(
     Parameters
     ----------
     filter : fitted filter
-        A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
-        ``weight``. The filter's alpha only determines the required number of calibration answers.
-        `release_claims` requires more calibration answers than `predict`. Calibrate the filter at
+        A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta``. The filter's
+        alpha only determines the required number of calibration answers.
+        `release` requires more calibration answers than `predict`. Calibrate the filter at
         the level ``alpha`` times the expected proportion of shown answers.
     X : {problems}
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
@@ -152,12 +77,12 @@ def release_claims(
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.monitoring import release_claims
+    >>> from skdcf.monitoring import release
     >>> graphs, y = make_reasoning_graphs(
     ...     1000, kind="felm", random_state=0, return_X_y=True
     ... )
     >>> cf = HardCF(alpha=0.02, random_state=0).fit(graphs[:600], y[:600])
-    >>> masks = release_claims(cf, graphs[600:], alpha=0.1)
+    >>> masks = release(cf, graphs[600:], alpha=0.1)
     >>> shown = [bool(mask.any()) for mask in masks]
     >>> wrong = [bool((row[mask] == 0).any()) for row, mask in zip(y[600:], masks)]
     >>> sum(shown), sum(wrong)

@@ -1,4 +1,4 @@
-"""`release_claims` in many small batches: all false texts over all shown texts.
+"""`release` in many small batches: all false texts over all shown texts.
 
 The guarantee is per batch, and a batch that shows nothing counts as 0. For .2 the pooled rate is
 .33 here in batches of 5 and .37 one answer at a time. ``skdcf filter --guarantee shown`` prints
@@ -11,7 +11,7 @@ import numpy as np
 from rates import one_claim_each
 
 from skdcf import HardCF
-from skdcf.monitoring import release_claims
+from skdcf.monitoring import release
 
 ALPHA, ANSWERS = 0.2, 100
 
@@ -30,7 +30,7 @@ def batches_of(m, n_calibrations=60):
         cf = HardCF(0, alpha=ALPHA / 5).fit(*world(rng, 99))
         for _ in range(ANSWERS // m):
             X, y = world(rng, m)
-            kept = np.concatenate(release_claims(cf, X, ALPHA)).astype(bool)
+            kept = np.concatenate(release(cf, X, ALPHA)).astype(bool)
             wrong, shown = int((kept & (y == 0)).sum()), int(kept.sum())
             per_batch.append(wrong / max(shown, 1))
             n_wrong, n_shown = n_wrong + wrong, n_shown + shown

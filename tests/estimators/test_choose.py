@@ -9,7 +9,6 @@ import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.estimators import choose, chosen_answers, join_answers
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
-from skdcf.monitoring import release, release_claims
 
 ALPHA = 0.1
 
@@ -51,17 +50,16 @@ def chosen_of_three(fitted):
     return cf.calibrate(chosen_answers(cf, X, question), pick(y, rows))
 
 
-@pytest.mark.parametrize(("rule", "summary"), [("safest-claim", min), ("whole", max)])
-def test_the_answer_with_the_smallest_risk_is_chosen(fitted, rule, summary):
+def test_the_answer_with_the_smallest_risk_is_chosen(fitted):
     X, _, question = draw(np.random.default_rng(2), 20, 4)
     shuffled = np.random.default_rng(3).permutation(len(X))
     X, question = X[shuffled], question[shuffled]
-    risks = [summary(row) for row in fitted.path_risk(X)]
+    risks = [min(row) for row in fitted.path_risk(X)]
     by_hand = [
         min(np.flatnonzero(question == q), key=lambda i: risks[i])
         for q in dict.fromkeys(question.tolist())
     ]
-    assert choose(fitted, X, question, rule=rule).tolist() == by_hand
+    assert choose(fitted, X, question).tolist() == by_hand
 
 
 def test_the_row_decides_no_tie():
@@ -174,7 +172,6 @@ def test_answers_as_sampled_and_those_of_another_rule_are_refused(chosen_of_thre
     X, _, question = draw(np.random.default_rng(9), 10, 3)
     for other in (
         X[:1],
-        chosen_answers(cf, X, question, rule="whole"),
         join_answers(X, question),
     ):
         with pytest.raises(ValueError, match="chosen_by"):
@@ -208,27 +205,12 @@ def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
         join_answers(chosen)
 
 
-def test_whole_answers_are_released_and_never_filtered(fitted):
-    rng = np.random.default_rng(13)
-    cf = HardCF(0, alpha=0.3).fit(*draw(rng, 60, 1)[:2])
-    X, y, question = draw(rng, 60, 3)
-    rows = choose(cf, X, question, rule="whole")
-    cf.calibrate(chosen_answers(cf, X, question, rule="whole"), pick(y, rows))
-    new, _, question_new = draw(rng, 20, 3)
-    chosen = chosen_answers(cf, new, question_new, rule="whole")
-    assert release(cf, chosen, alpha=0.4).shape == (20,)
-    for door in (cf.predict, cf.filter, lambda X: release_claims(cf, X, 0.3)):
-        with pytest.raises(ValueError, match=r'"whole".*release'):
-            door(chosen)
-
-
 def test_an_answer_without_claims_is_chosen_only_if_there_is_no_other(fitted):
     empty = ReasoningGraph(np.zeros((0, 1)), ())
     X = [empty, ReasoningGraph([[-9.0]], ()), empty, empty]
-    for rule in ("safest-claim", "whole"):
-        rows = choose(fitted, X, [0, 0, 1, 1], rule=rule)
-        assert rows[0] == 1
-        assert rows[1] in (2, 3)
+    rows = choose(fitted, X, [0, 0, 1, 1])
+    assert rows[0] == 1
+    assert rows[1] in (2, 3)
 
 
 def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
@@ -236,8 +218,6 @@ def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
     with pytest.warns(ParameterWarning, match=r"5 questions.*one answer"):
         rows = choose(fitted, X, question)
     assert rows.tolist() == [0, 1, 2, 3, 4]
-    with pytest.raises(ValueError, match=r"rule.*longest"):
-        choose(fitted, X, question, rule="longest")
 
 
 def test_other_shares_of_k_than_in_calibration_are_warned_of():

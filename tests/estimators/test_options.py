@@ -13,7 +13,7 @@ from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import permutation_importance
-from skdcf.monitoring import CoverageMonitor, release_claims
+from skdcf.monitoring import CoverageMonitor, release
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 WORDS, WORD_LABELS = make_word_problems(120, random_state=0, return_X_y=True)
@@ -147,7 +147,7 @@ def test_errors_of_a_group_are_told_apart():
 
 def test_questions_of_a_batch_that_is_shown(filter):
     with pytest.raises(ValueError, match=r"2.*answers.*question"):
-        release_claims(filter, X[120:140], 0.3, groups=np.arange(20) // 2)
+        release(filter, X[120:140], 0.3, groups=np.arange(20) // 2)
 
 
 def test_several_levels_give_a_row_of_masks_each():

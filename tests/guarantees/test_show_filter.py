@@ -17,7 +17,7 @@ from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, ShareError
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
-from skdcf.monitoring import release_claims
+from skdcf.monitoring import release
 from skdcf.ops.conformal import Jumps, conformal_rank, passing_count, shown_rank
 from skdcf.plots import ReportDisplay
 
@@ -162,7 +162,7 @@ def test_shown_texts_are_chosen_among_the_answers_that_pass(data):
     threshold = among.scores[rank - 1] if rank else -np.inf
     risks = cf.path_risk(new)
     for risk, mask, passes in zip(
-        risks, release_claims(cf, new, 0.3, groups=False), passing, strict=True
+        risks, release(cf, new, 0.3, groups=False), passing, strict=True
     ):
         np.testing.assert_array_equal(mask, passes & (risk < threshold))
 

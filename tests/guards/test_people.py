@@ -499,7 +499,6 @@ def test_a_models_verdicts_in_peoples_answers_count_until_a_model_judged_others(
     for cf, expected in ((as_labelled, labels), (strict, unknown)):
         scores = np.sort(calibration_scores(scored, plain, expected))
         assert np.isin(cf.nonconformity_scores_, scores).all()
-        assert cf.whole_answer_scores_.min() >= scores.min()
     assert strict.threshold(0.3) < as_labelled.threshold(0.3)
 
 

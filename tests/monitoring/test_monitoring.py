@@ -7,7 +7,7 @@ from math import log2, prod
 
 import numpy as np
 import pytest
-from scipy.stats import binom, false_discovery_control, kstest, norm
+from scipy.stats import binom, kstest, norm
 
 import skdcf
 from skdcf import GraphBatch, HardCF
@@ -18,7 +18,6 @@ from skdcf.monitoring import (
     ODDS,
     CoverageMonitor,
     ExchangeabilityTest,
-    release,
 )
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.mean_bound import largest_mean
@@ -489,73 +488,6 @@ def test_of_a_filter_and_without_claims():
         test.update([[0.5], [np.nan]])
     assert len(test.fit([[1.0]]).seen_) == 1
     assert test.summary()["n_problems"] == 0
-
-
-# -- release -------------------------------------------------------------------------
-
-
-def scored(risks, wrong):
-    """Problems of one claim each, whose risk is given."""
-    cf = HardCF(lambda batch: -batch.features[:, 0], alpha=0.5)
-    labels = (~np.asarray(wrong)).astype(int)
-    return cf.fit(np.asarray(risks, float)[:, None], labels)
-
-
-def test_released_are_those_of_the_step_up_procedure():
-    cf = HardCF("frequency-score", ties="jitter", random_state=0)
-    cf.fit(GRAPHS[:199], Y[:199])
-    risks = [row.max() for row in cf.path_risk(GRAPHS)]
-    wrong = [(np.asarray(row) != 1).any() for row in Y]
-    p_values = [
-        (1 + sum(wrong[i] and risks[i] <= risk for i in range(199))) / 200
-        for risk in risks[199:]
-    ]
-    for alpha in (0.2, 0.4, 0.6):
-        expected = false_discovery_control(p_values) <= alpha * (1 + 1e-12)
-        np.testing.assert_array_equal(release(cf, GRAPHS[199:], alpha), expected)
-    assert release(cf, GRAPHS[199:], 0.6).any()
-
-
-def test_release_meets_decimal_levels_exactly():
-    """One answer, p = 29/100, alpha = 0.29: 0.29 * 100 is 28.999..."""
-    cf = scored(np.arange(99), np.ones(99, dtype=bool))
-    assert release(cf, [[27.5]], 0.29).all()
-    assert not release(cf, [[28.5]], 0.29).any()
-
-
-def test_release_of_unknown_empty_and_bad():
-    cf = HardCF("frequency-score").fit(GRAPHS[:200], Y[:200])
-    with pytest.raises(ValueError, match="empty"):
-        release(cf, GRAPHS[:0], 0.1)
-    unknown = [np.where(row == 0, -1, row) for row in Y[:200]]
-    other = HardCF("frequency-score").fit(GRAPHS[:200], unknown)
-    for alpha in (0.3, 0.6):
-        np.testing.assert_array_equal(
-            release(cf, GRAPHS[200:], alpha), release(other, GRAPHS[200:], alpha)
-        )
-    empty = GRAPHS[0].subgraph(np.zeros(GRAPHS[0].n_claims, dtype=bool))
-    assert release(cf, [GRAPHS[0], empty], 0.1)[1]
-    with pytest.raises(ValueError, match=r"alpha .*got 1"):
-        release(cf, GRAPHS, 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("decimals", [6, 1], ids=["continuous", "tied"])
-@pytest.mark.parametrize("share", [0.1, 0.6])
-def test_false_discovery_rate(decimals, share):
-    """Over 300 draws of calibration and new answers."""
-    rng, alpha, found = np.random.default_rng(0), 0.2, []
-    powers = []
-    for _ in range(300):
-        wrong = rng.random(160) < share
-        risks = (rng.normal(size=160) + 2 * wrong).round(decimals)
-        cf = scored(risks[:100], wrong[:100])
-        out = release(cf, risks[100:, None], alpha)
-        found.append((out & wrong[100:]).sum() / max(out.sum(), 1))
-        powers.append(out[~wrong[100:]].mean())
-    error = np.std(found) / np.sqrt(300)
-    assert np.mean(found) <= alpha + 2.5 * error
-    assert np.mean(powers) > 0.2
 
 
 def repeated(rng, n_questions, n_answers, name, single=False):

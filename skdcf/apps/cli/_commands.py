@@ -36,7 +36,7 @@ from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
 from ...graphs.ragged import reduce_segments
 from ...graphs.sources import SOURCES
 from ...guarantees import NoFalseClaim, problems_needed
-from ...monitoring import release_claims
+from ...monitoring import release
 from ...scorers import (
     ClassifierScorer,
     FeatureScorer,
@@ -499,9 +499,7 @@ def _shown(filter, blocks, alpha, options, counts):
     """Yield the lines, filtered to bound the expected error rate among the shown texts."""
     lines = Lines.join(blocks)
     graphs = check(filter, lines.problems.graphs)
-    masks = release_claims(
-        filter, graphs, alpha, one_per_question=options.one_per_question
-    )
+    masks = release(filter, graphs, alpha, one_per_question=options.one_per_question)
     n_shown = sum(bool(mask.any()) for mask in masks)
     percent = f"{100 * alpha:g} %"
     files.inform(

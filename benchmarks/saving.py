@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import t
 from sklearn.model_selection import GroupShuffleSplit
 
 import skdcf
@@ -135,12 +136,6 @@ def join(rows, names, alphas, protocol):
 
 def described(report):
     """Means, errors and differences of a comparison, one row a line."""
-    ratios = log_ratios(report)
-    pairs = [
-        {"reference": reference} | row | ratios[row["filter"], reference, row["alpha"]]
-        for reference in report.names
-        for row in report.differences(reference).rows()
-    ]
     seconds = report.seconds.mean(axis=1) / len(report.alpha)
     return {
         "protocol": report.protocol,
@@ -155,32 +150,48 @@ def described(report):
         "rows": report.rows(),
         "differences": [
             row
-            for row in pairs
+            for row in differences(report)
             if row["reference"].startswith((AUTO, *BASELINES))
             and row["filter"].startswith((*OURS, *BASELINES))
         ],
     }
 
 
-def log_ratios(report):
-    """Logarithms of how many times as many true claims are kept, with corrected errors.
+def differences(report):
+    """Differences in true claims kept for each pair of filters, with corrected errors.
 
-    Each split enters both means: the error is that of the difference of its two shares in
-    them, which is the ratio's to first order.
+    ``log_ratio`` is the logarithm of how many times as many true claims are kept. Each split
+    enters both means: the error is that of the difference of its two shares in them, which is the
+    ratio's to first order.
     """
-    kept, ratios = report.retention, {}
+    kept, rows = report.retention, []
+    n = len(report.sizes)
     mean = kept.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share, logs = kept / mean[:, None], np.log(mean)
         for i, reference in enumerate(report.names):
-            for j, name in enumerate(report.names):
-                error = corrected_error(share[j] - share[i], report.sizes)
-                for k, alpha in enumerate(report.alpha.tolist()):
-                    ratios[name, reference, alpha] = {
-                        "log_ratio": float(logs[j, k] - logs[i, k]),
-                        "log_ratio_error": float(error[k]),
+            for k, alpha in enumerate(report.alpha.tolist()):
+                for j, name in enumerate(report.names):
+                    if i == j:
+                        continue
+                    difference = mean[j, k] - mean[i, k]
+                    error = corrected_error(kept[j] - kept[i], report.sizes)[k]
+                    ratio_error = corrected_error(share[j] - share[i], report.sizes)[k]
+                    ratio = abs(difference) / error if difference else 0.0
+                    row = {
+                        "difference": difference,
+                        "percent": 100 * (mean[j, k] / mean[i, k] - 1),
+                        "corrected_error": error,
+                        "p_value": 2 * t.sf(ratio, n - 1),
+                        "log_ratio": logs[j, k] - logs[i, k],
+                        "log_ratio_error": ratio_error,
                     }
-    return ratios
+                    numbers = {key: float(value) for key, value in row.items()}
+                    rows.append(
+                        {"reference": reference, "alpha": alpha, "filter": name}
+                        | numbers
+                    )
+    return rows
 
 
 def seeds(n_splits):

@@ -18,7 +18,6 @@ def as_finished(
     verbose: int = 0,
     name: str = "",
     unit: str = "job",
-    n_before: int = 0,
 ) -> Iterator[tuple[Any, Any]]:
     """Run jobs, and yield the key and result of each job as soon as the job is finished.
 
@@ -40,8 +39,6 @@ def as_finished(
         Title of the progress bar.
     unit : str
         Unit of the progress bar.
-    n_before : int, default=0
-        Number of finished jobs that the progress bar shows initially.
 
     Yields
     ------
@@ -58,8 +55,7 @@ def as_finished(
     if verbose:
         from tqdm.auto import tqdm
 
-        bar = {"desc": name, "unit": unit, "initial": n_before}
-        results = tqdm(results, total=n_before + len(jobs), **bar)
+        results = tqdm(results, total=len(jobs), desc=name, unit=unit)
     yield from results
 
 

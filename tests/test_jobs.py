@@ -23,7 +23,8 @@ from skdcf import (
 )
 from skdcf._jobs import all_finished, as_finished
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.estimators import fit_levels
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ConfTrScorer, LinearModel, Scorer, StackingScorer

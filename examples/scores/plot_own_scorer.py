@@ -87,7 +87,6 @@ report = compare_filters(
     filters, graphs, labels, alphas=[0.05, 0.1, 0.2], cv=4, random_state=0
 )
 print(report)
-print(report.differences("trained linear"))
 display = ReportDisplay.from_report(report)
 
 # %%

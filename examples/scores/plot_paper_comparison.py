@@ -48,12 +48,9 @@ report = compare_filters(
 print(report)
 
 # %%
-# The next table shows the differences from the first filter. The errors are corrected (Nadeau and
+# The column "delta %" is the change from the first filter. The errors are corrected (Nadeau and
 # Bengio), because the splits share problems, and their results are therefore not independent.
-
-print(report.differences())
-
-# %%
+#
 # The coverage of all filters agrees with theory. Their retention differs.
 
 display = ReportDisplay.from_report(report)

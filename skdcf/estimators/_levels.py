@@ -62,16 +62,6 @@ def fit_levels(
     ------
     ValueError
         If an alpha is not between 0 and 1 or is repeated, or if the filter cannot be fitted.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.evaluation import fit_levels
-    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> fitted = fit_levels(HardCF(), graphs, y, [0.05, 0.1])
-    >>> fitted[0.05].alpha, fitted[0.05].threshold_ <= fitted[0.1].threshold_
-    (0.05, True)
     """
     levels = check_alphas([*alphas]).tolist()
     if isinstance(filter, Mapping):

@@ -69,9 +69,8 @@ class CoherentConformalFilter(ConformalFilter):
         Seed for the split and the initial parameters. Training with a fixed seed is bit-for-bit
         reproducible.
     n_jobs : int, optional
-        Number of parallel jobs, as in scikit-learn. The folds of "stack" and the levels of
-        `~skdcf.evaluation.fit_levels` are fitted in parallel. The results are identical for all
-        values of ``n_jobs``.
+        Number of parallel jobs, as in scikit-learn. The folds of "stack" are fitted in
+        parallel. The results are identical for all values of ``n_jobs``.
     verbose : int, default=0
         Whether to show progress bars for folds, levels and training iterations.
 

@@ -1,35 +1,28 @@
 """Compare filters on the same splits.
 
-Each split has the parts (train, calibration, test) or (train, test). Finished splits can be
-stored in a file, so an interrupted comparison can be resumed.
+Each split has the parts (train, calibration, test) or (train, test).
 """
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
 from numbers import Integral
-from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from joblib import hash as digest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_choice, warn
 from .._docs import documented
-from .._files import append_journal, open_journal
 from .._jobs import as_finished
-from .._version import __version__
 from ..estimators import accept_provenance, calibrated_masks, check, reason_in_force
 from ..exceptions import CalibrationWarning
-from ..graphs import GraphBatch, Labels, Problems, question_groups
+from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import leave_one_out, report_of
 from ..training.splitting import number_groups
@@ -40,7 +33,6 @@ from ._search import as_groups, check_search, fit_each, search_in
 DRAWS = 10
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
-BEGIN = b'{"key": '  # beginning of each line in a results file
 METRICS = (
     "coverage",
     "retention",
@@ -66,7 +58,6 @@ def compare_filters(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
-    resume: str | PathLike[str] | None = None,
 ) -> ComparisonReport:
     """Compare coverage and retention of several filters on the same splits.
 
@@ -107,9 +98,6 @@ def compare_filters(
         Seed of the splits. The seed is also used for each filter whose ``random_state`` is None.
     verbose : int, default=0
         Verbosity. If positive, progress is printed.
-    resume : path-like, optional
-        File that stores the finished splits. An interrupted comparison with the same inputs is
-        resumed from the file. The parameter ``resume`` requires an integer ``random_state``.
 
     Returns
     -------
@@ -120,8 +108,8 @@ def compare_filters(
     Raises
     ------
     ValueError
-        If an input is invalid, if a split separates answers to the same question, or if the
-        ``resume`` file belongs to different inputs. Inputs are checked before anything is fitted.
+        If an input is invalid, or if a split separates answers to the same question. Inputs are
+        checked before anything is fitted.
 
     Warns
     -----
@@ -151,8 +139,6 @@ def compare_filters(
     >>> report = compare_filters(filters, X, y, [0.05, 0.1], cv=5, random_state=0)
     >>> report.retention.shape  # filters, splits, alphas
     (2, 5, 2)
-    >>> report.differences("frequency").names
-    ('reachability',)
     """
     check_choice("protocol", protocol, SHARES)
     levels = check_alphas(alphas).tolist()
@@ -167,17 +153,6 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    key = None
-    results = {}
-    if resume is not None:
-        if not isinstance(random_state, Integral):
-            raise ValueError(
-                "random_state must be an integer if resume is set, got "
-                f"{random_state!r}"
-            )
-        settings = (levels, protocol, splits, seeds, DRAWS)
-        key = key_of(filters, batch, split_labels, questions, settings=settings)
-        results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     reason = reason_in_force()
     jobs = {
@@ -192,17 +167,8 @@ def compare_filters(
             reason=reason,
         )
         for number in range(len(splits))
-        if number not in results
     }
-    finished = as_finished(
-        jobs, n_jobs, verbose=verbose, unit="split", n_before=len(results)
-    )
-    for number, result_of_split in finished:
-        results[number] = result_of_split
-        if resume is not None:
-            append_journal(
-                resume, {"key": key, "split": number, "result": result_of_split}
-            )
+    results = dict(as_finished(jobs, n_jobs, verbose=verbose, unit="split"))
     return _summary(
         list(filters),
         levels,
@@ -308,7 +274,7 @@ def _run_filter(filter, data, alphas, seed):
 
 
 def _plain(value):
-    """Convert a setting to a value that JSON can represent."""
+    """Return a setting as a plain number or text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (int, float, str)) else repr(value)
 
@@ -474,73 +440,3 @@ def seeded(filter: Any, seed: int) -> Any:
     fresh = clone(filter)
     unset = [k for k, v in fresh.get_params().items() if v is None]
     return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
-
-
-def key_of(
-    filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
-) -> Any:
-    """Return a digest of the inputs that is the same in every session."""
-    names = [
-        "features",
-        "feature_names",
-        "offsets",
-        "edges",
-        "claims",
-        "problems",
-        "metadata",
-        "alternatives",
-        "context",
-        "edges_known",
-    ]
-    table = [getattr(batch, name) for name in names]
-    try:
-        return digest([filters, table, [*labels], questions, settings, __version__])
-    except Exception as error:
-        raise ValueError(
-            f"all inputs must be picklable if resume is set ({error}). Use a named "
-            "function instead of a lambda"
-        ) from error
-
-
-def finished_splits(path: Any, key: Any, names: Any) -> Any:
-    """Return the finished splits in a results file, keyed by split number.
-
-    If an interrupted process left an incomplete line, this line is skipped and its split is run
-    again.
-
-    Parameters
-    ----------
-    path : path-like
-        Results file path.
-    key : str
-        Digest of the inputs, as returned by `key_of`.
-    names : iterable of str
-        Filter names.
-    """
-    finished = {}
-    path = Path(path)
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
-    for line in filter(None, lines):
-        try:
-            entry = json.loads(line)
-            number = int(entry["split"])
-            row = entry["result"]
-            its_key = entry["key"]
-            if its_key == key:
-                finished[number] = {n: {c: row[n][c] for c in COLUMNS} for n in names}
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
-            if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
-                continue
-            raise ValueError(
-                f"{path} is not a results file of a comparison, or was written by another "
-                f"version of skdcf ({error!r}). Pass another path"
-            ) from error
-        if its_key != key:
-            raise ValueError(
-                f"{path} contains results for different inputs. Pass the same inputs to "
-                "resume the comparison, or pass another path to start a new one"
-            )
-    # `open_journal` creates a missing file, and terminates an incomplete last line of an existing
-    # file.
-    open_journal(path)
-    return finished

@@ -528,16 +528,11 @@ def shap_values(
     --------
     >>> from skdcf import CoherentConformalFilter
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.evaluation import fit_levels
     >>> from skdcf.inspection import shap_values
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> dcf = CoherentConformalFilter("linear", random_state=0)
-    >>> fitted = fit_levels(dcf, graphs[:200], y[:200], [0.1, 0.2])
-    >>> report = shap_values(fitted[0.1], graphs[200:])
+    >>> dcf = CoherentConformalFilter("linear", random_state=0).fit(graphs[:200], y[:200])
+    >>> report = shap_values(dcf, graphs[200:])
     >>> report.values.shape == graphs[200:].features.shape
-    True
-    >>> pooled = shap_values([*fitted.values()], graphs[200:])
-    >>> len(pooled.values) == 2 * len(report.values)
     True
     """
     filters = filter if isinstance(filter, Sequence) else [filter]

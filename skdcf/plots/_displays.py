@@ -292,7 +292,7 @@ def _lines(report):
             own_values = {
                 k: values[table["filter"] == name] for k, values in table.items()
             }
-            band = np.stack([own_values["band_low"], own_values["band_high"]])
+            band = np.full((2, len(own_values["alpha"])), np.nan)
             lines[name] = own_values | {"band": band}
     else:
         for name, report_of_filter in by_name(report).items():

@@ -30,7 +30,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
@@ -38,13 +37,9 @@ import skdcf
 from skdcf.apps.cli import main as skdcf_command
 from skdcf.datasets import fetch, make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.datasets.fetch import Source
-from skdcf.evaluation import compare_filters
 from skdcf.persistence import load_threshold, save_threshold
 
 warnings.simplefilter("ignore")
-# By default tqdm's lock is shared by all forked processes: one that is killed while it draws
-# a bar would hold it for ever, and this program would wait for it.
-tqdm.set_lock(threading.RLock())
 _LONGEST = 300  # seconds without a kill, after which the program says where it waits
 GRAPHS, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
 FILTERS = [skdcf.HardCF(i, random_state=0).fit(GRAPHS, Y) for i in range(2)]
@@ -52,14 +47,6 @@ START = multiprocessing.get_context("fork")
 CONTENT = bytes(range(256)) * 2000
 NAME = "slow/file.bin"
 COMMANDS = ("fit", "calibrate", "filter", "report", "extract", "label")
-
-
-def compare(path):
-    """Half a minute of splits at most, of which every one is kept."""
-    filters = {"a": skdcf.CoherentConformalFilter("neyman-pearson")}
-    few = GRAPHS[:80], Y[:80]
-    options = {"cv": 12, "random_state": 0, "resume": path}
-    return compare_filters(filters, *few, [0.2], **options)
 
 
 def save_again_and_again(path):
@@ -124,13 +111,6 @@ def killed(job, path, rng, longest):
 
 def same(one, other):
     return all(map(np.array_equal, one, other))
-
-
-def check_compare(path, expected):
-    """What is there must be a prefix of the truth: going on gives the same report."""
-    report = compare(path)
-    assert np.array_equal(report.retention, expected.retention)
-    assert np.array_equal(report.coverage, expected.coverage)
 
 
 def check_saved(path):
@@ -244,21 +224,6 @@ def run_command_at(arguments, path):
     command(path, *arguments)
 
 
-def run_compare(folder, kills, rng):
-    """The kills of many runs, each of which ends with the report of no kill at all."""
-    start = time.perf_counter()
-    expected = compare(os.path.join(folder, "whole"))
-    seconds, caught, runs = time.perf_counter() - start, 0, 0
-    while caught < kills:
-        path, runs = os.path.join(folder, f"compare-{runs}"), runs + 1
-        for _ in range(8):
-            caught += killed(compare, path, rng, seconds / 3)
-        check_compare(path, expected)
-    print(
-        f"compare      {caught} kills in {runs} runs, all reports the same to the bit"
-    )
-
-
 def serve():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -293,7 +258,6 @@ def on_bad_disks(folder):
             "save": (lambda path: skdcf.save(FILTERS[0], path), check_saved),
             "write": (lambda path: write_jsonl(path, GRAPHS, Y), check_written),
             "download": (download, check_download),
-            "compare": (compare, lambda path: None),
         }
         small = os.path.join(disk, "save")
         skdcf.save(FILTERS[1], small)
@@ -361,7 +325,6 @@ def main():
         home = os.path.join(folder, "home")
         run_kills("download", download, check_download, home, 0.15, options.kills, rng)
         two_at_once(os.path.join(folder, "two"))
-        run_compare(folder, options.kills, rng)
         on_bad_disks(folder)
 
 

@@ -22,8 +22,7 @@ from skdcf import (
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check
-from skdcf.evaluation import fit_levels
+from skdcf.estimators import check, fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation

@@ -9,8 +9,7 @@ from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import seen
-from skdcf.evaluation import fit_levels
+from skdcf.estimators import fit_levels, seen
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer

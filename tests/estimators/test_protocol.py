@@ -23,7 +23,8 @@ from skdcf import (
     IndependentFactuality,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.estimators import fit_levels
+from skdcf.evaluation import compare_filters
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk

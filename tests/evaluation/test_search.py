@@ -24,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check, seen
-from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.estimators import check, fit_levels, seen
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import AgreementFeatures, GraphFeatures
 from skdcf.graphs import as_batch

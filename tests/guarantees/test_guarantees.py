@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import flat_masks
-from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.estimators import fit_levels, flat_masks
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed

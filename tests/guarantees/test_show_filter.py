@@ -11,8 +11,8 @@ import skdcf
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import calibrated_masks, passing_answers
-from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, ShareError
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
@@ -430,7 +430,6 @@ def test_comparisons_count_answers_that_pass(data):
         passing = report.passing[i, :, j].mean()
         assert row["coverage"] == pytest.approx(1 - wrong[i, j] / passing)
     assert "problems that pass" in str(report)
-    assert np.isnan(report.coverage_band).all()  # the band depends on how many pass
 
 
 def test_leaving_one_out_with_a_share_reports_what_is_shown_and_no_coverage(data):

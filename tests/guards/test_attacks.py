@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import flat_masks
-from skdcf.evaluation import CalibratedSearch, fit_levels
+from skdcf.estimators import fit_levels, flat_masks
+from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim

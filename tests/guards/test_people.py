@@ -14,8 +14,8 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import next_to_label
 from skdcf.datasets import write_jsonl
-from skdcf.estimators import calibration_scores, seen
-from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.estimators import calibration_scores, fit_levels, seen
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.monitoring import CoverageMonitor

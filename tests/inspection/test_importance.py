@@ -15,7 +15,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.evaluation import fit_levels
+from skdcf.estimators import fit_levels
 from skdcf.features import GraphTransformer
 from skdcf.inspection import (
     permutation_importance,

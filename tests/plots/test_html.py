@@ -121,7 +121,6 @@ def test_reports_show_their_numbers_as_tables():
     shown = {
         f"{report.retention[1]:.3f}": report,
         f"{comparison.rows()[0]['retention']:.4g}": comparison,
-        "corrected": comparison.differences(),
         "<i> 30": evaluate_filter(
             dcf, X[100:], y[100:], [0.1], by=lambda b: np.where(b.sizes > 6, "<i>", "b")
         ),

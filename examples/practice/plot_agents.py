@@ -24,13 +24,13 @@ rng = np.random.default_rng(0)
 
 
 def record(task):
-    """Return a run of one to six bookings, with labels keyed by message position."""
+    """Return a run of one to six bookings, with one label for each step."""
     messages = [{"role": "user", "content": f"Book rooms for party {task}."}]
-    labels = {}
+    labels = []
     for number in range(rng.integers(1, 7)):
         guests = [f"guest {k}" for k in range(rng.integers(1, 20))]
         function = {"name": "book", "arguments": json.dumps({"guests": guests})}
-        labels[len(messages)] = int(rng.random() > (len(guests) / 25) ** 2)
+        labels.append(int(rng.random() > (len(guests) / 25) ** 2))
         calls = [{"id": f"{number}", "function": function}]
         messages += [
             {"role": "assistant", "content": "", "tool_calls": calls},

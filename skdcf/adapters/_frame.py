@@ -164,7 +164,9 @@ def to_frame(
     if labels is not None:
         columns["label"] = pack_labels(labels, batch).astype(np.int64)
     if batch.features is not None:
-        features = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
+        features = batch.feature_names or [
+            f"x{j}" for j in range(batch.features.shape[1])
+        ]
         if taken := sorted(columns.keys() & set(features)):
             raise ValueError(
                 f"the feature {taken[0]!r} has the name of another column. Rename the feature"

@@ -48,26 +48,25 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
         Each run has the keys ``messages`` and ``task``, and optionally ``labels`` and other keys
         of a problem line, such as ``id`` and ``metadata``. ``messages`` is a list of messages of
         OpenAI's Chat Completions API. ``task`` is a string or an integer. All runs of a task are
-        kept together in every split. ``labels`` is a dict that maps the position of a step in
-        ``messages`` to 1 (not wrong), 0 (wrong) or -1 (unknown). The labels of all other steps
-        are unknown.
+        kept together in every split. ``labels`` contains one label for each step: 1 (not wrong),
+        0 (wrong) or -1 (unknown).
 
     Returns
     -------
     dataset : Bunch
-        The data set, as returned by `build_dataset`, with the additional attribute
-        ``n_reasoning``, the number of messages in which reasoning was dropped. The question of a
-        problem is the first message of the user. The features of a step are ``position``,
-        ``log_length`` (log of 1 + number of characters) and ``n_calls``. They depend on this step
-        and the number of steps before it only. ``metadata["messages"]`` contains the positions
-        of the steps in ``messages``.
+        The data set, as returned by `build_dataset`. The question of a problem is the first
+        message of the user. The features of a step are ``position``, ``log_length`` (log of 1 +
+        number of characters) and ``n_calls``. They depend only on this step and the number of
+        steps before it. ``metadata["messages"]`` contains the positions of the steps in
+        ``messages``, and ``metadata["n_reasoning"]`` the number of messages in which reasoning
+        was dropped.
 
     Raises
     ------
     ValueError
         If a message, a part of its content or a call has an unknown key or role, if a step has
         neither text nor calls, if a tool result precedes its call, if a run has no task or no
-        step, or if a label does not belong to a step.
+        step, or if the numbers of labels and steps differ.
 
     Notes
     -----
@@ -93,39 +92,22 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
     ...     {"role": "tool", "tool_call_id": "a", "content": "founded in 753 BC"},
     ...     {"role": "assistant", "content": "It was founded in 753 BC."},
     ... ]
-    >>> data = from_messages([{"task": 7, "messages": messages, "labels": {1: 1, 3: 1}}])
+    >>> data = from_messages([{"task": 7, "messages": messages, "labels": [1, 1]}])
     >>> data.graphs[0].claims
     ('search({"query": "Rome"})', 'It was founded in 753 BC.')
     >>> data.graphs[0].edges.tolist(), data.labels[0].tolist()
     ([[0, 1]], [1, 1])
     """
-    if not isinstance(runs, list | tuple):
+    if isinstance(runs, Mapping) or not all(isinstance(run, Mapping) for run in runs):
         raise ValueError(
-            f"runs must be a list of runs, got a {type(runs).__name__}. Pass [run] for a "
-            "single run"
+            "runs must be a list of dicts with messages and a task. Pass [run] for a single run"
         )
-    n_reasoning = 0
-
-    def read(run):
-        nonlocal n_reasoning
-        record, n = _read_run(run)
-        n_reasoning += n
-        return record
-
-    names = [
-        run["id"] if isinstance(run, Mapping) and run.get("id") else f"run/{i}"
-        for i, run in enumerate(runs)
-    ]
-    data = build_dataset(zip(names, runs, strict=True), read)
-    return Bunch(**data, n_reasoning=n_reasoning)
+    names = [run.get("id") or f"run/{i}" for i, run in enumerate(runs)]
+    return build_dataset(zip(names, runs, strict=True), _read_run)
 
 
 def _read_run(run):
-    """Return the problem line of a run, and the number of messages with reasoning."""
-    if not isinstance(run, Mapping):
-        raise ValueError(
-            f"a run must be a dict with messages and a task, got a {type(run).__name__}"
-        )
+    """Return the problem line of a run."""
     task, messages = run.get("task"), run.get("messages")
     if isinstance(task, bool) or not isinstance(task, str | int) or task == "":
         raise ValueError(
@@ -137,8 +119,8 @@ def _read_run(run):
         )
     question, steps, n_reasoning = _steps_of(messages)
     positions = [position for position, _, _ in steps]
-    record = {key: run[key] for key in run if key not in ("task", "messages", "labels")}
-    record |= {
+    record = {key: run[key] for key in run if key not in ("task", "messages")}
+    return record | {
         "claims": [step for _, step, _ in steps],
         "problem": question,
         "features": [
@@ -148,11 +130,12 @@ def _read_run(run):
         "feature_names": ["position", "log_length", "n_calls"],
         "edges": [[v - 1, v] for v in range(1, len(steps))],
         "group": str(task),
-        "metadata": {**(run.get("metadata") or {}), "messages": positions},
+        "metadata": {
+            **(run.get("metadata") or {}),
+            "messages": positions,
+            "n_reasoning": n_reasoning,
+        },
     }
-    if run.get("labels") is not None:
-        record["labels"] = _labels_of(run["labels"], positions)
-    return record, n_reasoning
 
 
 def _steps_of(messages):
@@ -262,20 +245,19 @@ def _text_of_part(part, role):
 
 def _calls_of(message):
     """Return the id of each tool call of a message, and the call as text."""
-    calls = message.get("tool_calls", [])
-    if not isinstance(calls, list | tuple):
-        raise ValueError(f"tool_calls must be a list of calls, got {calls!r:.40}")
     lines = []
-    for given in calls:
+    for given in message.get("tool_calls", []):
         call = _known(given, "call")
-        kind = "custom" if "custom" in call else "function"
-        if "custom" in call and "function" in call:
-            raise ValueError("a call cannot have both a function and a custom tool")
+        kinds = [kind for kind in ("function", "custom") if kind in call]
+        if len(kinds) != 1:
+            raise ValueError(
+                f'a call must have either "function" or "custom", got the keys {[*call]}'
+            )
         id = _string(call.get("id"), "the id of a call")
-        lines.append((id, _written(call.get(kind), kind)))
+        lines.append((id, _written(call[kinds[0]], kinds[0])))
     if "function_call" in message:
         call = message["function_call"]
-        lines.append((_known(call, "function").get("name"), _written(call, "function")))
+        lines.append((call.get("name"), _written(call, "function")))
     return lines
 
 
@@ -286,19 +268,3 @@ def _written(tool, kind):
     if not isinstance(arguments, str):  # Some servers parse the arguments.
         arguments = json.dumps(arguments, ensure_ascii=False)
     return f"{_string(tool.get('name'), 'the name of a tool')}({arguments})"
-
-
-def _labels_of(labels, positions):
-    """Return the label of each step, or -1 if the step was not judged."""
-    if not isinstance(labels, Mapping):
-        raise ValueError(
-            "labels must be a dict that maps the position of each step to 1, 0 or -1, got "
-            f"{labels!r:.40}"
-        )
-    by_position = {str(position): label for position, label in labels.items()}
-    if others := by_position.keys() - set(map(str, positions)):
-        raise ValueError(
-            f"each key of labels must be one of the positions {positions} of the steps, got "
-            f"{min(others)}"
-        )
-    return [by_position.get(str(position), -1) for position in positions]

@@ -66,7 +66,6 @@ HEAVY = {
     "openai",
     "pandas",
     "polars",
-    "prometheus_client",
     "pydantic",
     "skops",
     "starlette",
@@ -75,7 +74,7 @@ HEAVY = {
 }
 
 # A service is made of these. The command imports it when it serves.
-WEB = {"fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn"}
+WEB = {"fastapi", "pydantic", "starlette", "uvicorn"}
 
 
 def is_web(path):

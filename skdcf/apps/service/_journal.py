@@ -1,8 +1,7 @@
-"""Journal of the service, with answers, their labels, and open runs.
+"""Journal of the service, with answers and their labels.
 
 The journal is an SQLite database in a folder or in memory. A database in memory contains only the
-latest 10,000 answers. Answer texts are not stored. Texts of open runs are stored, so open runs
-survive a restart. The texts of a run are overwritten when the run is closed.
+latest 10,000 answers. Answer texts are not stored.
 
 Processes that serve the same folder share the database. Each change is made in a single
 transaction. A process compares its in-memory copies with the database before it uses the copies.
@@ -14,7 +13,6 @@ import json
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,14 +28,8 @@ mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT, pa
 calibrated INTEGER NOT NULL, labels TEXT, drawn INTEGER, judged INTEGER);
 CREATE INDEX IF NOT EXISTS judged ON answers (judged) WHERE judged IS NOT NULL;
 CREATE TABLE IF NOT EXISTS claims (filter TEXT PRIMARY KEY, kept INTEGER NOT NULL,
-dropped INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, filter TEXT NOT NULL,
-touched REAL NOT NULL, size INTEGER NOT NULL, head TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS sizes ON runs (touched, size);
-CREATE TABLE IF NOT EXISTS steps (run TEXT, number INTEGER, record TEXT NOT NULL,
-keep INTEGER NOT NULL, PRIMARY KEY (run, number))"""
+dropped INTEGER NOT NULL)"""
 _FIELDS = "id, mask, filter, alpha, question, part, calibrated, labels, drawn, judged"
-_NO_RUN = "no run with this id is open. It was closed, or it had no step for a week"
 
 
 class Entry(NamedTuple):
@@ -80,26 +72,8 @@ class Entry(NamedTuple):
     judged: int | None = None
 
 
-class Run(NamedTuple):
-    """Summary of an open run, without its texts.
-
-    Parameters
-    ----------
-    filter : str
-        Digest of the filter that makes the decisions.
-    size : int
-        Number of characters in the texts of the run.
-    n_steps : int
-        Number of decided steps.
-    """
-
-    filter: str
-    size: int
-    n_steps: int
-
-
 class Journal:
-    """Storage of answers, labels and open runs.
+    """Storage of answers and labels.
 
     Parameters
     ----------
@@ -237,182 +211,6 @@ class Journal:
         rows = self._read("SELECT kept, dropped FROM claims WHERE filter = ?", digest)
         return rows[0] if rows else (0, 0)
 
-    def open_run(self, name: str, digest: str, head: dict[str, Any]) -> None:
-        """Add an open run.
-
-        Parameters
-        ----------
-        name : str
-            Id of the run.
-        digest : str
-            Digest of the filter that makes the decisions.
-        head : dict
-            Data known before the first step.
-        """
-        text = json.dumps(head)
-        with self._change():
-            row = name, digest, time.time(), len(text), text
-            self._db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?)", row)
-
-    def add_step(
-        self, name: str, number: int, record: dict[str, Any], keep: bool
-    ) -> bool:
-        """Add a step and its decision, and save both to disk before returning.
-
-        Parameters
-        ----------
-        name : str
-            The id of the run.
-        number : int
-            Step index, starting at 0.
-        record : dict
-            The step, as sent by the client.
-        keep : bool
-            Whether the step is kept.
-
-        Returns
-        -------
-        is_added : bool
-            True if the step was added, False if another process has already added a step with
-            this number.
-
-        Raises
-        ------
-        RefusedError
-            If the run is no longer open.
-        """
-        text = json.dumps(record)
-        with self._change():
-            if self._run(name).n_steps > number:
-                return False
-            row = name, number, text, keep
-            self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", row)
-            self._db.execute(
-                "UPDATE runs SET touched = ?, size = size + ? WHERE id = ?",
-                (time.time(), len(text), name),
-            )
-        return True
-
-    def run(self, name: str) -> Run:
-        """Return the summary of an open run.
-
-        Parameters
-        ----------
-        name : str
-            Id of the run.
-
-        Returns
-        -------
-        run : Run
-            The summary of the run.
-
-        Raises
-        ------
-        RefusedError
-            If no run with this id is open.
-        """
-        with self._lock:
-            return self._run(name)
-
-    def head(self, name: str) -> dict[str, Any]:
-        """Return the data that were known before the first step of an open run.
-
-        Parameters
-        ----------
-        name : str
-            Id of the run.
-
-        Returns
-        -------
-        head : dict
-            The data, as sent by the client.
-        """
-        rows = self._read("SELECT head FROM runs WHERE id = ?", name)
-        if not rows:
-            raise RefusedError(404, _NO_RUN)
-        return json.loads(rows[0][0])
-
-    def steps(self, name: str, first: int) -> list[tuple[dict[str, Any], bool]]:
-        """Return the steps of an open run.
-
-        Parameters
-        ----------
-        name : str
-            Id of the run.
-        first : int
-            Index of the first step to read.
-
-        Returns
-        -------
-        steps : list of (dict, bool)
-            Each step as sent by the client, and whether the step was kept.
-        """
-        query = "SELECT record, keep FROM steps WHERE run = ? AND number >= ?"
-        rows = self._read(f"{query} ORDER BY number", name, first)
-        return [(json.loads(record), bool(keep)) for record, keep in rows]
-
-    def close_run(self, entry: Entry) -> bool:
-        """Replace an open run with an answer, and overwrite the texts of the run.
-
-        Parameters
-        ----------
-        entry : Entry
-            The answer, which has the same id as the run.
-
-        Returns
-        -------
-        is_closed : bool
-            True if the run was closed. The value is False if other steps were added. In this
-            case, the run remains open.
-
-        Raises
-        ------
-        RefusedError
-            If the run is no longer open.
-        """
-        with self._change(is_lasting=False):
-            if self._run(entry.id).n_steps != len(entry.mask):
-                return False
-            self._insert(entry)
-            self._remove_run(entry.id)
-        self._overwrite()
-        return True
-
-    def size_of_runs(self) -> tuple[int, int]:
-        """Return the number of open runs and the total length of their texts.
-
-        Returns
-        -------
-        n_runs, n_characters : int
-            Number of open runs, and number of characters in their texts.
-        """
-        [sizes] = self._read("SELECT count(*), coalesce(sum(size), 0) FROM runs")
-        return sizes
-
-    def end_runs(self, before: float) -> None:
-        """Delete abandoned runs and their texts.
-
-        Parameters
-        ----------
-        before : float
-            Unix time. Runs without a step since this time are deleted.
-        """
-        query = "SELECT id FROM runs WHERE touched < ?"
-        if not self._read(query, before):
-            return
-        with self._change():
-            for (name,) in self._db.execute(query, (before,)).fetchall():
-                self._remove_run(name)
-        self._overwrite()
-
-    def _run(self, name: str) -> Run:
-        query = """SELECT filter, size, (SELECT count(*) FROM steps WHERE run = runs.id)
-            FROM runs WHERE id = ?"""
-        row = self._db.execute(query, (name,)).fetchone()
-        if row is None:
-            raise RefusedError(404, _NO_RUN)
-        return Run._make(row)
-
     def _insert(self, entry: Entry) -> int:
         """Insert an answer, update the claim counts, and return its row number."""
         places = ", ".join("?" * len(entry))
@@ -426,16 +224,6 @@ class Journal:
             (entry.filter, n_kept, len(entry.mask) - n_kept),
         )
         return row.lastrowid or 0
-
-    def _remove_run(self, name: str) -> None:
-        """Delete a run with its steps."""
-        self._db.execute("DELETE FROM runs WHERE id = ?", (name,))
-        self._db.execute("DELETE FROM steps WHERE run = ?", (name,))
-
-    def _overwrite(self) -> None:
-        """Truncate the write-ahead log, which still contains removed texts."""
-        with self._lock:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         with self._lock:

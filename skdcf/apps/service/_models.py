@@ -16,21 +16,7 @@ Alpha = Annotated[
         "filter.",
     ),
 ]
-FilterName = Annotated[
-    str | None,
-    Field(
-        description="File name without extension of the filter to use. Required if several filters "
-        "are served."
-    ),
-]
 Question = Annotated[str | None, Field(description="The question.")]
-Context = Annotated[
-    Texts | str | None,
-    Field(
-        description="The passages that must support the answer. An empty list means that "
-        "there are no passages."
-    ),
-]
 Alternatives = Annotated[
     Texts | None, Field(description="Texts of other answers to the question.")
 ]
@@ -47,26 +33,20 @@ Metadata = Annotated[
     Field(description="Additional data about the answer."),
 ]
 Position = Annotated[int, Field(ge=0)]
-RunId = Annotated[str, Field(description="The id of an open run.")]
 
 
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
-    def given(self, *left_out: str) -> dict[str, Any]:
-        """Return the fields that were sent, except ``left_out``.
-
-        Parameters
-        ----------
-        *left_out : str
-            Fields to exclude.
+    def given(self) -> dict[str, Any]:
+        """Return the fields that were sent.
 
         Returns
         -------
         fields : dict
             The fields, keyed by name.
         """
-        return self.model_dump(exclude_unset=True, exclude=set(left_out))
+        return self.model_dump(exclude_unset=True)
 
 
 class FilterRequest(_Request):
@@ -133,43 +113,6 @@ class FilterRequest(_Request):
     group: Group = None
     metadata: Metadata = None
     alpha: Alpha = None
-    filter: FilterName = None
-
-
-class AnswerRequest(_Request):
-    """A question, optionally with one or more answers."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "question": "What is 2 + 2 + 1?",
-                "answer": "2 + 2 = 4. 4 + 1 = 5.",
-            }
-        }
-    )
-
-    question: Annotated[str, Field(description="The question.", pattern=r"\S")]
-    answer: Annotated[
-        str | None,
-        Field(
-            description="The answer. If the answer is missing, the model writes it in the same "
-            "way as the calibration answers."
-        ),
-    ] = None
-    answers: Annotated[
-        Texts | None,
-        Field(
-            min_length=1,
-            description="Several answers to the question, of which the filter chooses one. The "
-            "filter must be calibrated on answers chosen from the same number of answers.",
-        ),
-    ] = None
-    context: Context = None
-    alternatives: Alternatives = None
-    group: Group = None
-    metadata: Metadata = None
-    alpha: Alpha = None
-    filter: FilterName = None
 
 
 class LabelRequest(_Request):
@@ -190,49 +133,6 @@ class LabelRequest(_Request):
             "at random but has no claims. The monitor ignores all other labels."
         ),
     ] = None
-
-
-class RunRequest(_Request):
-    """Data that are known before the first step of an agent run."""
-
-    question: Question = None
-    context: Context = None
-    alternatives: Alternatives = None
-    feature_names: FeatureNames = None
-    group: Group = None
-    metadata: Metadata = None
-    alpha: Alpha = None
-    filter: FilterName = None
-
-
-class StepRequest(_Request):
-    """The next step of a run, or an earlier step that is sent again."""
-
-    run: RunId
-    claim: Annotated[
-        Position, Field(description="The position of the step, starting at 0.")
-    ]
-    text: Annotated[
-        str | None,
-        Field(description="The text of the step."),
-    ] = None
-    features: Annotated[
-        list[float] | None,
-        Field(description="The feature values of the step."),
-    ] = None
-    parents: Annotated[
-        list[Position] | None,
-        Field(
-            description="The positions of the steps that this step depends on, including the "
-            "previous step. The default is the previous step only."
-        ),
-    ] = None
-
-
-class CloseRequest(_Request):
-    """A run to close."""
-
-    run: RunId
 
 
 class Decided(BaseModel):
@@ -292,50 +192,6 @@ class Filtered(Decided):
     ] = None
 
 
-class Dropped(BaseModel):
-    """A claim that was dropped."""
-
-    claim: Annotated[
-        int, Field(description="The position of the claim, starting at 0.")
-    ]
-    text: str
-    reason: str
-
-
-class Spent(BaseModel):
-    """Numbers of calls and tokens used for an answer."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-
-
-class Answered(Decided):
-    """A filtered answer whose claims were extracted and judged by a model."""
-
-    text: Annotated[
-        str,
-        Field(
-            description="The kept claims as sentences, or a sentence that no claim is kept."
-        ),
-    ]
-    claims: Annotated[Texts, Field(description="All claims of the answer.")]
-    abstained: Annotated[bool, Field(description="Whether no claim is kept.")]
-    complete: Annotated[
-        bool,
-        Field(description="Whether the last claim, usually the conclusion, is kept."),
-    ]
-    chosen: Annotated[
-        int | None,
-        Field(description="The position of the chosen answer, if several were sent."),
-    ] = None
-    dropped: list[Dropped]
-    flags: Annotated[
-        Texts, Field(description="Problems found during extraction and filtering.")
-    ]
-    usage: Spent
-
-
 class Labelled(BaseModel):
     """Confirmation that labels have been saved to disk."""
 
@@ -344,12 +200,6 @@ class Labelled(BaseModel):
         bool,
         Field(description="Whether the labels are evidence of a violated guarantee."),
     ]
-
-
-class Opened(BaseModel):
-    """An open run that has been saved to disk."""
-
-    run: str
 
 
 class StepDecided(BaseModel):
@@ -365,8 +215,8 @@ class StepDecided(BaseModel):
     ]
 
 
-class FilterState(BaseModel):
-    """A filter's guarantee, and the state of its monitor."""
+class Status(BaseModel):
+    """The filter's guarantee, and the state of its monitor."""
 
     alpha: float
     alarm: bool
@@ -385,17 +235,24 @@ class FilterState(BaseModel):
         dict[str, Any] | None,
         Field(description="Provenance of the calibration answers."),
     ]
+    n_kept: Annotated[int, Field(description="Number of kept claims.")]
+    n_dropped: Annotated[int, Field(description="Number of dropped claims.")]
+    n_judged: Annotated[
+        int, Field(description="Judged answers that the monitor has counted.")
+    ]
+    n_errors: Annotated[
+        int, Field(description="Judged answers with a kept false claim.")
+    ]
+    wealth: Annotated[
+        float,
+        Field(
+            description="Wealth of the monitor. Large values are evidence of a violation."
+        ),
+    ]
 
 
 class Health(BaseModel):
-    """Status of the service, including the filters if the service has no token."""
-
-    status: Literal["ok"]
-    filters: dict[str, FilterState] | None = None
-
-
-class Ready(BaseModel):
-    """Confirmation that the service can accept a request."""
+    """Confirmation that the service is running."""
 
     status: Literal["ok"]
 

@@ -7,33 +7,23 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
 from ..web.guard import LINES
 from ..web.refusal import RefusedError, fault_of, read_object
 from ._models import (
-    Answered,
-    AnswerRequest,
-    CloseRequest,
     Decided,
-    Dropped,
     Filtered,
     FilterRequest,
     Health,
     Labelled,
     LabelRequest,
-    Opened,
-    Ready,
     Refusal,
-    RunRequest,
-    Spent,
+    Status,
     StepDecided,
-    StepRequest,
 )
 from ._served import Writing
 
@@ -68,15 +58,14 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
         "model": Refusal,
         "description": "The request is refused. 400: the request is invalid. 401: the token "
         "is missing or wrong. 403: the host or origin is not allowed. 404: there is no answer "
-        "or run with this id. 408: the request did not arrive in time. 409: the request "
+        "with this id. 408: the request did not arrive in time. 409: the request "
         "conflicts with the current state. 413: the request is too long. 415: the content "
-        "type is not supported. 429: the budget of the day is spent.",
+        "type is not supported.",
     },
     "5XX": {
         "model": Refusal,
-        "description": "The request failed. 500: the service failed. 501: the service was "
-        "started without a folder. 502: the model failed. 503: the service is overloaded. "
-        "504: the model took too long.",
+        "description": "The request failed. 500: the service failed. 503: the service is "
+        "overloaded.",
     },
 }
 router = APIRouter(
@@ -116,9 +105,8 @@ async def show_routes() -> RedirectResponse:
 async def filter_answer(asked: FilterRequest, request: Request) -> Filtered:
     """Filter an answer, which is sent as claims or as a whole answer to be split."""
     service = request.app.state.service
-    served = service.named(asked.filter)
-    n_bytes = len(await request.body())
-    decided = await served.decide(asked.given("filter"), n_bytes)
+    served = service.served
+    decided = await asyncio.to_thread(served.decide, asked.given())
     reply = service.save(served, decided.graph, decided.kept, decided.level)
     reasons = {str(claim): reason for claim, reason in decided.reasons.items()}
     return Filtered(**reply | decided.filtered_line(), reasons=reasons)
@@ -132,8 +120,8 @@ _IN_LINES = {
                 "schema": {
                     "type": "string",
                     "description": "The first line is an object with data that is known "
-                    "before the answer (question, context, feature_names, alpha, filter, "
-                    "stop). Each other line is a claim (text, parents, features).",
+                    "before the answer (question, context, feature_names, alpha, stop). "
+                    "Each other line is a claim (text, parents, features).",
                 }
             }
         },
@@ -180,7 +168,7 @@ async def _decide_lines(request: Request) -> AsyncIterator[str]:
             "the request is empty. Send an object as the first line, for example "
             '{"question": "..."}',
         )
-    writing = Writing(service.named(head.pop("filter", None)), head)
+    writing = Writing(service.served, head)
     async for claim in lines:
         keep = await asyncio.to_thread(writing.add, claim)
         yield StepDecided(claim=len(writing.mask) - 1, keep=keep).model_dump_json()
@@ -250,39 +238,6 @@ class _Lines(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-@router.post("/v1/answer")
-async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
-    """Answer a question, or use a given answer, and filter its claims.
-
-    This route calls a model.
-    """
-    service = request.app.state.service
-    if service.answers is None:
-        raise RefusedError(
-            404,
-            "this service does not call a model. Start it with --base-url to answer "
-            "questions",
-        )
-    served = service.named(asked.filter)
-    answer, doubts = await service.answers.make(served.pipeline, asked, request)
-    graph = answer.original
-    places = np.flatnonzero(~answer.kept).tolist()
-    return Answered(
-        **service.save(served, graph, answer.kept, answer.alpha)
-        | {"text": answer.text},
-        claims=list(graph.claims or ()),
-        abstained=answer.abstained,
-        complete=answer.complete,
-        chosen=answer.chosen,
-        dropped=[
-            Dropped(claim=place, text=text, reason=reason)
-            for place, (text, reason) in zip(places, answer.dropped, strict=True)
-        ],
-        flags=doubts,
-        usage=Spent.model_validate(answer.usage, from_attributes=True),
-    )
-
-
 @router.post("/v1/labels")
 async def label_answer(said: LabelRequest, request: Request) -> Labelled:
     """Store an answer's claim labels, and update the monitor."""
@@ -293,73 +248,23 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
 
     def save() -> Labelled:
         is_new = service.journal.label(said.id, labels, drawn)
-        alarm = any(
-            served_filter.monitor.alarm for served_filter in service.watched().values()
-        )
         return Labelled(
-            said="saved" if is_new else "these labels were known already", alarm=alarm
+            said="saved" if is_new else "these labels were known already",
+            alarm=service.watched().monitor.alarm,
         )
 
     return await asyncio.to_thread(save)
 
 
-@router.post("/v1/runs")
-async def open_run(asked: RunRequest, request: Request) -> Opened:
-    """Open an agent run, in which the filter decides on each step."""
+@router.get("/v1/status")
+async def show_status(request: Request) -> Status:
+    """Return the guarantee, the counts and the state of the monitor."""
     service = request.app.state.service
-    served = service.named(asked.filter)
-    head = asked.given("filter")
-    return Opened(run=await asyncio.to_thread(service.runs.open, served, head))
+    served = await asyncio.to_thread(service.watched)
+    return Status(**served.describe(service.journal))
 
 
-@router.post("/v1/runs/steps")
-async def add_step(step: StepRequest, request: Request) -> StepDecided:
-    """Decide whether a step may be executed."""
-    service = request.app.state.service
-    keep = await asyncio.to_thread(
-        service.runs.add,
-        step.run,
-        step.claim,
-        step.given("run", "claim"),
-        filters=service.served.values(),
-    )
-    return StepDecided(claim=step.claim, keep=keep)
-
-
-@router.post("/v1/runs/close")
-async def close_run(asked: CloseRequest, request: Request) -> Decided:
-    """Close a run, whose texts are overwritten and whose id can then be used for labels."""
-    service = request.app.state.service
-    writing = await asyncio.to_thread(
-        service.runs.close, asked.run, service.served.values()
-    )
-    return Decided(**writing.reply(asked.run))
-
-
-@router.get("/health", response_model_exclude_unset=True)
-async def health(request: Request) -> Health:
-    """Return the status of the service, including the guarantees if it has no token."""
-    service = request.app.state.service
-    if not service.is_public:
-        return Health(status="ok")
-    served = service.watched()
-    filters = {name: served_filter.describe() for name, served_filter in served.items()}
-    return Health(status="ok", filters=filters)
-
-
-@router.get("/ready")
-async def ready(request: Request) -> Ready:
-    """Return whether the service can accept a request now."""
-    request.app.state.service.guard.check_room()
-    return Ready(status="ok")
-
-
-@router.get(
-    "/metrics",
-    response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-)
-async def metrics(request: Request) -> Response:
-    """Return request counts, durations and the state of each monitor for Prometheus."""
-    text = request.app.state.service.metrics.format()
-    return Response(text, media_type=CONTENT_TYPE_LATEST)
+@router.get("/health")
+async def health() -> Health:
+    """Return whether the service is running."""
+    return Health(status="ok")

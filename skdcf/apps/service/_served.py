@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import compress
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -31,12 +29,8 @@ from ._questions import Questions
 
 # maximum number of claims in a request, because other requests wait until it is processed
 _MOST_CLAIMS = 2_000
-_TOGETHER = 32  # maximum number of answers per batch
-# maximum number of bytes in a request that is processed without a separate thread
-_LARGE = 2**14
 # Group number of an answer that the guarantee does not cover.
 NOT_PASSING = -1
-_QUICK = 0.02  # Maximum time in seconds for which work may block the event loop.
 _ABOUT = (
     "problem",
     "context",
@@ -46,7 +40,7 @@ _ABOUT = (
     "metadata",
     "feature_names",
 )
-#: Keys of a whole answer or run, which must not be sent before the first claim.
+#: Keys of a whole answer, which must not be sent before the first claim.
 _OF_ANSWERS = (
     *("claims", "features", "parents", "edges", "labels", "text", "answer"),
     *("response", "messages", "spans", "resourceSpans", "steps", "conversations"),
@@ -73,8 +67,6 @@ class Asked:
         Key or path of the answer in ``log_line``.
     reasons : mapping, optional
         The reason for each dropped claim, keyed by position.
-    error : Exception, optional
-        The error, if no decision was possible.
     """
 
     alpha: float | None
@@ -84,12 +76,6 @@ class Asked:
     answer_key: str | None = None
     kept: NDArray[np.bool_] | None = None
     reasons: Mapping[int, str] | None = None
-    error: Exception | None = None
-
-    @property
-    def is_decided(self) -> bool:
-        """Return whether the answer has a decision or an error."""
-        return self.kept is not None or self.error is not None
 
     def filtered_line(self) -> dict[str, Any]:
         """Return the additional reply fields for a whole answer that has been filtered.
@@ -152,17 +138,11 @@ class Served:
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        #: Pipeline that calls the models and the filter, or None if no model is configured.
-        self.pipeline: Any = None
         # position of the last judged answer that the monitor has counted
         self._n_watched = 0
         origin = getattr(filter, "provenance_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])
-        self._pace = 1.0  # seconds per answer in the last batch
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn = asyncio.Lock()
-        self._waiting: list[Asked] = []
 
     def read(self, record: dict[str, Any]) -> Asked:
         """Parse the answer in a request.
@@ -203,68 +183,24 @@ class Served:
             alpha=alpha, level=level, graph=graph, log_line=log_line, answer_key=key
         )
 
-    async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
-        """Filter an answer in one batch with other waiting answers.
+    def decide(self, record: dict[str, Any]) -> Asked:
+        """Filter an answer.
 
         Parameters
         ----------
         record : dict
             The answer, as in `read`.
-        n_bytes : int
-            Size of the request. A large request is processed in a separate thread.
 
         Returns
         -------
         asked : Asked
             The answer, with the decision of the filter.
         """
-        if n_bytes > _LARGE:
-            asked = await asyncio.to_thread(self.read, record)
-            await asyncio.to_thread(self._explain, [asked])
-        else:
-            asked = self.read(record)
-            await self._decide_together(asked)
-        if asked.error is not None:
-            raise asked.error
+        asked = self.read(record)
+        [explanation] = explain(self.filter, [asked.graph], alpha=asked.alpha)
+        asked.kept = explanation.kept
+        asked.reasons = explanation.reasons
         return asked
-
-    async def _decide_together(self, asked: Asked) -> None:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop = loop
-            self._turn = asyncio.Lock()
-            self._waiting = []
-        self._waiting.append(asked)
-        async with self._turn:
-            # The answer may already be part of another request's batch.
-            while not asked.is_decided:
-                # Let requests that arrived at the same time join this batch.
-                await asyncio.sleep(0)
-                group = self._waiting[:_TOGETHER]
-                begin = perf_counter()
-                # For fast batches, the overhead of a thread would exceed the processing time.
-                if self._pace * len(group) < _QUICK:
-                    self._explain(group)
-                else:
-                    await asyncio.to_thread(self._explain, group)
-                self._pace = (perf_counter() - begin) / len(group)
-                del self._waiting[: len(group)]
-
-    def _explain(self, group: list[Asked]) -> None:
-        """Add the mask and reasons, or an error, to each answer of a batch."""
-        try:
-            [alpha] = {asked.alpha for asked in group}
-            graphs = [asked.graph for asked in group]
-            explanations = explain(self.filter, graphs, alpha=alpha)
-            for asked, explanation in zip(group, explanations, strict=True):
-                asked.reasons = explanation.reasons
-                asked.kept = explanation.kept
-        except Exception as error:
-            if len(group) == 1:
-                group[0].error = error
-                return
-            self._explain(group[::2])
-            self._explain(group[1::2])
 
     def entry(
         self,
@@ -435,14 +371,21 @@ class Served:
             group = None if entry.part is None else self._groups[entry.part]
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
-    def describe(self) -> dict[str, Any]:
-        """Return a description of the filter and its guarantee, for operators of the service.
+    def describe(self, journal: Journal) -> dict[str, Any]:
+        """Return a description of the filter, its guarantee and its monitor.
+
+        Parameters
+        ----------
+        journal : Journal
+            The journal that contains the answers.
 
         Returns
         -------
         description : dict
-            The fields of the description, keyed by name.
+            The fields of `_models.Status`, keyed by name.
         """
+        n_kept, n_dropped = journal.count_claims(self.digest)
+        summary = self.monitor.summary()
         return {
             "alpha": self.alpha,
             "alarm": self.monitor.alarm,
@@ -452,33 +395,16 @@ class Served:
             "n_calibration": self.filter.n_calibration_,
             "calibrated": self.calibrated,
             "origin": getattr(self.filter, "provenance_", None),
+            "n_kept": n_kept,
+            "n_dropped": n_dropped,
+            "n_judged": summary["n_problems"],
+            "n_errors": summary["n_errors"],
+            "wealth": summary["wealth"],
         }
-
-    def numbers(self) -> dict[str, float]:
-        """Return the state of the monitor, keyed by metric name.
-
-        Returns
-        -------
-        numbers : dict
-            The values of the metrics, keyed by name.
-        """
-        summary = self.monitor.summary()
-        numbers = {
-            "alpha": self.alpha,
-            "answers_judged_total": summary["n_problems"],
-            "answers_with_error_total": summary["n_errors"],
-            "monitor_wealth": summary["wealth"],
-            "monitor_alarm": int(summary["alarm"]),
-        }
-        if summary["n_problems"]:
-            for name in ("shown", "false_among_shown"):
-                numbers[f"{name}_share"] = summary[name]
-                numbers[f"{name}_share_error"] = summary[f"{name}_error"]
-        return numbers
 
 
 class Writing:
-    """State of an answer or agent run that is filtered claim by claim.
+    """State of an answer that is filtered claim by claim.
 
     Parameters
     ----------
@@ -502,8 +428,7 @@ class Writing:
         if keys_of_claims := [key for key in _OF_ANSWERS if head.get(key)]:
             raise ValueError(
                 f'"{keys_of_claims[0]}" must not be sent before the first claim, because this '
-                "content would not be filtered. Send each claim on a separate line, and send "
-                "agent messages to /v1/runs"
+                "content would not be filtered. Send each claim on a separate line"
             )
         asked = served.read(head | {"claims": []})
         self.served = served

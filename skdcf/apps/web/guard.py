@@ -153,11 +153,6 @@ class Guard:
             with self._one_more("n_waiting", _MOST_WAITING):
                 await self._app(scope, _replay(body, request.receive), send)
 
-    def check_room(self) -> None:
-        """Raise RefusedError if the service would reject a further request."""
-        if self.n_waiting >= _MOST_WAITING:
-            raise RefusedError(503, "too many requests are waiting. Try again later")
-
     @contextmanager
     def _one_more(self, name: str, most: int) -> Iterator[None]:
         """Count a request while it is handled, or reject it if there are too many requests."""

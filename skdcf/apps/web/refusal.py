@@ -15,7 +15,6 @@ from .._messages import reworded
 
 _ALSO = {
     401: {"WWW-Authenticate": "Bearer"},
-    429: {"Retry-After": "600"},
     503: {"Retry-After": "1"},
 }
 _LOG = logging.getLogger("skdcf.apps.service")

@@ -15,14 +15,9 @@ from skdcf.apps.service import create_app
 ROUTES = {
     "/v1/filter": "POST",
     "/v1/stream": "POST",
-    "/v1/answer": "POST",
     "/v1/labels": "POST",
-    "/v1/runs": "POST",
-    "/v1/runs/steps": "POST",
-    "/v1/runs/close": "POST",
+    "/v1/status": "GET",
     "/health": "GET",
-    "/ready": "GET",
-    "/metrics": "GET",
 }
 
 
@@ -66,10 +61,9 @@ def test_models_are_flat_and_each_key_is_described(description):
     for name, model in description["components"]["schemas"].items():
         assert model["type"] == "object" and not model.keys() & {"allOf", "anyOf"}, name
         assert model["description"], name
-    for name in ("FilterRequest", "Filtered", "AnswerRequest", "LabelRequest"):
+    for name in ("FilterRequest", "Filtered", "LabelRequest"):
         keys = description["components"]["schemas"][name]["properties"]
-        plain = {key for key, value in keys.items() if "description" not in value}
-        assert plain <= {"dropped", "usage"}, name
+        assert all("description" in value for value in keys.values()), name
 
 
 @pytest.mark.parametrize("path", [path for path in ROUTES if ROUTES[path] == "POST"])
@@ -120,7 +114,7 @@ def test_who_may_read_it_and_what_needs_no_token(fitted, description):
     behind = create_app(fitted, token=TOKEN)
     for path, method in ROUTES.items():
         status, *_ = call(behind, path, b"{}", method, content_type=kind_of(path))
-        assert (status == 401) != (path in ("/health", "/ready"))
+        assert (status == 401) != (path == "/health")
     for path in ("/openapi.json", "/docs"):
         assert call(behind, path, method="GET")[0] == 200
     described = call(behind, "/openapi.json", method="GET")[1]
@@ -175,16 +169,6 @@ def test_each_reply_has_the_request_id_of_the_log(app, caplog):
         assert (sent[-1] == given) == (given == "from-a-proxy.1")
     assert [record.args["request"] for record in caplog.records] == sent
     assert len(set(sent)) == 13
-
-
-def test_metrics_say_what_they_are(app):
-    text = call(app, "/metrics", method="GET")[1]
-    names = {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}
-    kinds = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
-    assert names == kinds and "skdcf_monitor_wealth" in names
-    rows = [line for line in text.splitlines() if not line.startswith("#")]
-    for row in rows:
-        assert any(row.startswith(name) for name in names), row
 
 
 def test_a_stream_has_a_route_of_its_own(app):

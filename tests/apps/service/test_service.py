@@ -111,29 +111,19 @@ BESIDE = [  # what waits beside answers as they should be
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
 @pytest.mark.parametrize("kind", ["frequency", "linear", "online"])
-def test_requests_that_wait_are_decided_together_as_each_by_itself(
-    kind, fitted, online, monkeypatch
-):
+def test_requests_that_wait_are_decided_as_each_by_itself(kind, fitted, online):
     if kind == "linear":
         cf = skdcf.CoherentConformalFilter("linear", alpha=0.2, random_state=0)
         fitted = cf.fit(GRAPHS[:200], Y[:200])
-    filter, sizes = online if kind == "online" else fitted, []
+    filter = online if kind == "online" else fitted
     contents = [body_of(graph) for graph in GRAPHS[200:240]]
     for k, other in enumerate(BESIDE):
         contents.insert(3 * k, other)
 
-    def counted(filter, graphs, **options):
-        sizes.append(len(graphs))
-        return explain(filter, graphs, **options)
-
-    monkeypatch.setattr("skdcf.apps.service._served.explain", counted)
     app = create_app(filter)
     for _ in range(2):  # each time in a loop of its own
         together = asyncio.run(replies_of(app, contents))
-        assert max(sizes) >= 8
-    sizes.clear()
     alone = [asyncio.run(replies_of(app, [content]))[0] for content in contents]
-    assert max(sizes) == 1
     assert together == alone
     assert {status for status, _ in alone} == {200, 400}
     masks = filter.predict(GRAPHS[200:240])
@@ -159,9 +149,6 @@ def test_a_fault_of_one_answer_is_not_that_of_others(fitted, monkeypatch):
     masks = fitted.predict([GRAPHS[i] for i in good])
     shown = [reply["mask"] for status, reply in found if status == 200]
     assert shown == [mask.tolist() for mask in masks]
-
-
-NUMBERS = "answers_judged_total", "answers_with_error_total", "monitor_wealth"
 
 
 def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp_path):
@@ -191,15 +178,13 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     ]
     expected = CoverageMonitor(fitted).update_losses(lost).summary()
     for again in (app, create_app(fitted, folder=tmp_path)):
-        _, text, _ = call(again, "/metrics", method="GET")
-        rows = dict(line.rsplit(" ", 1) for line in text.splitlines())
-        row = {name: rows[f'skdcf_{name}{{filter="default"}}'] for name in NUMBERS}
-        assert float(row["answers_judged_total"]) == len(judged) == 40
-        assert float(row["answers_with_error_total"]) == expected["n_errors"]
-        assert float(row["monitor_wealth"]) == pytest.approx(expected["wealth"])
+        _, found, _ = call(again, "/v1/status", method="GET")
+        assert found["n_judged"] == len(judged) == 40
+        assert found["n_errors"] == expected["n_errors"]
+        assert found["wealth"] == pytest.approx(expected["wealth"])
     other = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[50:300], Y[50:300])
-    _, text, _ = call(create_app(other, folder=tmp_path), "/metrics", method="GET")
-    assert 'skdcf_answers_judged_total{filter="default"} 0.0\n' in text
+    _, found, _ = call(create_app(other, folder=tmp_path), "/v1/status", method="GET")
+    assert found["n_judged"] == 0
     for path in tmp_path.iterdir():
         assert b"claim 0 of" not in path.read_bytes()
         if os.name == "posix":
@@ -247,14 +232,13 @@ def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog)
             lost = guarantee.loss(Y[i], kept, np.array([0, len(kept)]))
             group = "ab"[i % 2] if name == "by" else None
             monitor.update_losses(lost, group, shown=[kept.any()])
-    found = app.watched()["default"].monitor.summary()
+    found = app.watched().monitor.summary()
     expected = monitor.summary()
     for key in ("n_problems", "n_errors", "wealth", "groups", "shown"):
         np.testing.assert_equal(found[key], expected[key])
     assert found["n_problems"] == n_passing
     assert (n_passing < 40) == (name == "show")
-    [told] = call(app, "/health", method="GET")[1]["filters"].values()
-    assert told["not_watched"] is None
+    assert call(app, "/v1/status", method="GET")[1]["not_watched"] is None
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -276,7 +260,7 @@ def test_the_monitor_counts_a_question_once(token, tmp_path):
         content = json.dumps(labels | {"sampling": "random"}).encode()
         assert call(app, "/v1/labels", content, **sent)[1]["said"] == "saved"
     for same in (app, create_app(cf, token=token, folder=tmp_path)):
-        monitor = same.watched()["default"].monitor
+        monitor = same.watched().monitor
         assert monitor.summary()["n_problems"] == 4
         assert monitor.n_repeated_ == 3
         _, reply, _ = call(same, "/v1/filter", body_of(again), **sent)
@@ -412,8 +396,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
     assert [list(line) for line in said] == [["claim", "keep"], ["error"]]
     status, reply = stream(create_app(fitted), as_lines([head, first]))
     assert status == 400 and "send the whole answer" in reply["error"]
-    text = call(app, "/metrics", method="GET")[1]
-    assert "skdcf_waiting 0.0\n" in text and "skdcf_streams 0.0\n" in text
+    assert app.guard.n_waiting == app.guard.n_streams == 0
 
 
 @pytest.mark.parametrize(
@@ -453,13 +436,13 @@ def test_without_a_token_only_this_machine_is_answered(fitted, headers, status):
     assert call(create_app(fitted), "/v1/filter", GOOD, **headers)[0] == status
 
 
-@pytest.mark.parametrize("path", ["/v1/filter", "/v1/labels", "/metrics"])
+@pytest.mark.parametrize("path", ["/v1/filter", "/v1/labels", "/v1/status"])
 @pytest.mark.parametrize(
     "given", ["-", "", "Bearer", "Bearer wrong", TOKEN, "Bearer é"]
 )
 def test_with_a_token_nobody_else_is_answered(fitted, path, given):
     app = create_app(fitted, token=TOKEN)
-    method = "GET" if path == "/metrics" else "POST"
+    method = "GET" if path == "/v1/status" else "POST"
     status, reply, head = call(app, path, GOOD, method, authorization=given)
     assert (
         status == 401 and "mask" not in reply and head["www-authenticate"] == "Bearer"
@@ -474,7 +457,7 @@ def test_paths_and_methods_that_there_are_none(fitted):
     app = create_app(fitted)
     for path, method, status in (
         ("/v1/filter", "GET", 405),
-        ("/metrics", "POST", 405),
+        ("/v1/status", "POST", 405),
         ("/../etc/passwd", "GET", 404),
     ):
         given, reply, _ = call(app, path, method=method)
@@ -508,11 +491,9 @@ def test_a_fault_inside_shows_no_text(fitted, monkeypatch, caplog):
     assert "RuntimeError" in caplog.text and "private" not in caplog.text
 
 
-def test_health_says_what_runs(fitted):
-    _, reply, _ = call(create_app(fitted), "/health", method="GET")
-    assert reply["status"] == "ok"
-    [[name, told]] = reply["filters"].items()
-    assert name == "default" and told["alpha"] == 0.2
+def test_status_says_what_runs(fitted):
+    _, told, _ = call(create_app(fitted), "/v1/status", method="GET")
+    assert told["alpha"] == 0.2
     assert told["n_calibration"] == fitted.n_calibration_
     assert "no false claim is kept" in told["guarantee"]
 
@@ -548,8 +529,6 @@ def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
             kept = [c for c, k in zip(GRAPHS[i].claims, mask, strict=True) if k]
             assert reply["text"] == "\n".join(kept)
         assert len({reply["id"] for _, reply in replies}) == 1000
-        text = serving.ask("GET", "/metrics")[1].decode()
-        assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000.0\n' in text
     assert len(rows_of(tmp_path, "id")) == 1000
 
 
@@ -612,19 +591,15 @@ def test_kill_9_loses_no_label(model, tmp_path):
         for said in saved:
             status, reply = serving.ask("POST", "/v1/labels", said)
             assert status == 200 and b"were known" in reply
-        text = serving.ask("GET", "/metrics")[1].decode()
-        name = f'skdcf_answers_judged_total{{filter="{model.stem}"}}'
-        assert f"{name} {len(saved)}.0\n" in text
+        assert json.loads(serving.ask("GET", "/v1/status")[1])["n_judged"] == len(saved)
 
 
-# What skdcf serve shows in /metrics, and the monitor in Python in its summary.
+# What skdcf serve shows in /v1/status, and the monitor in Python in its summary.
 NUMBERS = {
-    "answers_judged_total": "n_problems",
-    "answers_with_error_total": "n_errors",
-    "monitor_wealth": "wealth",
-    "monitor_alarm": "alarm",
-    "shown_share": "shown",
-    "false_among_shown_share": "false_among_shown",
+    "n_judged": "n_problems",
+    "n_errors": "n_errors",
+    "wealth": "wealth",
+    "alarm": "alarm",
 }
 
 
@@ -640,12 +615,6 @@ def test_the_command_has_the_numbers_of_the_same_stream_in_python(name, tmp_path
     skdcf.save(cf, tmp_path / "m.skops")
     monitor = CoverageMonitor(cf)
     with Serving(tmp_path / "m.skops", "--folder", tmp_path) as serving:
-
-        def numbers():
-            text = serving.ask("GET", "/metrics")[1].decode()
-            rows = (line.split() for line in text.splitlines() if line[0] != "#")
-            return {row[0].split("{")[0]: float(row[-1]) for row in rows}
-
         for i in range(200, 300):
             asked = json.loads(body_of(kinds[i]))
             reply = json.loads(serving.ask("POST", "/v1/filter", asked)[1])
@@ -654,11 +623,10 @@ def test_the_command_has_the_numbers_of_the_same_stream_in_python(name, tmp_path
             assert serving.ask("POST", "/v1/labels", said)[0] == 200
             monitor.update([kinds[i]], [labels])
             if i in (239, 299):
-                found, summary = numbers(), monitor.summary()
-                for metric, key in NUMBERS.items():
-                    assert found[f"skdcf_{metric}"] == pytest.approx(
-                        float(summary[key])
-                    )
+                found = json.loads(serving.ask("GET", "/v1/status")[1])
+                summary = monitor.summary()
+                for field, key in NUMBERS.items():
+                    assert found[field] == pytest.approx(float(summary[key]))
                 assert summary["alarm"] == (i == 299)
 
 
@@ -682,11 +650,7 @@ def test_what_runs_is_finished_and_no_secret_is_logged(model):
                 f"Content-Length: {len(content)}\r\n\r\n"
             )
             client.sendall(head.encode() + content)
-            own = {"Authorization": f"Bearer {TOKEN}"}  # until it counts the request
-            while (
-                b"skdcf_waiting 1.0\n" not in serving.ask("GET", "/metrics", **own)[1]
-            ):
-                time.sleep(0.05)
+            time.sleep(1)  # The request is being answered.
             serving.process.send_signal(signal.SIGTERM)
             reply = b""
             while piece := client.recv(65536):
@@ -705,7 +669,7 @@ def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
 
 
 def test_of_a_written_answer_the_first_claim_tells_whether_it_passes():
-    """Streams and runs of a filter with a share are watched as whole answers are."""
+    """Streams of a filter with a share are watched as whole answers are."""
     chains = [g.replace(edges=chain_edges(g.claims)) for g in GRAPHS]
     guarantee = NoFalseClaim(show=0.5)
     cf = HardCF(
@@ -729,7 +693,7 @@ def test_of_a_written_answer_the_first_claim_tells_whether_it_passes():
         if passes:
             lost = guarantee.loss(Y[i], kept, np.array([0, len(kept)]))
             monitor.update_losses(lost, shown=[kept.any()])
-    found = app.watched()["default"].monitor
+    found = app.watched().monitor
     assert found.n_unwatched_ == (~passing).sum()
     for key in ("n_problems", "n_errors", "wealth", "shown"):
         np.testing.assert_equal(found.summary()[key], monitor.summary()[key])

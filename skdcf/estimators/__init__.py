@@ -7,10 +7,8 @@ from ..guards.provenance import provenance_of as provenance_of
 from ..guards.provenance import reason_in_force as reason_in_force
 from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._calibrate import calibration_scores as calibration_scores
-from ._choose import as_chosen as as_chosen
 from ._choose import choose as choose
 from ._choose import chosen_answers as chosen_answers
-from ._choose import join_answers as join_answers
 from ._filter import PROMISED as PROMISED
 from ._filter import ConformalFilter as ConformalFilter
 from ._levels import at_level as at_level
@@ -27,7 +25,6 @@ from ._presets import HardCF as HardCF
 from ._presets import IndependentFactuality as IndependentFactuality
 from ._presets import SingleFeatureCF as SingleFeatureCF
 from ._presets import XGBoostCF as XGBoostCF
-from ._seen import count_as_trained as count_as_trained
 from ._seen import seen as seen
 from ._shown import passing_answers as passing_answers
 from ._shown import shown_masks as shown_masks

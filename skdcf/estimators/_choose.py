@@ -1,11 +1,10 @@
-"""Choose one of several answers to a question before filtering, or join all of the answers.
+"""Choose one of several answers to a question before filtering.
 
-Choosing or joining answers with these functions preserves the finite-sample guarantee. Consider a
-policy that returns a text for each threshold t. The policy may depend on t only through the sets
-{R < t}, where R denotes the path risks. The policy must not use labels, and any randomness must
-be a function of the question. The nonconformity score of the policy is s = inf {t: the text at t
-contains a false claim}. The usual rank among the calibration scores then bounds the error rate of
-the policy.
+Choosing answers with these functions preserves the finite-sample guarantee. Consider a policy that
+returns a text for each threshold t. The policy may depend on t only through the sets {R < t}, where
+R denotes the path risks. The policy must not use labels, and any randomness must be a function of
+the question. The nonconformity score of the policy is s = inf {t: the text at t contains a false
+claim}. The usual rank among the calibration scores then bounds the error rate of the policy.
 """
 
 from __future__ import annotations
@@ -18,14 +17,10 @@ from numpy.typing import NDArray
 from .. import guards
 from .._checks import warn
 from ..exceptions import ParameterWarning
-from ..graphs import GraphBatch, as_batch, pack_labels, question_groups
+from ..graphs import GraphBatch, question_groups
 from ..graphs.hashes import content_hashes, hash_numbers, mix
-from ..graphs.per_problem import LabelList
 from ..graphs.problems import Groups, Problems
-from ..graphs.ragged import offsets_of, optional_rows
-from ..graphs.sources import NEVER_KEPT, SOURCES, UNSURE, read_sources
-from ..guards.choices import ANY, CHOSEN_BY, refuse_chosen
-from ..guards.provenance import MADE
+from ..guards.choices import CHOSEN_BY
 from ..ops.hard import path_risk, segment_min
 from ..training.splitting import number_groups
 from ._validation import View, admit, filter_in
@@ -117,30 +112,6 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
     return _marked(filter, batch[rows], n_answers)
 
 
-def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return the first answer to each question, marked as if `choose` had selected it.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        As in `choose`.
-    X : sequence of ReasoningGraph or GraphBatch
-        All sampled answers to each question, which need not be split into claims.
-    groups : array-like of shape (n_answers,), optional
-        As in `choose`.
-
-    Returns
-    -------
-    answers : GraphBatch
-        One answer per question, selected without scoring any answers. The provenance of these
-        answers can be checked before any paid model call is made.
-    """
-    batch = as_batch(X)
-    question, n_answers = _questions(batch, groups)
-    _, first = np.unique(question, return_index=True)
-    return _marked(filter, batch[first], n_answers)
-
-
 def _marked(filter, chosen, n_answers):
     """Return the chosen answers, with metadata that record how they were chosen."""
     scorer = filter_in(filter)._choice_fingerprint
@@ -198,141 +169,3 @@ def _tie_hashes(batch):
     """Return content hashes of answers, which are equal only for copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
-
-
-def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
-    """Join all answers to each question into a single problem.
-
-    If a filter is calibrated on joined answers, then with probability at least 1 - alpha, it
-    keeps no false claim in any of the k answers to a question. The guarantee therefore holds for
-    any choice among the k answers, even if a person chooses after reading all of them. The number
-    of answers per question must be the same as in calibration, because the columns of a claim may
-    depend on all answers.
-
-    Parameters
-    ----------
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
-        All sampled answers to each question.
-    groups : array-like of shape (n_answers,), optional
-        Question that each answer belongs to, as in the filter's ``calibrate``.
-    y : sequence of 1-D arrays, one per answer, optional
-        Claim labels, which are joined in the same way as the answers.
-
-    Returns
-    -------
-    problems : GraphBatch
-        The joined answers, with one problem per question. The questions are in the order in which
-        they first appear in X, and the claims of each question are in the same order as in X. The
-        joined problem contains only the alternatives that all answers to the question share. The
-        metadata key ``chosen_by`` contains the number k of joined answers.
-    labels : list of ndarray
-        Labels of the joined claims, with one array per problem. They are returned only if ``y`` is
-        passed.
-
-    Raises
-    ------
-    ValueError
-        If the answers to a question differ in context or provenance, or if only some of them have
-        edges or alternatives.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.estimators import join_answers
-    >>> answers = [ReasoningGraph(None, (), claims=claims, problem="Why?")
-    ...            for claims in (["a", "b"], ["c"])]
-    >>> joined, labels = join_answers(answers, y=[[1, 0], [1]])
-    >>> joined[0].claims, labels[0].tolist()
-    (('a', 'b', 'c'), [1, 0, 1])
-    """
-    batch = as_batch(X)
-    refuse_chosen(batch)
-    question, n_answers = _questions(batch, groups)
-    order = np.argsort(question, kind="stable")
-    rows_of = np.split(order, np.cumsum(n_answers)[:-1])
-    answers = batch[order]
-    parts = [batch[rows] for rows in rows_of]
-    for part in parts:
-        _refuse_unlike(part)
-    firsts = [int(rows[0]) for rows in rows_of]
-    alternatives = None
-    if batch.alternatives is not None:
-        alternatives = [
-            _shared_alternatives(batch.alternatives[rows]) for rows in rows_of
-        ]
-    joined = GraphBatch.from_arrays(
-        answers.features,
-        offsets_of([part.n_claims for part in parts]),
-        answers.edges,
-        edges_known=[part.edges_known[part.sizes > 1].all() for part in parts],
-        claims=answers.claims,
-        problems=optional_rows(batch.problems, firsts),
-        alternatives=alternatives,
-        context=optional_rows(batch.context, firsts),
-        feature_names=batch.feature_names,
-        metadata=[_joined_metadata(part) for part in parts],
-    )
-    if y is None:
-        return joined
-    labels = pack_labels(y, batch)
-    of_answer = batch.split(labels)
-    together = [np.concatenate([of_answer[i] for i in rows]) for rows in rows_of]
-    return joined, LabelList(together)
-
-
-def _refuse_unlike(answers):
-    """Raise ValueError if answers to the same question differ in a field that must be equal."""
-    name = answers.name_of(0)
-    for field in ("context", "alternatives"):
-        column = getattr(answers, field)
-        if column is not None and len({value is None for value in column}) == 2:
-            raise ValueError(
-                f"{name}: {field} must be passed for all answers to a question or for none of "
-                f"them. Pass {field} for all of these answers, or remove it"
-            )
-    if answers.context is not None and len(set(answers.context)) > 1:
-        raise ValueError(
-            f"{name}: all answers to a question must have the same context to be joined, "
-            "but their contexts differ. Pass the same context for all of these answers"
-        )
-    several = answers.sizes > 1
-    if len(set(answers.edges_known[several].tolist())) == 2:
-        raise ValueError(
-            f"{name}: the edges are unknown for some answers to the question. Pass edges "
-            "for all answers to a question or for none of them"
-        )
-    for key in (*MADE, "sampling"):
-        values = [row.get(key) for row in answers.metadata_rows]
-        if any(value != values[0] for value in values):
-            raise ValueError(
-                f"{name}: all answers to a question must have the same {key}, got "
-                f"{values[0]!r} and {next(v for v in values if v != values[0])!r}. Join "
-                "only answers that were generated in the same way"
-            )
-
-
-def _shared_alternatives(alternatives):
-    if alternatives[0] is None:
-        return None
-    texts_of_others = [set(texts) for texts in alternatives[1:]]
-    return [t for t in alternatives[0] if all(t in texts for texts in texts_of_others)]
-
-
-def _joined_metadata(answers):
-    """Return the metadata of the first answer, with claim indices and sources from all answers."""
-    rows = answers.metadata_rows or [{}]
-    joined = dict(rows[0])
-    for key in (*NEVER_KEPT, UNSURE):
-        if any(row.get(key) for row in rows):
-            joined[key] = [
-                int(start) + v
-                for start, row in zip(answers.offsets, rows, strict=False)
-                for v in row.get(key) or ()
-            ]
-    if any(row.get(SOURCES) for row in rows):
-        joined[SOURCES] = [
-            source
-            for row, size in zip(rows, answers.sizes.tolist(), strict=True)
-            for source in read_sources(row, size)
-        ]
-    return joined | {CHOSEN_BY: {"rule": ANY, "k": len(answers)}}

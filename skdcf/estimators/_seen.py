@@ -44,18 +44,3 @@ def seen(
         masks.append(same_question | np.isin(hashes.content, kept["content"]))
     trained, calibrated = masks
     return trained, calibrated
-
-
-@documented
-def count_as_trained(estimator, X, groups=None):
-    """Mark the problems that were used to select a filter's settings as training problems.
-
-    Parameters
-    ----------
-    estimator : fitted filter
-    X : {problems}
-        The problems, which must include all problems used to fit the filter.
-    groups : array-like of shape (n_problems,), or False, optional
-        Question that each answer belongs to.
-    """
-    estimator._trained = hashes_of(check(estimator, X), groups).to_store()

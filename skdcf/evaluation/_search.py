@@ -24,13 +24,12 @@ from ..estimators import (
     PROMISED,
     at_level,
     check,
-    count_as_trained,
     fit_levels,
     reason_sent_with,
 )
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
-from ..graphs.problems import pack_graphs
+from ..graphs.problems import hashes_of, pack_graphs
 from ..guarantees import NoFalseClaim
 from ..training.splitting import (
     hold_out,
@@ -153,7 +152,8 @@ class CalibratedSearch(BaseEstimator):
                 n_problems=len(batch),
             )
             best.set_params(calibration_size=1).fit(*searched, asked[0])
-        count_as_trained(best, searched[0], asked[0])
+        # The problems that chose the settings count as training problems.
+        best._trained = hashes_of(check(best, searched[0]), asked[0]).to_store()
         best.calibrate(*new, asked[1])
         self.best_estimator_ = best
         self.search_ = search

@@ -1,14 +1,12 @@
-"""Choosing one of several answers, or joining them, keeps the guarantee or is refused."""
-
-import re
+"""Choosing one of several answers keeps the guarantee or is refused."""
 
 import numpy as np
 import pytest
 
 import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators import choose, chosen_answers, join_answers
-from skdcf.exceptions import GuaranteeWarning, ParameterWarning
+from skdcf.estimators import choose, chosen_answers
+from skdcf.exceptions import ParameterWarning
 
 ALPHA = 0.1
 
@@ -135,24 +133,6 @@ def test_chosen_answers_keep_the_guarantee_if_chosen_ones_calibrate():
     assert np.mean(rates["of 2 on of 9"]) > ALPHA + 3 * error
 
 
-@pytest.mark.long
-def test_any_of_the_joined_answers_may_be_taken():
-    """Somebody who knows the labels takes an answer in which something false is kept."""
-    rng = np.random.default_rng(7)
-    rates = []
-    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
-    for _ in range(80):
-        X, y, question = draw(rng, 99, 3)
-        cf.calibrate(*join_answers(X, question, y))
-        new, y_new, question_new = draw(rng, 150, 3)
-        joined, _ = join_answers(new, question_new, y_new)
-        masks = np.concatenate(cf.predict(joined))
-        wrong = (masks & (np.concatenate(y_new) == 0)).reshape(150, 3, 3)
-        rates.append(wrong.any(axis=2).any(axis=1).mean())
-    error = np.std(rates, ddof=1) / np.sqrt(80)
-    assert ALPHA - 0.02 <= np.mean(rates) <= ALPHA + 3 * error
-
-
 def test_another_number_of_answers_is_refused(chosen_of_three):
     cf = chosen_of_three
     X, _, question = draw(np.random.default_rng(8), 10, 7)
@@ -167,15 +147,11 @@ def test_another_number_of_answers_is_refused(chosen_of_three):
     cf.predict(chosen_answers(cf, *draw(np.random.default_rng(8), 10, 3)[::2]))
 
 
-def test_answers_as_sampled_and_those_of_another_rule_are_refused(chosen_of_three):
+def test_answers_as_sampled_are_refused(chosen_of_three):
     cf = chosen_of_three
-    X, _, question = draw(np.random.default_rng(9), 10, 3)
-    for other in (
-        X[:1],
-        join_answers(X, question),
-    ):
-        with pytest.raises(ValueError, match="chosen_by"):
-            cf.predict(other)
+    X, _, _ = draw(np.random.default_rng(9), 10, 3)
+    with pytest.raises(ValueError, match="chosen_by"):
+        cf.predict(X[:1])
 
 
 def test_a_filter_that_was_fitted_again_needs_its_own_choices(chosen_of_three):
@@ -201,8 +177,6 @@ def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
     for again in (choose, chosen_answers):
         with pytest.raises(ValueError, match="chosen_by"):
             again(chosen_of_three, chosen)
-    with pytest.raises(ValueError, match="chosen_by"):
-        join_answers(chosen)
 
 
 def test_an_answer_without_claims_is_chosen_only_if_there_is_no_other(fitted):
@@ -218,21 +192,6 @@ def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
     with pytest.warns(ParameterWarning, match=r"5 questions.*one answer"):
         rows = choose(fitted, X, question)
     assert rows.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_other_shares_of_k_than_in_calibration_are_warned_of():
-    rng = np.random.default_rng(15)
-    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
-    parts = [draw(rng, 60, k) for k in (2, 5)]
-    X = GraphBatch.from_graphs([*parts[0][0], *parts[1][0]])
-    y = [*parts[0][1], *parts[1][1]]
-    question = np.concatenate([parts[0][2], 60 + parts[1][2]])
-    cf.calibrate(chosen_answers(cf, X, question), pick(y, choose(cf, X, question)))
-    assert cf.provenance_["chosen_from"] == [[2, 60], [5, 60]]
-    with pytest.warns(GuaranteeWarning, match=r"0%.*2 answers.*50%"):
-        cf.predict(chosen_answers(cf, *draw(rng, 40, 5)[::2]))
-    cf.predict(chosen_answers(cf, X, question))
-    cf.predict(chosen_answers(cf, *draw(rng, 1, 5)[::2]))  # one answer has no shares
 
 
 def test_a_saved_filter_goes_on_choosing(chosen_of_three, tmp_path):
@@ -257,54 +216,3 @@ def test_parts_join_their_numbers_of_answers(chosen_of_three):
     assert cf.provenance_["chosen_from"] == [[2, 40], [4, 40]]
     with pytest.raises(ValueError, match=r"k.*3"):
         cf.predict(chosen_answers(cf, *draw(rng, 5, 3)[::2]))
-
-
-def test_joined_answers_hold_the_claims_of_all():
-    def answer(claims, edges, **metadata):
-        column = [[float(len(c))] for c in claims]
-        return ReasoningGraph(
-            column, edges, claims=claims, problem="Why?", context=["t"],
-            alternatives=["x", claims[0]], metadata=metadata,
-        )  # fmt: skip
-
-    first = answer(["a", "bb"], [(0, 1)], unsure_claims=[1])
-    other = ReasoningGraph([[7.0]], (), claims=["q"], problem="Who?", context=["u"],
-                           alternatives=["z"])  # fmt: skip
-    second = answer(["ccc", "d", "ee"], [(0, 2)], unsure_claims=[0], flagged_claims=[2])
-    joined, labels = join_answers([first, other, second], y=[[1, 0], [1], [0, 1, 1]])
-    whole, single = joined
-    assert whole.claims == ("a", "bb", "ccc", "d", "ee")
-    assert whole.edges.tolist() == [[0, 1], [2, 4]]
-    assert whole.features[:, 0].tolist() == [1, 2, 3, 1, 2]
-    assert (whole.problem, whole.context) == ("Why?", ("t",))
-    assert whole.alternatives == ("x",)
-    assert whole.metadata["unsure_claims"] == [1, 2]
-    assert whole.metadata["flagged_claims"] == [4]
-    assert whole.metadata["chosen_by"]["k"] == 2
-    assert single.claims == ("q",)
-    assert [row.tolist() for row in labels] == [[1, 0, 0, 1, 1], [1]]
-
-
-def test_answers_that_were_not_made_alike_are_not_joined():
-    graph = ReasoningGraph([[1.0], [2.0]], (), problem="Why?", context=["a"])
-    for name, other in (
-        ("context", graph.replace(context=["b"])),
-        ("context", graph.replace(context=None)),
-        ("edges", graph.replace(edges=None)),
-        ("extraction", graph.replace(metadata={"extraction": "e"})),
-        ("alternatives", graph.replace(alternatives=["b"])),
-    ):
-        with pytest.raises(ValueError, match=re.compile(name)):
-            join_answers([graph, other])
-
-
-@pytest.mark.parametrize("k", [2, 4])
-def test_another_number_of_joined_answers_is_refused(k):
-    """Also a smaller one: with a score that grows with it, .301 was missed for .1."""
-    rng = np.random.default_rng(18)
-    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
-    X, y, question = draw(rng, 60, 3)
-    cf.calibrate(*join_answers(X, question, y))
-    cf.predict(join_answers(*draw(rng, 5, 3)[::2]))
-    with pytest.raises(ValueError, match=r"k.*3"):
-        cf.predict(join_answers(*draw(rng, 5, k)[::2]))

@@ -48,7 +48,6 @@ def test_rows_and_joins():
     again = type(part).join([part[:10], part[np.arange(10, 300)]])
     assert len(again) == 300
     np.testing.assert_array_equal(again.scores, part.scores)
-    np.testing.assert_array_equal(again.answers, part.answers)
     with pytest.raises(ValueError, match=r"parts.*least one"):
         cf.calibrate_parts([])
 

@@ -23,7 +23,6 @@ from ..._messages import Advice, Message
 from ..._parameters import HasMethods, Settings
 from ...estimators import (
     ConformalFilter,
-    as_chosen,
     chosen_answers,
     compare_provenance,
     provenance_of,
@@ -712,12 +711,14 @@ class ConformalFactualityPipeline(Settings):
                 )
             )
         batch = GraphBatch.from_graphs(expected)
-        if choose:
-            batch = as_chosen(filter, batch)
         with warnings.catch_warnings():
             # The same warnings are issued again once the claims are known.
             warnings.simplefilter("ignore")
-            compare_provenance(filter, provenance_of(filter, batch, labelled=False))
+            provenance = provenance_of(filter, batch, labelled=False)
+            # An empty list means that any rule is accepted, because no answer is chosen yet.
+            compare_provenance(
+                filter, provenance | ({"chosen_by": []} if choose else {})
+            )
         return extraction
 
     async def _answering(self, items, alpha, run, call, choose):

@@ -453,7 +453,7 @@ class ConformalFilter(Settings):
             answer per question.
         """
         risks, view = self._claims(X)
-        warn_of_several_answers(view.raw)
+        warn_of_several_answers(self, view.raw)
         is_sequence = isinstance(alpha, (Sequence, np.ndarray))
         levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
         rows = []
@@ -545,7 +545,7 @@ class ConformalFilter(Settings):
         """
         check_choice("output", output, OUTPUTS)
         margin, view = self._decision(X, alpha)
-        warn_of_several_answers(view.raw)
+        warn_of_several_answers(self, view.raw)
         masks = view.raw.split(margin > 0)
         kept = (g.subgraph(mask) for g, mask in zip(view.raw, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]

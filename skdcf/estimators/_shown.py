@@ -101,7 +101,7 @@ def _refuse_unproven(fitted):
 
 def _refuse_calibrated(batch, hashes, calibrated):
     same_question, _ = hashes.among(calibrated)
-    same_question |= hashes.asked & np.isin(hashes.content, calibrated["content"])
+    same_question |= (hashes.text >= 0) & np.isin(hashes.content, calibrated["content"])
     if same_question.any():
         raise ValueError(
             "the guarantee only covers new questions, but "

@@ -20,19 +20,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 from .ragged import starts_run
 
 BLOCK = 10_000  # number of problems hashed at a time
+
+#: What identifies the questions of a set of problems.
+NamedBy: TypeAlias = Literal["group", "text", "answer"]
+IDENTIFIED_BY = {
+    "group": "question names",
+    "text": "question texts",
+    "answer": "groups=False",
+}
+_ARRAYS = ("question", "text", "content", "numbers")
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -69,7 +76,7 @@ def _first_63_bits(content):
 
 
 def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """Return a hash of each question, ignoring whitespace and letter case.
+    """Return a hash of each question text, ignoring whitespace and letter case.
 
     Parameters
     ----------
@@ -79,24 +86,19 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     hashes : ndarray of int64 of shape (n_problems,)
-        Hashes of the questions. Equal texts have the same hash in every process. For a problem
-        without a question, the hash of its context is returned, or -1 if there is no context.
+        Hashes of the questions, or -1 for problems without a question text. Equal texts have the
+        same hash in every process.
     """
     hashes = np.full(len(batch), -1)
-    for column, kind in ((batch.context, "context"), (batch.problems, "question")):
-        # Each distinct text is hashed once, because many problems may share a passage.
-        hash_of: dict[Any, Any] = {}
-        for i, text in enumerate(() if column is None else column):
-            if not text:
-                continue
-            if text not in hash_of:
-                normalised = (
-                    text if kind == "context" else " ".join(text.split()).casefold()
-                )
-                blank = not any(map(str.strip, normalised))
-                hash_of[text] = -1 if blank else hash_question(kind, normalised)
-            if hash_of[text] >= 0:
-                hashes[i] = hash_of[text]
+    # Each distinct text is hashed once, because many problems may share a question.
+    hash_of: dict[str, int] = {}
+    for i, text in enumerate(() if batch.problems is None else batch.problems):
+        if not text or text.isspace():
+            continue
+        if text not in hash_of:
+            normalised = " ".join(text.split()).casefold()
+            hash_of[text] = hash_question("question", normalised)
+        hashes[i] = hash_of[text]
     return hashes
 
 
@@ -159,110 +161,70 @@ def problem_digest(graph: Any) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def most_answers(n: int) -> float:
-    """Return the maximum number of answers, out of ``n``, that may share a question text.
-
-    A text shared by too many answers may be an instruction rather than a question.
-    """
-    return max(20, 0.05 * n)
-
-
-def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
-    """Return question identifiers, which are equal for answers linked by shared names or texts.
-
-    Each question is identified by its smallest name hash, or by its smallest text hash if it has
-    no name.
-
-    Parameters
-    ----------
-    names, texts : ndarray of int64 of shape (n,)
-        Hashes of the names and texts, with negative numbers for unknown names and texts.
-    alone : ndarray of int64 of shape (n,)
-        Identifiers used for answers that have neither a name nor a text.
-
-    Returns
-    -------
-    questions : ndarray of int64 of shape (n,)
-        Question identifier of each answer.
-    """
-    n = len(names)
-    nodes, number = np.unique(np.concatenate([names, texts]), return_inverse=True)
-    row = np.tile(np.arange(n), 2)
-    is_known = np.concatenate([names, texts]) >= 0
-    links = (np.ones(is_known.sum()), (row[is_known], n + number[is_known]))
-    size = n + len(nodes)
-    component = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
-    question = np.full(component.max(initial=0) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(question, component[texts >= 0], texts[texts >= 0])
-    question[component[names >= 0]] = np.iinfo(np.int64).max
-    np.minimum.at(question, component[names >= 0], names[names >= 0])
-    return np.where((names < 0) & (texts < 0), alone, question[component])
-
-
 @dataclass(frozen=True)
 class Hashes:
     """Hashes that identify problems.
-
-    A question may be identified by its name in one call and by its text in another call, so both
-    hashes are stored.
 
     Attributes
     ----------
     question : ndarray of int64 of shape (n_problems,)
         Question identifiers returned by `~skdcf.graphs.question_groups`, which are negative for
         unknown questions.
+    text : ndarray of int64 of shape (n_problems,)
+        Hashes of the question texts, or -1 for problems without a question text.
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
     numbers : ndarray of uint64 of shape (n_problems,)
         Hashes of the columns and edges.
-    asked : ndarray of bool of shape (n_problems,)
-        Whether each problem has a question text.
-    name : ndarray of int64 of shape (n_problems,)
-        Hashes of the question names, or -1 for questions without a name.
-    text : ndarray of int64 of shape (n_problems,)
-        Hashes of the question texts, or of the contexts for problems without a question text. The
-        hash is -1 if a problem has neither a question text nor a context.
-    passage : ndarray of uint64 of shape (n_problems,)
-        Hashes of the question together with the context.
-    alone : ndarray of bool of shape (n_problems,)
-        Whether the caller stated that each answer belongs to a separate question.
+    named_by : {"group", "text", "answer"}
+        What identifies a question: its name, its text, or the answer itself if the caller stated
+        that each answer belongs to a separate question.
     """
 
     question: NDArray[np.int64]
+    text: NDArray[np.int64]
     content: NDArray[np.uint64]
     numbers: NDArray[np.uint64]
-    asked: NDArray[np.bool_]
-    name: NDArray[np.int64]
-    text: NDArray[np.int64]
-    passage: NDArray[np.uint64]
-    alone: NDArray[np.bool_]
+    named_by: NamedBy
 
     @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
-        """Concatenate the hashes of several parts, and identify the questions across all parts."""
-        joined = cls(
-            **{
-                field.name: np.concatenate(
-                    [getattr(part, field.name) for part in parts]
-                )
-                for field in fields(cls)
-            }
-        )
-        if len(parts) == 1:
-            return joined
-        n = len(joined.question)
-        own_numbers = -1 - np.arange(n)
-        # If each part declares that every answer belongs to a separate question, this also holds
-        # for the joined parts.
-        text = np.full(n, -1) if joined.alone.all() else joined.text
-        if (joined.name >= 0).all():
-            question = joined.name
-        else:
-            question = join_questions(joined.name, text, own_numbers)
-        return replace(joined, question=question)
+        """Concatenate the hashes of several parts.
+
+        Parameters
+        ----------
+        parts : list of Hashes
+            The parts, whose questions are all identified in the same way.
+
+        Returns
+        -------
+        joined : Hashes
+            The hashes of all parts.
+
+        Raises
+        ------
+        ValueError
+            If the questions of the parts are identified in different ways.
+        """
+        if len(kinds := {IDENTIFIED_BY[part.named_by] for part in parts}) > 1:
+            raise ValueError(
+                "the questions of all parts must be identified in the same way, but some parts "
+                f"use {' and others use '.join(sorted(kinds))}. Pass groups= (or the metadata "
+                "key 'group') for all parts or for none"
+            )
+        arrays = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in _ARRAYS
+        }
+        if len(parts) > 1:
+            question = arrays["question"]
+            own_numbers = -1 - np.arange(len(question))
+            arrays["question"] = np.where(question < 0, own_numbers, question)
+        return cls(**arrays, named_by=parts[0].named_by)
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Hashes:
-        return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        arrays = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        return replace(self, **arrays)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.
@@ -300,37 +262,14 @@ class Hashes:
             return mix(answer + salt), mix(question + salt)
 
     def to_store(self) -> dict[str, NDArray[Any]]:
-        """Return the sorted, distinct hashes that are stored to recognise problems.
-
-        For each text, a flag is stored that indicates whether the text identifies a single
-        question. A text identifies a question if all named answers with this text have the same
-        name, and if the number of answers with this text does not exceed `most_answers`.
-        """
-        text, names_one, is_named = self._texts()
+        """Return the sorted, distinct hashes that are stored to recognise problems."""
         return {
             "question": _sort_distinct(self.question[self.question >= 0]),
+            "text": _sort_distinct(self.text[self.text >= 0]),
             "content": _sort_distinct(self.content),
-            "name": _sort_distinct(self.name[self.name >= 0]),
-            "passage": _sort_distinct(self.passage[self.text >= 0]),
-            "text": text,
-            "text_names_one": names_one,
-            "text_is_named": is_named,
-            "alone": self.alone[:1],
+            "named": np.array([self.named_by == "group"]),
+            "alone": np.array([self.named_by == "answer"]),
         }
-
-    def _texts(self):
-        """Return the distinct texts, and whether each text identifies a question and has a name."""
-        has_text = self.text >= 0
-        text, code, count = np.unique(
-            self.text[has_text], return_inverse=True, return_counts=True
-        )
-        is_named = self.name[has_text] >= 0
-        pairs = np.unique(
-            np.stack([code[is_named], self.name[has_text][is_named]]), axis=1
-        )
-        n_names = np.bincount(pairs[0], minlength=len(text))
-        few = count <= most_answers(len(self.text))
-        return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return whether each problem's question is stored, and whether the match is doubtful.
@@ -343,43 +282,19 @@ class Hashes:
         Returns
         -------
         same_question : ndarray of bool of shape (n_problems,)
-            Whether the names match, or whether the texts match and identify a single question in
-            both sets of problems. If the texts match but the names differ, the contexts must
-            match as well.
+            Whether the question is stored. If both sets of problems have question names, the
+            names must match. If each answer in both sets belongs to a separate question, no
+            question is stored. Otherwise, the question texts must match.
         doubtful : ndarray of bool of shape (n_problems,)
             Whether the texts match although the questions cannot be considered equal.
         """
-        same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
-        if not len(kept["text"]) or not (self.text >= 0).any():
-            return same_name, np.zeros(len(same_name), dtype=bool)
-        text, names_one, is_named = self._texts()
-        row = np.searchsorted(text, self.text).clip(max=len(text) - 1)
-        row_kept = np.searchsorted(kept["text"], self.text).clip(
-            max=len(kept["text"]) - 1
-        )
-        same_text = kept["text"][row_kept] == self.text
-        both_name_one = names_one[row] & kept["text_names_one"][row_kept]
-        both_named = is_named[row] & kept["text_is_named"][row_kept]
-        same_passage = ~both_named | np.isin(self.passage, kept["passage"])
-        both_alone = self.alone & kept["alone"].any()
-        same_question = same_name | (
-            same_text & both_name_one & same_passage & ~both_alone
-        )
-        return same_question, same_text & ~same_question
-
-
-def hash_passages(batch, text):
-    """Return a hash of the question and context of each problem."""
-    passage = mix(text.view(np.uint64))
-    if batch.context is None:
-        return passage
-    hash_of: dict[Any, Any] = {None: 0}
-    for context in batch.context:
-        if context not in hash_of:
-            hash_of[context] = hash_text("\x1f".join(context))
-    contexts = (hash_of[context] for context in batch.context)
-    with np.errstate(over="ignore"):
-        return passage + mix(np.fromiter(contexts, np.uint64, count=len(text)))
+        same_question = np.isin(self.question, kept["question"])
+        same_text = np.isin(self.text, kept["text"])
+        both_named = self.named_by == "group" and kept["named"].all()
+        both_alone = self.named_by == "answer" and kept["alone"].all()
+        if both_named or both_alone:
+            return same_question, same_text & ~same_question
+        return same_question | same_text, np.zeros_like(same_text)
 
 
 def _sum_of_smallest(hashes):

@@ -22,12 +22,10 @@ from ._graph import ReasoningGraph
 from ._inputs import show
 from .hashes import (
     Hashes,
+    NamedBy,
     content_hashes,
     hash_numbers,
-    hash_passages,
     hash_question,
-    join_questions,
-    most_answers,
     question_hashes,
 )
 from .layout import join_sentences
@@ -260,19 +258,18 @@ def question_groups(
     Answers to the same question are not independent of each other. Therefore, only one answer per
     question can be used for calibration, and all answers to a question must be on the same side
     of a split. A question is identified by ``groups`` or, if this argument is None, by the
-    metadata key ``group``. Without the key ``group``, a question is identified by its text,
-    ignoring whitespace and letter case, or by the context if there is no text. An answer without
-    a key, text or context is treated as the only answer to its question. If only some problems
-    have the key, two answers belong to the same question if they are linked by equal keys or
-    texts, either directly or through other answers.
+    metadata key ``group``, which all problems or none must have. Without the key ``group``, a
+    question is identified by its text, ignoring whitespace and letter case. An answer without a
+    question text is treated as the only answer to its question, even if other answers have the
+    same context.
 
     Parameters
     ----------
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        A string or number for each problem, which takes precedence over metadata, texts and
-        contexts. If False, each answer belongs to a separate question.
+        A string or number for each problem, which takes precedence over metadata and texts. If
+        False, each answer belongs to a separate question.
 
     Returns
     -------
@@ -284,10 +281,8 @@ def question_groups(
     Raises
     ------
     ValueError
-        If ``groups`` does not match the problems, or if a key is neither a string nor an integer.
-        A ValueError is also raised if more than 20 problems and more than 5 % of all problems
-        have the same question text or context, unless all of these problems have a key. The
-        shared text may be an instruction.
+        If ``groups`` does not match the problems, if a key is neither a string nor an integer, or
+        if only some problems have the key ``group``.
 
     Examples
     --------
@@ -301,9 +296,7 @@ def question_groups(
     >>> question_groups(batch, groups=False).tolist()
     [-1, -2, -3, -4]
     """
-    batch = as_batch(batch)
-    names = question_names(batch, groups)
-    return _tell_questions(batch, names, question_hashes(batch), groups)
+    return _find_questions(as_batch(batch), groups)[0]
 
 
 def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
@@ -321,97 +314,66 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     """
-    names = question_names(batch, groups)
-    texts = question_hashes(batch)
-    asked = np.zeros(len(batch), dtype=bool)
-    if batch.problems is not None:
-        asked = np.array([bool(t and t.strip()) for t in batch.problems])
+    question, text, named_by = _find_questions(batch, groups)
     return Hashes(
-        question=_tell_questions(batch, names, texts, groups),
+        question=question,
+        text=text,
         content=content_hashes(batch),
         numbers=hash_numbers(batch),
-        asked=asked,
-        name=names,
-        text=texts,
-        passage=hash_passages(batch, texts),
-        alone=np.full(len(batch), groups is False),
+        named_by=named_by,
     )
 
 
-def _tell_questions(batch, names, texts, groups):
-    """Return question identifiers based on names, texts, or both if some names are missing."""
-    if (names >= 0).all():
-        return names
-    own_numbers = -1 - np.arange(len(names))
-    if groups is False or ((texts < 0).all() and (names < 0).all()):
-        return own_numbers
-    _check_shared(texts, names, batch)
-    if (names < 0).all():
-        return np.where(texts < 0, own_numbers, texts)
-    return join_questions(names, texts, own_numbers)
+def _find_questions(
+    batch: GraphBatch, groups: Groups
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NamedBy]:
+    """Return question identifiers, hashes of the question texts, and what identifies a question."""
+    text = question_hashes(batch)
+    own_numbers = -1 - np.arange(len(batch))
+    if groups is False:
+        return own_numbers, text, "answer"
+    if groups is not None:
+        first = check_groups(groups, len(batch))
+        values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
+        names = np.array([hash_question("group", value) for value in values])[first]
+        return names, text, "group"
+    names = _read_names(batch)
+    if names is not None:
+        return names, text, "group"
+    return np.where(text < 0, own_numbers, text), text, "text"
 
 
-def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
-    """Return a hash of each problem's question name, or -1 if the question has no name.
+def _read_names(batch):
+    """Return a hash of each problem's metadata key ``group``, or None if no problem has it.
 
     The names 7, 7.0 and "7" are considered equal, because files and tables use all of these
     forms.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-    groups : array-like of shape (n_problems,), or False, optional
-        As in `question_groups`.
-
-    Returns
-    -------
-    name_hashes : ndarray of int64 of shape (n_problems,)
-        Hashes of the names. Equal names have the same hash in every process.
     """
-    if groups is not None and groups is not False:
-        first = check_groups(groups, len(batch))
-        values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
-        return np.array([hash_question("group", value) for value in values])[first]
-    names = np.full(len(batch), -1)
-    if groups is False:
-        return names
-    for i, metadata in enumerate(batch.metadata_rows):
-        key = metadata.get(GROUP)
-        if is_missing(key):
-            continue
+    keys = [metadata.get(GROUP) for metadata in batch.metadata_rows]
+    is_named = [not is_missing(key) for key in keys]
+    if not any(is_named):
+        return None
+    if not all(is_named):
+        raise ValueError(
+            Message(
+                f"{batch.name_of(is_named.index(True))} has the metadata key {GROUP!r}, but "
+                f"{batch.name_of(is_named.index(False))} does not. ",
+                Advice(
+                    "name_questions",
+                    "Name the question of every problem or of none, or pass groups=. These "
+                    "lines separate the problems: "
+                    "named = [g for g in X if (g.metadata or {}).get('group') is not None]; "
+                    "unnamed = [g for g in X if (g.metadata or {}).get('group') is None]",
+                ),
+            )
+        )
+    for i, key in enumerate(keys):
         if not (isinstance(key, str) or is_integer(key)):
             raise ValueError(
                 f"{batch.name_of(i)}: the metadata entry {GROUP!r} must be a string or an "
                 f"integer, got {show(key)}"
             )
-        names[i] = hash_question("group", key)
-    return names
-
-
-def _check_shared(texts, keys, batch):
-    """Raise ValueError if too many problems have the same text, which may be an instruction."""
-    distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
-    most = most_answers(len(texts))
-    for text, i, n in zip(distinct, first, count, strict=True):
-        if text >= 0 and n > most and (keys[texts == text] < 0).any():
-            shared_text = (
-                batch.problems is not None and batch.problems[i]
-            ) or batch.context[i]
-            raise ValueError(
-                Message(
-                    f"{n} of {len(texts)} problems have the same question or context, "
-                    f"which is that of {batch.name_of(i)}: {show(shared_text)}. This "
-                    "text may be an instruction with a different task for each "
-                    f"answer, or one question that was answered {n} times. ",
-                    Advice(
-                        "name_questions",
-                        "Pass groups= (one entry per problem, equal for answers to "
-                        "one question), or the metadata key 'group', or groups=False "
-                        "if each answer belongs to a separate question",
-                    ),
-                )
-            )
+    return np.array([hash_question("group", key) for key in keys])
 
 
 def read_groups(by: Any, batch: GraphBatch) -> Any:

@@ -47,8 +47,9 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     has_texts : ndarray of bool of shape (n_problems,)
         Whether each answer has claim texts. Table rows have no texts and never count as copies.
     """
-    is_doubtful = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & has_texts
-    content = hashes.content[is_doubtful]
+    if hashes.named_by == "answer":
+        return
+    content = hashes.content[(hashes.question < 0) & has_texts]
     n_copies = len(content) - len(np.unique(content))
     if n_copies:
         raise ValueError(

@@ -17,7 +17,7 @@ def refuse_trained(batch, hashes, trained):
     """Raise ValueError if questions were used for training, and warn about possible matches."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
-    proven = same_question | (same_content & hashes.asked)
+    proven = same_question | (same_content & (hashes.text >= 0))
     if proven.any():
         raise ValueError(
             f"the guarantee only covers new problems, but {int(proven.sum())} of the "
@@ -56,7 +56,9 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
     content = view.hashes.content
     hashes = view.hashes[calibration_rows]
     is_empty = batch.sizes[calibration_rows] == 0
-    unknown = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & ~is_empty
+    if hashes.named_by == "answer":
+        return
+    unknown = (hashes.question < 0) & ~is_empty
     if not_candidates is not None:
         twice = content[training_rows[not_candidates[training_rows]]]
         n_copies = int(np.sum(unknown & np.isin(hashes.content, twice)))

@@ -8,32 +8,33 @@ alpha = 0.1, a filter kept a false claim in at least one of the answers for 50 %
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from .._checks import warn
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
-from ..graphs.hashes import most_answers
 from ..graphs.problems import GROUP
 
 
-def warn_of_several_answers(batch: GraphBatch) -> None:
+def warn_of_several_answers(fitted: Any, batch: GraphBatch) -> None:
     """Warn if a batch contains several answers to the same question.
 
-    A text that many problems share may be an instruction, so it is not treated as a question.
+    Question texts are compared only if they identified the questions in calibration.
 
     Parameters
     ----------
+    fitted : fitted filter
+        The filter.
     batch : GraphBatch
         The problems to filter.
     """
     names = (row.get(GROUP) for row in batch.metadata_rows)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
-    if not counts and batch.problems is not None:
+    kept = fitted._calibrated
+    by_text = not (counts or kept["named"].any() or kept["alone"].any())
+    if by_text and batch.problems is not None:
         texts = (" ".join((text or "").casefold().split()) for text in batch.problems)
-        by_text = Counter(text for text in texts if text)
-        counts = Counter(
-            {k: n for k, n in by_text.items() if n <= most_answers(len(batch))}
-        )
+        counts = Counter(text for text in texts if text)
     repeated = [n for n in counts.values() if n > 1]
     if repeated:
         questions = "question" if len(repeated) == 1 else "questions"

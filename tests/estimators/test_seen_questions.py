@@ -46,18 +46,6 @@ TWO_DOORS = {
     "'7', then 7.0": ({"key": str, "text": None}, None, {"text": None}, NAMES * 1.0),
     "by text, then each by itself": ({}, None, {}, False),
     "each by itself, then by text": ({}, False, {}, None),
-    "by key, then by context": (
-        {"key": str, "text": None, "context": "passage {}"},
-        None,
-        {"text": None, "context": "passage {}"},
-        None,
-    ),
-    "by two names under one text": (
-        {"key": str},
-        None,
-        {"key": lambda i: f"other {i}"},
-        None,
-    ),
 }
 
 
@@ -111,19 +99,14 @@ def test_one_name_with_two_texts_is_one_question():
         cf.calibrate(*answers(60, text="second wording {}", key=str, seed=1))
 
 
-def test_parts_are_joined_by_name_and_text_as_one_call_joins_them():
-    """30 questions, by key in one part and by text in the other, calibrated 60 times."""
+def test_parts_with_names_and_parts_with_texts_are_refused():
     cf = HardCF(0, alpha=0.2).fit(*answers(40, start=500, seed=3))
-    by_key, y = answers(30, key=str)
-    by_text, more = answers(30, seed=1)
-    first = cf.calibration_part(by_key, y)
-    second = cf.calibration_part(by_text, more)
-    counted = set()
-    for parts in ([first, second], [second, first]):
+    parts = [
+        cf.calibration_part(*answers(30, key=str)),
+        cf.calibration_part(*answers(30, seed=1)),
+    ]
+    with pytest.raises(ValueError, match=r"question names.*question texts"):
         cf.calibrate_parts(parts)
-        counted.add((cf.n_calibration_, cf.threshold_))
-    cf.calibrate([*by_key, *by_text], [*y, *more])
-    assert counted == {(29, cf.threshold_)} and cf.n_calibration_ == 29
 
 
 def test_rows_and_parts_in_any_order_give_the_same_filter():
@@ -173,10 +156,8 @@ def test_hashes_of_texts_and_names():
     batch = GraphBatch.from_graphs(answers(2, text="What  Is It? {}", key=int)[0])
     again = GraphBatch.from_graphs(answers(2, text="what is it? {}", key=str)[0])
     np.testing.assert_array_equal(hashes_of(batch).text, hashes_of(again).text)
-    np.testing.assert_array_equal(hashes_of(batch).name, hashes_of(again).name)
-    assert (hashes_of(batch, False).name == -1).all() and hashes_of(
-        batch, False
-    ).alone.all()
+    np.testing.assert_array_equal(hashes_of(batch).question, hashes_of(again).question)
+    assert (hashes_of(batch, False).question < 0).all()
 
 
 def test_content_with_a_question_is_refused_where_its_key_is_another():

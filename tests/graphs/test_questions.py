@@ -105,7 +105,6 @@ def test_a_context_of_50_megabytes_is_shared_and_not_copied():
     graphs = [ReasoningGraph([[1.0]], context=[text], id=i) for i in range(3)]
     batch = as_batch(graphs)[[2, 0, 1]]
     assert all(context[0] is text for context in batch.context)
-    assert len(set(question_groups(batch).tolist())) == 1
     with pytest.raises(ValueError, match=r"problem 0: the context .*49,999,998"):
         next(format_jsonl(graphs))
 
@@ -141,61 +140,34 @@ def test_order_of_what_tells_questions_apart():
     a = asked("What is  2?", "x", ["c"])
     assert count([a, asked("Else?", "x", ["d"])]) == 1  # the key before the text
     assert count([a, asked("What is  2?", "y", ["c"])]) == 2
-    same_text = [
-        asked("What is  2?", context=["c"]),
-        asked("what IS 2? ", context=["d"]),
-    ]
-    assert count(same_text) == 1  # the text before the context
-    assert count([asked("", context=["c"]), asked(None, context=["c"])]) == 1
-    assert count([asked("q", context=["c"]), asked(None, context=["c"])]) == 2
+    assert count([asked("What is  2?"), asked("what IS 2? ", context=["d"])]) == 1
+    assert count([asked("", context=["c"]), asked(None, context=["c"])]) == 2
+    assert count([asked("q"), asked()]) == 2
     assert count([asked(), asked()]) == 2 and count([asked(" "), asked("")]) == 2
-    assert count([asked(context=[]), asked(context=[])]) == 2
-    assert count([asked(context=["", "\n"]), asked(context=["", "\n"])]) == 2
-    assert count([asked(context=[t]) for t in ODD]) == len(ODD)
+    assert count([asked(t) for t in ODD]) == len(ODD)
     assert count([a, a, asked("Else?")], groups=[1, 2, 2]) == 2
     assert count([a, a, a], groups=False) == 3
     assert count([asked(group=7), asked(group="7")]) == 1  # files write it either way
     assert count([asked(), asked(), asked()], groups=[7.0, 7.0, 8.0]) == 2
-    assert count([asked("group"), asked(group="group")]) == 2  # a text is no key
+    by_text, by_name = (
+        question_groups(as_batch([g])) for g in (asked("group"), asked(group="group"))
+    )
+    assert by_text[0] != by_name[0]
 
 
-def test_key_and_text_join_where_some_have_no_key():
-    q = [asked("q", 1), asked("q"), asked("r", 1), asked("r"), asked("s"), asked()]
-    found = question_groups(as_batch(q)).tolist()
-    assert len(set(found[:4])) == 1 and len(set(found)) == 3
-    assert found[0] == question_groups(as_batch(q[:1]))[0]  # named by the key
-    assert found[4] == question_groups(as_batch([asked("S")]))[0]
-    assert found[5] == -6
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        rows = [
-            asked(
-                *(
-                    None if k == 4 else f"{name}{k}"
-                    for name, k in zip("qg", two, strict=True)
-                )
-            )
-            for two in rng.integers(0, 5, (12, 2)).tolist()
-        ]
-        rows.append(asked("q0"))
-        reached = np.eye(len(rows), dtype=bool)
-        for i, one in enumerate(rows):
-            for j, two in enumerate(rows):
-                text = one.problem and one.problem == two.problem
-                key = one.metadata.get("group")
-                reached[i, j] |= bool(
-                    text or (key and key == two.metadata.get("group"))
-                )
-        for _ in rows:
-            reached = reached @ reached
-        found = question_groups(as_batch(rows))
-        np.testing.assert_array_equal(reached, found[:, None] == found)
+def test_names_for_some_problems_only_are_refused():
+    rows = [asked("q", 1), asked("q"), asked()]
+    with pytest.raises(
+        ValueError, match=r"problem 0.*'group'.*problem 1.*named = .*unnamed = "
+    ):
+        count(rows)
+    assert count(rows, groups=[1, 1, 2]) == 2 and count(rows, groups=False) == 3
 
 
 def test_numbers_of_questions_do_not_depend_on_the_company():
-    rows = [asked("q"), asked("r", context=["c"]), asked(None, context=["c"])]
+    rows = [asked("q"), asked("r", context=["c"]), asked()]
     together = question_groups(as_batch(rows))
-    for i, row in enumerate(rows):
+    for i, row in enumerate(rows[:2]):
         assert question_groups(as_batch([asked("z"), row]))[1] == together[i] >= 0
     given = question_groups(as_batch(rows), ["x", "y", "x"])
     assert (
@@ -223,30 +195,7 @@ def test_groups_must_fit(groups, message):
 @pytest.mark.parametrize("key", [1.5, True, ["a"], {"a": 1}])
 def test_keys_are_texts_or_whole_numbers(key):
     with pytest.raises(ValueError, match=r"1.*'group'"):
-        count([asked(), asked(group=key)])
-
-
-def test_one_instruction_for_all_is_no_question():
-    def summaries(n, key=None):
-        return [
-            asked("Summarize the passage.", key and key + str(i % 7), [f"passage {i}"])
-            for i in range(n)
-        ]
-
-    assert count(summaries(20)) == 1  # too few to tell
-    with pytest.raises(ValueError, match=r"21.*21.*'Summarize.*passage.'"):
-        count(summaries(21))
-    assert count(summaries(500, "p")) == 7
-    assert count(summaries(500), groups=False) == 500
-    assert count(summaries(500), groups=np.arange(500) // 2) == 250
-    with pytest.raises(ValueError, match="groups=False"):  # some have no key
-        count(summaries(300, "p") + summaries(30))
-    others = [asked(f"q{i}") for i in range(1000)]
-    assert count(summaries(50) + others) == 1001  # below one in 20
-    with pytest.raises(ValueError, match=r"same question.*groups="):
-        count(summaries(60) + others)
-    with pytest.raises(ValueError, match="'the same'"):
-        count([asked(None, None, ["the same"])] * 21)
+        count([asked(group="a"), asked(group=key)])
 
 
 @pytest.mark.long
@@ -268,11 +217,6 @@ def test_groups_of_published_data(data_home):
     n_questions = len(np.unique(planted.groups))
     assert count(keyed(planted)) == n_questions
     assert count(planted.graphs.replace_metadata(None)) == len(texts) > n_questions
-    half = keyed(planted)
-    half = half.replace_metadata(
-        [m if i % 2 else None for i, m in enumerate(half.metadata)]
-    )
-    assert n_questions < count(half) < len(texts)
 
 
 def keyed(data):

@@ -606,11 +606,9 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     named = [g.replace(metadata={"group": i // 2}) for i, g in enumerate(graphs)]
     with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions"):
         scored.predict(named)
-    # One each, no question at all, and a text that may be an instruction.
+    # One each, and no question at all.
     scored.predict(asked[::7])
     scored.predict(graphs)
-    instruction = [g.replace(problem="Summarize this.") for g in texts(21)]
-    scored.predict(instruction)
 
 
 class Learning(Scorer):

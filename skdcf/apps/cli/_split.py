@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..._checks import counted, printable
+from ..._checks import counted
 from ...datasets import records
-from ...graphs.hashes import most_answers
 from ...graphs.sources import WITHOUT_CLAIM
 from ..llm import AnswerSplitter, no_claim_list
 from . import _files as files
@@ -22,7 +21,6 @@ def split(options):
     )
     read_answer = files.answer_reader(options)
     counts = Counter()
-    asked = Counter()
 
     def cut(record):
         problem = splitter.split(record, read_answer)
@@ -41,16 +39,14 @@ def split(options):
             context=int(bool(graph.context)),
             logprobs=int(has_logprobs),
         )
-        if problem.group is None:
-            asked[graph.problem] += 1
         return problem
 
     problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(*_describe(counts, asked))
+    files.inform(*_describe(counts))
 
 
-def _describe(counts, asked):
+def _describe(counts):
     """Yield messages about the data found in the log, and about missing data."""
     yield (
         f"split {counted(counts['answers'], 'answer')} into "
@@ -68,15 +64,6 @@ def _describe(counts, asked):
             "not judged, and is kept only next to a kept claim (--no-claim replaces the "
             "patterns that recognise these sentences)"
         )
-    del asked[None]
-    for text, n in asked.most_common(1):
-        if n > most_answers(counts["answers"]):
-            yield (
-                f"{n} answers have the question {printable(text)!r}. If this text is "
-                "an instruction, split the log again and pass --group-by context "
-                "(answers with the same passages form a group), --group-by none, "
-                "or --group-by KEY (a key of your lines)"
-            )
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
             yield (f"no line has a {what}. If it has another key, pass --map KEY={key}")

@@ -35,9 +35,10 @@ class Questions:
         # Calibration questions may have names, whereas a request may contain only the text of the
         # question.
         calibrated = filter._calibrated
-        texts = calibrated.get("text", calibrated["question"])
-        names_one = calibrated.get("text_names_one", slice(None))
-        self.calibrated = {*calibrated["question"].tolist(), *texts[names_one].tolist()}
+        self.calibrated = {
+            *calibrated["question"].tolist(),
+            *calibrated["text"].tolist(),
+        }
         self.key = key
         self.counted: set[str] = set()
 

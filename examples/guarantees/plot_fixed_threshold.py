@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdcf.adapters import from_uqlm
+from skdcf.edges import no_edges
 
 rng = np.random.default_rng(0)
 
@@ -33,7 +34,7 @@ def draw_answers(n, sureness_when_wrong):
         labels.append(true.astype(int))
     prompts = [f"question {i}" for i in range(n)]
     result = SimpleNamespace(data={"prompts": prompts, "claims_data": rows})
-    return from_uqlm(result, labels=labels)
+    return from_uqlm(result, labels=labels, edges=no_edges)
 
 
 kinds = {

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdcf.adapters import from_lm_polygraph
+from skdcf.edges import no_edges
 
 rng = np.random.default_rng(0)
 n, size = 3000, 6
@@ -50,7 +51,10 @@ manager = SimpleNamespace(
 # true, as everywhere in this package.
 
 data = from_lm_polygraph(
-    manager.stats["claims"], manager.estimations, labels=manager.gen_metrics
+    manager.stats["claims"],
+    manager.estimations,
+    labels=manager.gen_metrics,
+    edges=no_edges,
 )
 print(data.graphs)
 print(data.graphs.feature_names)

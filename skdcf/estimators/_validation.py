@@ -29,7 +29,7 @@ from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import optional_rows, ranges
 from ..guards.judges import judges_of
-from ..guards.presence import without_unknown_edges
+from ..guards.presence import refuse_unknown_edges
 
 #: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
 #: "include" keeps the claim, as the published code does, but invalidates the guarantee if scores
@@ -180,8 +180,7 @@ def admit(estimator, X, *, reset):
         _compare_features(estimator, batch)
     if callable(estimator.edges) and not is_table:
         batch = _ruled(batch, estimator.edges)
-    elif not reset:
-        batch = without_unknown_edges(estimator, batch)
+    refuse_unknown_edges(estimator, batch)
     return batch, is_table
 
 

@@ -44,8 +44,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         class overrides `fit`. The value applies to the `fit` method of the class that sets
         ``requires_fit``, not to the `fit` method of a subclass.
     reads_edges : bool
-        Whether the columns depend on the edges of a problem. If True, a filter with
-        ``edges="none"`` requires problems with known edges.
+        Whether the columns depend on the edges of a problem. If True, the edges of new
+        problems must be known if and only if they were known in calibration.
     per_problem : bool
         Whether the columns of a problem are independent of the other problems.
     looks_ahead : frozenset of str

@@ -319,25 +319,15 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         fields = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
-    def without_edges(self, *, known: bool = True) -> GraphBatch:
-        """Return the same problems without edges.
-
-        Parameters
-        ----------
-        known : bool, default=True
-            Whether the claims are known to be independent. If False, the edges are marked as
-            unknown.
+    def without_edges(self) -> GraphBatch:
+        """Return the same problems with independent claims.
 
         Returns
         -------
         new_batch : GraphBatch
             The problems without edges, with the features and texts of this batch.
         """
-        bare = self.replace_edges(())
-        if known:
-            return bare
-        unknown = read_only(np.zeros(len(self), dtype=bool))
-        return self._trusted(**bare.__dict__ | {"edges_known": unknown, "tables": None})
+        return self.replace_edges(())
 
     @property
     def provenance_rows(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Guard against edges, alternatives and contexts that are present in only some problems.
+"""Guard against unknown edges, and against fields that are present in only some problems.
 
 If the calibration problems have edges but new problems lack them, claims are no longer dropped
 together with the claims that they depend on, so the coverage is too low.
@@ -18,7 +18,7 @@ from ..graphs import GraphBatch
 
 #: Fields that must be present if they were present in calibration, and missing otherwise.
 PRESENT = {
-    "edges": "edges (unknown edges are not the same as no edges)",
+    "edges": "known edges",
     "alternatives": "alternatives",
     "context": "contexts",
 }
@@ -34,73 +34,47 @@ def needs_edges(estimator):
     return estimator.edges == "given" or reads_edges(estimator.features)
 
 
-def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
-    """Drop the edges of new problems if the edges of all calibration problems were unknown.
-
-    Without these edges, all problems are treated in the same way, so the guarantee holds. Answers
-    that are filtered without edges are not necessarily coherent.
+def refuse_unknown_edges(estimator: Any, batch: GraphBatch) -> None:
+    """Raise ValueError if ``edges="given"`` and the edges of problems are unknown.
 
     Parameters
     ----------
     estimator : filter
-        A filter whose ``provenance_`` describes the calibration problems.
+        The filter.
     batch : GraphBatch
-        The problems passed by the caller.
-
-    Returns
-    -------
-    problems : GraphBatch
-        The problems. The problems are returned unchanged if the edges were known in calibration
-        or are not used.
-
-    Warns
-    -----
-    GuaranteeWarning
-        If the edges of new problems are dropped.
+        The problems passed by the caller. Problems with a single claim do not need edges.
     """
-    calibrated = getattr(estimator, "provenance_", None) or {}
-    unknown = calibrated.get("edges") == [False] and needs_edges(estimator)
-    if not unknown or not batch.edges_known[batch.sizes > 1].any():
-        return batch
-    n_dropped = len(np.unique(batch.problem_of[batch.edges[:, 1]]))
-    if n_dropped:
-        warn(
-            f"the edges of {n_dropped} of {len(batch)} problems are ignored, because the "
-            "edges of all calibration problems were unknown. The guarantee holds, but "
-            "kept claims may depend on dropped claims. To use edges, calibrate the "
-            "filter on problems with known edges",
-            GuaranteeWarning,
-        )
-    return batch.without_edges(known=False)
-
-
-def compare_presence(name, text, values, before):
-    if name == "edges" and len(values) == 2 and not before:
+    unknown = ~batch.edges_known & (batch.sizes > 1)
+    if unknown.any() and estimator.edges == "given":
+        first = batch.name_of(int(np.argmax(unknown)))
         raise ValueError(
-            f"{text} must be passed for all problems with several claims or for none of "
-            "them. Pass edges for all of these problems (() if the claims are "
-            'independent), or set edges="none" or edges to a function from skdcf.edges '
-            "in the filter"
+            Message(
+                f"the edges of {int(unknown.sum())} of {len(batch)} problems with several "
+                f"claims are unknown (the first is {first}). ",
+                Advice(
+                    "know_edges",
+                    "Pass edges=() to the graph if its claims are independent, or set "
+                    'edges="none" or edges to a function from skdcf.edges in the filter',
+                ),
+            )
         )
+
+
+def compare_presence(text, values, before):
+    """Raise ValueError if a field is present in problems but was missing in calibration."""
     for value in values:
         if before and value not in before:
             have = "have" if value else "do not have"
             had = "did not have them" if value else "had them"
-            choose = Advice(
-                "choose_edges", ', or set edges="none" or edges to a function'
-            )
             raise ValueError(
-                Message(
-                    f"problems {have} {text}, but the calibration problems {had}. The "
-                    "guarantee holds only for problems made in the same way. Make "
-                    "them in the same way, or fit again",
-                    choose if name == "edges" else "",
-                )
+                f"problems {have} {text}, but the calibration problems {had}. The "
+                "guarantee holds only for problems made in the same way. Make "
+                "them in the same way, or fit again"
             )
 
 
 def warn_of_edges(origin, calibrated):
-    """Warn if edges are probably missing or marked as unknown by mistake."""
+    """Warn if edges are probably missing by mistake."""
     if not calibrated:
         return
     shares = calibrated.get("share_with_edges") or [0.0]
@@ -111,22 +85,9 @@ def warn_of_edges(origin, calibrated):
         and origin["share_with_edges"] == [0.0]
     ):
         warn(
-            Message(
-                f"none of the {n_problems} problems with several claims has edges, "
-                f"but {min(shares):.0%} of the calibration problems do. If the edges "
-                "are unknown, ",
-                Advice("leave_unknown", "pass edges=None, because ()"),
-                " means that all claims are independent. If they are not "
-                "independent, the guarantee does not hold",
-            ),
-            GuaranteeWarning,
-        )
-    if calibrated["edges"] == [] and False in origin["edges"]:
-        warn(
-            "all calibration problems have a single claim, but some of the problems in X "
-            "have several claims with unknown edges. Calibrate the filter on answers "
-            "with several claims, because answers with a single claim cannot contain "
-            "several errors",
+            f"none of the {n_problems} problems with several claims has edges, but "
+            f"{min(shares):.0%} of the calibration problems do. The guarantee does not hold "
+            "if the claims depend on each other. In that case, pass their edges",
             GuaranteeWarning,
         )
 

@@ -118,8 +118,10 @@ def provenance_of(estimator, batch, labelled):
     reads = needs_edges(estimator)
     # An answer with a single claim does not need edges.
     has_several = batch.sizes > 1
+    # With edges="none", unknown edges mean that there are none, but columns may read known edges.
+    only_columns_read = reads and estimator.edges == "none"
     origin: dict[str, list[Any]] = {
-        "edges": _distinct(batch.edges_known[has_several]) if reads else []
+        "edges": _distinct(batch.edges_known[has_several]) if only_columns_read else []
     }
     if reads and has_several.any():
         children = batch.edges[:, 1]
@@ -193,7 +195,7 @@ def compare_provenance(estimator, origin, *, new=False):
     calibrated = getattr(estimator, "provenance_", None) or {}
     reason = reason_in_force(estimator)
     for name, text in PRESENT.items():
-        compare_presence(name, text, origin.get(name, []), calibrated.get(name))
+        compare_presence(text, origin.get(name, []), calibrated.get(name))
     warn_of_edges(origin, calibrated)
     if not new:
         warn_of_counts(origin, calibrated)

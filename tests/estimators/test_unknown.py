@@ -290,7 +290,7 @@ def test_comparisons_and_searches_take_them():
 @UNJUDGED
 def test_batches_of_nothing_but_unknown_claims():
     """As careful as can be: nothing is known to be true, so little can be kept."""
-    batch = GraphBatch.from_arrays(np.arange(40.0)[:, None], np.arange(0, 41, 2))
+    batch = GraphBatch.from_arrays(np.arange(40.0)[:, None], np.arange(0, 41, 2), ())
     filter = HardCF(0, alpha=0.2).fit(batch, np.full(40, -1))
     assert filter.score(batch, np.full(40, -1)) == 0
     assert coverage_score([[-1, -1]] * 20, filter.predict(batch)) >= 0.8

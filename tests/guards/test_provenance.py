@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -49,23 +48,15 @@ def problems(n, edges="given", **more):
 # --- edges
 
 
-@pytest.mark.parametrize("calibrated", ["given", "none", "unknown"])
-@pytest.mark.parametrize("used", ["given", "none", "unknown"])
-def test_edges_known_and_unknown_do_not_mix(calibrated, used):
+@pytest.mark.parametrize("calibrated", ["given", "none"])
+def test_unknown_edges_are_refused(calibrated):
     cf = HardCF(0).fit(*problems(20, calibrated))
     others = [problem(calibrated, 50 + i) for i in range(999)]
-    for X in ([problem(used, 49)], [*others, problem(used, 49)]):
-        if used != "unknown" or calibrated == "unknown":
-            dropped = calibrated == "unknown" and used == "given"
-            warned = pytest.warns(GuaranteeWarning, match=f"edges of 1 of {len(X)} ")
-            with warned if dropped else nullcontext():
-                cf.predict(X)
-        else:
-            for method in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
-                with pytest.raises(ValueError, match="edges"):
-                    method(X)
-            with accept_provenance("no help"), pytest.raises(ValueError, match="edges"):
-                cf.predict(X)
+    for method in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
+        for X in ([problem("unknown", 49)], [*others, problem("unknown", 49)]):
+            with pytest.raises(ValueError, match=rf"edges of 1 of {len(X)} "):
+                method(X)
+        method([problem(used, 49) for used in ("given", "none")])
 
 
 def with_edges(n, seed=0):
@@ -80,36 +71,13 @@ def stripped(graph):
     return ReasoningGraph(graph.features, None, feature_names=graph.feature_names)
 
 
-@pytest.mark.parametrize(
-    "filter_of",
-    [
-        lambda: HardCF(0),
-        lambda: HardCF(features=GraphFeatures(), random_state=0),
-        lambda: HardCF(features=GraphFeatures(), edges="none", random_state=0),
-        lambda: HardCF(0, ties="jitter", random_state=0),
-        lambda: HardCF(
-            0, guarantee=NoFalseClaim(by=lambda b: b.depth[b.offsets[1:] - 1])
-        ),
-    ],
-)
-def test_edges_are_dropped_if_those_of_calibration_were_unknown(filter_of):
-    """Before columns, groups and jitter: a filter of the bare problems decides the same."""
-    known = with_edges(80)
-    bare = [stripped(graph) for graph in known]
+def test_columns_read_edges_only_if_those_of_calibration_were_known():
     y = [np.arange(4) < 2 + i % 3 for i in range(80)]
-    new = with_edges(30, seed=1)
-    expected = filter_of().fit(bare, y).predict_alpha([stripped(g) for g in new])
-    cf = filter_of().fit(bare, y)
-    with pytest.warns(GuaranteeWarning, match="edges of 30 of 30 ") as warned:
-        found = cf.predict_alpha(new)
-    assert len(warned) == 1 and all(map(np.array_equal, found, expected))
-    again = filter_of().fit(bare, y)
-    other = with_edges(60, seed=2)
-    with pytest.warns(GuaranteeWarning, match="edges of 60 of 60 "):
-        cf.calibrate(other, y[:60])
-    again.calibrate([stripped(graph) for graph in other], y[:60])
-    np.testing.assert_array_equal(cf.nonconformity_scores_, again.nonconformity_scores_)
-    assert cf.provenance_["edges"] == [False]
+    bare = [stripped(graph) for graph in with_edges(80)]
+    cf = HardCF(features=GraphFeatures(), edges="none", random_state=0).fit(bare, y)
+    cf.predict([stripped(graph) for graph in with_edges(30, seed=1)])
+    with pytest.raises(ValueError, match="known edges"):
+        cf.predict(with_edges(30, seed=1))
 
 
 def test_a_mix_of_edges_cannot_calibrate():
@@ -308,15 +276,6 @@ def test_edges_that_all_have_and_then_none_are_doubted():
     half = [*problems(20)[0], *(problem("none", seed) for seed in range(20, 40))]
     cf = HardCF(0).fit(half, [[1, 1], [1, 0]] * 20)
     cf.predict([problem("none", seed) for seed in range(20)])
-
-
-def test_calibrated_on_single_claims_and_used_on_several():
-    """.181 was missed for .1, and nothing was said."""
-    single = [problem(seed=seed, n_claims=1) for seed in range(20)]
-    cf = HardCF(0).fit(single, [[1], [0]] * 10)
-    with pytest.warns(GuaranteeWarning, match=r"calibration.*problems.*claim"):
-        cf.predict([problem("unknown", 30)])
-    cf.predict([problem("none", 30), problem(seed=31, n_claims=1)])
 
 
 # --- what is left over

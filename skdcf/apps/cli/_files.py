@@ -5,7 +5,7 @@ import json
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -288,27 +288,7 @@ def read_problems(options, *, labelled=False, path=None):
             "line has a context. If the context has a different key, pass --map "
             "KEY=context"
         )
-    if n := _count_divided(problems.graphs):
-        inform(
-            f"answers with the same question and passages as an answer in another group: {n}. "
-            "An error in the passages would affect both answers, so "
-            "--group-by context is the safe choice"
-        )
     return problems
-
-
-def _count_divided(graphs):
-    """Return the number of answers whose question and passages also occur in another group."""
-    if graphs.context is None or graphs.problems is None or graphs.metadata is None:
-        return 0
-    asked = []
-    groups_of = defaultdict(set)
-    for graph in graphs:
-        group = (graph.metadata or {}).get(GROUP)
-        if graph.context and graph.problem and group is not None:
-            asked.append((" ".join(graph.problem.split()), graph.context))
-            groups_of[asked[-1]].add(group)
-    return sum(len(groups_of[question]) > 1 for question in asked)
 
 
 @contextmanager

@@ -349,7 +349,9 @@ def test_what_an_adapter_gives_can_be_filtered():
     estimates = {"Max": rng.random(240) + wrong}
     data = from_lm_polygraph(claims, estimates, labels=wrong.astype(float))
     assert isinstance(data.graphs, GraphBatch)
-    cf = HardCF("neg_Max", alpha=0.2).fit(data.graphs, data.labels, groups=False)
+    cf = HardCF("neg_Max", alpha=0.2, edges="none").fit(
+        data.graphs, data.labels, groups=False
+    )
     kept = np.stack(list(cf.predict(data.graphs)))
     wrong = wrong.reshape(kept.shape)
     assert 0.1 < (kept & wrong).any(axis=1).mean() <= 0.2

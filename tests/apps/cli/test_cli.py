@@ -164,8 +164,7 @@ def test_fit_online_decides_step_by_step(files, tmp_path):
         next(skdcf.load(files / "m.skops").stream(steps, **known))
 
 
-def test_edges_are_dropped_by_a_filter_that_was_fitted_without(tmp_path, capsys):
-    """The command had refused them, with the advice to fit without edges."""
+def test_columns_of_edges_need_what_calibrated(tmp_path, capsys):
     data = make_word_problems(60, random_state=0)
     bare = [g.replace(edges=None) for g in data.graphs]
     write_jsonl(tmp_path / "bare", bare, data.labels)
@@ -173,11 +172,10 @@ def test_edges_are_dropped_by_a_filter_that_was_fitted_without(tmp_path, capsys)
     fit = "fit", tmp_path / "bare", "-o", tmp_path / "m", "--no-edges"
     assert run(*fit, "--scorer", "logistic", "--features", "built-in") == 0
     capsys.readouterr()
-    for name in ("bare", "with_edges"):
+    for name, code in (("bare", 0), ("with_edges", 2)):
         done = run("filter", tmp_path / "m", tmp_path / name, "-o", tmp_path / "out")
-        assert done == 0
-        warned = "edges of" in capsys.readouterr().err
-        assert warned == (name == "with_edges")
+        assert done == code
+        assert ("known edges" in capsys.readouterr().err) == (code == 2)
 
 
 def test_fit_says_first_that_nothing_is_trained(tmp_path, capsys):

@@ -277,7 +277,7 @@ def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys
     assert "1 of 60 problems" in said
     assert "edges" not in json.loads(judged.read_text("utf-8").splitlines()[0])
     fit = ["fit", judged, "-o", tmp_path / "m", "--alpha", "0.2", "--features"]
-    assert run(*fit, "built-in", "--scorer", "arithmetic_right") == 0
+    assert run(*fit, "built-in", "--scorer", "arithmetic_right", "--no-edges") == 0
 
     store.state_edges_known(True, by="ann")
     assert run(*command) == 0

@@ -1,6 +1,5 @@
 """The field ``provenance`` of a problem: flat, carried along, and ignored by ==."""
 
-import io
 import pickle
 
 import pytest
@@ -32,11 +31,10 @@ def test_it_survives_slices_subgraphs_and_pickles():
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_it_is_a_key_of_a_line(packed):
+def test_it_is_a_key_of_a_line(packed, tmp_path):
     graphs = answers()
-    file = io.StringIO()
+    file = tmp_path / "answers.jsonl"
     write_jsonl(file, GraphBatch.from_graphs(graphs) if packed else graphs)
-    file.seek(0)
     read = read_jsonl(file).graphs
     assert [graph.provenance for graph in read] == [MADE, None, {"model": "n"}]
     assert all("provenance" not in (graph.metadata or {}) for graph in read)

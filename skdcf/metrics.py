@@ -930,5 +930,7 @@ def _by_question(claims, questions, chosen):
 
 def _levels_of(filter, alphas):
     """Validate the levels, and convert them to the form required by the filter's guarantee."""
+    if isinstance(filter, ConformalFilter):
+        filter.check_calibrated()
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

@@ -197,7 +197,8 @@ def _parse_qags(record):
         "context": [record["article"]],
         "labels": [_majority(v, s["responses"]) for v, s in enumerate(sentences)],
         "group": record["article"],
-        "metadata": {"label_meaning": "supported", "subset": record["subset"]},
+        "provenance": {"label_meaning": "supported"},
+        "metadata": {"subset": record["subset"]},
     }
 
 

@@ -135,8 +135,8 @@ def _parse_answer(record, passages, verdicts):
         "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),
+        "provenance": {"label_meaning": "supported"},
         "metadata": {
-            "label_meaning": "supported",
             "subset": record["subset"],
             "verdicts": sentences,
         },

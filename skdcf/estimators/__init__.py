@@ -1,6 +1,5 @@
 """Filters that implement the scikit-learn estimator interface."""
 
-from ..guards.judges import labels_of_people as labels_of_people
 from ..guards.provenance import accept_provenance as accept_provenance
 from ..guards.provenance import compare_provenance as compare_provenance
 from ..guards.provenance import provenance_of as provenance_of

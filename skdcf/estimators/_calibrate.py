@@ -26,30 +26,28 @@ from sklearn.utils.validation import check_is_fitted
 from .. import guards
 from .._docs import documented
 from ..guards.copies import with_texts
-from ..guards.judges import labels_of_people
 from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max, segment_min
 from ._parts import CalibrationPart
-from ._selection import select_to_calibrate
 from ._validation import filter_in, read_labelled, with_names
+
+#: Attributes that a filter has only after calibration.
+_OF_CALIBRATION = (
+    "max_path_risks_",
+    "unused_indices_",
+    "calibration_",
+    "nonconformity_scores_",
+)
 
 
 def labelled_part(estimator, X, y, groups):
-    """Read, select, check and score the calibration problems of a fitted filter."""
+    """Read, check and score the calibration problems of a fitted filter."""
     check_is_fitted(estimator, "scorer_")
-    selection = select_to_calibrate(read_labelled(estimator, X, y, groups))
-    guards.at_calibrate(estimator, selection)
-    view = selection.view.take(selection.candidates)
+    view = read_labelled(estimator, X, y, groups)
+    guards.at_calibrate(estimator, view)
     view.with_columns = estimator._with_columns(view.raw)
-    part = score(estimator, view)
-    # The scores based only on human labels are also stored, because model labels are ignored if
-    # this part is later joined with a part that was labelled by people.
-    labels = labels_of_people(view.labels, view.raw)
-    if (labels == view.labels).all():
-        return part
-    by_people = score(estimator, replace(view, labels=labels))
-    return replace(part, of_people=by_people.jumps)
+    return score(estimator, view)
 
 
 def score(estimator, view):
@@ -86,7 +84,6 @@ def score(estimator, view):
         jumps=jumps,
         groups=claims.groups,
         hashes=view.hashes,
-        judges=view.judges,
         rows=view.rows,
         has_texts=with_texts(view.raw),
         **_extremes(risk, view, precision),
@@ -135,6 +132,15 @@ def calibrate_with(estimator, part, fewest):
     # A guarantee with groups stores the scores of each group separately.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
+    estimator._calibrated_as = settings_of(estimator)
+
+
+def leave_uncalibrated(estimator, hashes):
+    """Mark a filter that was only trained, so all methods that require a threshold refuse."""
+    for name in _OF_CALIBRATION:
+        vars(estimator).pop(name, None)
+    estimator._calibrated = hashes[:0].to_store()
+    estimator.n_calibration_ = 0
     estimator._calibrated_as = settings_of(estimator)
 
 

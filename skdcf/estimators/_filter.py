@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
 from .._checks import check_alpha, check_choice, check_weights, reduced
-from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
+from .._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
 from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
@@ -43,7 +44,6 @@ from ._calibrate import calibrate_with, labelled_part
 from ._fit import fit
 from ._jitter import jittered
 from ._parts import CalibrationPart, part_settings, probes_of, refuse_part
-from ._selection import warn_of_models
 from ._validation import (
     TIES,
     View,
@@ -119,7 +119,7 @@ class ConformalFilter(Settings):
         "edges": [StrOptions({"given", "none"}), callable],
         "ties": [StrOptions(set(TIES))],
         "guarantee": [None, Guarantee],
-        "calibration_size": [None, SHARE, COUNT],
+        "calibration_size": [None, SHARE, at_least(0, Integral)],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -209,8 +209,7 @@ class ConformalFilter(Settings):
         At most one answer per question is used for calibration. Questions that would not increase
         the rank of the threshold at ``alpha`` are left out. The calibration problems are chosen
         by a fixed hash of their content, and the indices of the unused problems are stored in
-        ``unused_indices_``. If people labelled some answers and a language model labelled others,
-        only the answers labelled by people are used.
+        ``unused_indices_``.
 
         Parameters
         ----------
@@ -302,10 +301,7 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self, "scorer_")
         self.validate()
-        parts = list(parts)
         part = CalibrationPart.join(parts)
-        if n_left_out := sum(map(len, parts)) - len(part):
-            warn_of_models(len(part), n_left_out)
         refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
@@ -313,13 +309,22 @@ class ConformalFilter(Settings):
             calibrate_with(self, part, fewest=True)
             return self
 
+    def check_calibrated(self) -> None:
+        """Raise NotFittedError if the filter is not fitted, or was fitted without calibration."""
+        check_is_fitted(self, "scorer_")
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                "the filter was fitted with calibration_size=0. Call calibrate(X, y) with "
+                "answers that were not used for training"
+            )
+
     def _classes(self):
         """Return the labels that mean false and true, which are False and True for graphs."""
         return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None):
         """Check the problems to filter, and return them with their columns."""
-        check_is_fitted(self, "nonconformity_scores_")
+        check_is_fitted(self, "scorer_")
         batch, is_table = admit(self, X, reset=False)
         labels = None
         if y is not None:
@@ -495,8 +500,8 @@ class ConformalFilter(Settings):
             Path risks, in the same format as in `predict_alpha`. If ``edges="none"``, the path
             risk of a claim is equal to the risk of the claim.
         """
-        claims, view = self._claims(X)
-        return view.shaped(claims.path_risk)
+        view = self._look(X)
+        return view.shaped(self._path_risks(view).path_risk)
 
     def decision_function(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
         """Return the threshold minus the path risk, which is positive for kept claims.
@@ -614,6 +619,7 @@ class ConformalFilter(Settings):
 
     def _claims(self, X, y=None):
         """Return the path risks and the problems."""
+        self.check_calibrated()
         view = self._look(X, y=y)
         return self._path_risks(view), view
 
@@ -655,7 +661,7 @@ class ConformalFilter(Settings):
             its parents. If ``stop=True``, a ValueError is also raised if a claim does not depend
             on the previous claim.
         """
-        check_is_fitted(self, "nonconformity_scores_")
+        self.check_calibrated()
         return _online.decide_online(self, claims, alpha, stop=stop, **about)
 
     # -------------------------------------------------------------------------- levels
@@ -682,7 +688,7 @@ class ConformalFilter(Settings):
         >>> HardCF(0).fit(graphs, y).describe(0.2)
         'with a probability of at least 0.8, no false claim is kept, for new answers...'
         """
-        check_is_fitted(self, "nonconformity_scores_")
+        self.check_calibrated()
         refuse_changed(self)
         level = level_of(self, alpha)
         sentence = name_errors(self.calibration_.describe(level), self.provenance_)
@@ -694,9 +700,9 @@ class ConformalFilter(Settings):
     @property
     def threshold_(self) -> float:
         """Threshold at ``alpha``, or NaN if the threshold differs between problems."""
-        calibration = self.calibration_
+        self.check_calibrated()
         refuse_changed(self)
-        return calibration.threshold(level_of(self, None))
+        return self.calibration_.threshold(level_of(self, None))
 
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.
@@ -728,7 +734,7 @@ class ConformalFilter(Settings):
         ParameterWarning
             If alpha is greater than 0.5.
         """
-        check_is_fitted(self, "nonconformity_scores_")
+        self.check_calibrated()
         refuse_changed(self)
         level = level_of(self, alpha)
         warn_of_level(self.calibration_, level)

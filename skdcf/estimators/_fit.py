@@ -1,22 +1,20 @@
-"""Fit a filter in seven steps.
+"""Fit a filter in six steps.
 
 1. `prepare` reads the input, packs the problems and flattens the labels. A problem is one answer to
    a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1
    (unjudged).
-2. `prepare` selects the eligible problems and the candidates for calibration. Unjudged problems
-   are dropped if the judged problems are a random sample.
-3. `prepare` creates the unfitted scorer and computes all columns that do not require labels. The
+2. `prepare` creates the unfitted scorer and computes all columns that do not require labels. The
    split depends on whether the scorer needs training, so the scorer is created before the split.
-4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
+3. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
    Every judged answer to one of the remaining questions may be used for training.
-5. `divide` runs the guards, which compare the provenance and reject input that would violate the
+4. `divide` runs the guards, which compare the provenance and reject input that would violate the
    guarantee. No training takes place before the guards run.
-6. `divide` fits the columns and `fit` fits the scorer, both on training problems only.
+5. `divide` fits the columns and `fit` fits the scorer, both on training problems only.
    If the guarantee has ``show="auto"``, the proportion of answers that may pass is also chosen on
    training problems.
-7. `fit` calibrates the filter on the calibration problems.
+6. `fit` calibrates the filter on the calibration problems.
 
-If nothing needs fitting, all eligible problems are used for calibration.
+If nothing needs fitting, all problems are used for calibration.
 
 `_levels` uses the same steps to fit several levels together.
 """
@@ -37,8 +35,8 @@ from ..guards.settings import refuse_unused
 from ..scorers import FitTask, Scorer
 from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import holdout_count, refuse_one_group
-from ._calibrate import calibrate_with, score
-from ._selection import Selection, select, warn_of_unused
+from ._calibrate import calibrate_with, leave_uncalibrated, score
+from ._selection import Selection
 from ._share import (
     count_for_share,
     is_chosen,
@@ -61,7 +59,10 @@ def fit(estimator, X, y, groups) -> None:
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
         set_share(estimator, split, task)
-    calibrate_with(estimator, score(estimator, split.calibration), split.fewest)
+    if n_held == 0:
+        leave_uncalibrated(estimator, train.hashes)
+    else:
+        calibrate_with(estimator, score(estimator, split.calibration), split.fewest)
 
 
 @dataclass
@@ -105,7 +106,7 @@ class Split:
 
 
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
-    """Read and select the problems, compute their columns, and create the unfitted scorer.
+    """Read the problems, compute their columns, and create the unfitted scorer.
 
     If fitting the columns requires labels, the columns and the scorer are created after the
     split, and None is returned instead of the scorer.
@@ -117,7 +118,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
-    selection = select(view)
+    selection = Selection(view)
     if columns_require_fit(estimator.features):
         return selection, None
     unlabelled = selection.view.unlabelled()
@@ -141,36 +142,25 @@ def count_held_out(estimator, selection, scorer):
     """Return the number of questions to hold out for calibration, or None for all questions."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
-    if selection.judges_are_mixed:
-        if size is not None:
-            raise ValueError(
-                "calibration_size must not be set if people labelled some answers and a "
-                f"model labelled others, got {size!r}. In this case, all "
-                f"{len(selection.candidates)} answers labelled by people are used for "
-                "calibration, and the others for training. CalibratedSearch and "
-                "compare_filters hold out answers themselves, so pass them only the answers "
-                "labelled by people, or only the answers labelled by the model"
-            )
-        return None
+    if size == 0:
+        if learns:
+            return 0
+        raise ValueError(
+            "calibration_size=0 requires a scorer or columns that learn from labels, but "
+            f"neither the scorer {estimator.scorer!r} nor the columns learn. Calibrate on all "
+            "problems instead (calibration_size=None)"
+        )
     if size is None and not learns and not is_chosen(estimator):
         return None
     n = selection.n_questions
-    if len(selection.candidates) > 1:
-        refuse_one_group(len(selection.candidates), n)
+    if len(selection.question) > 1:
+        refuse_one_group(len(selection.question), n)
     if size is None and not learns:
         size = count_for_share(n)
     elif size is None:
         guarantee = estimator._resolved_guarantee()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # With fewer than ``needed`` questions, the filter keeps nothing. Hold out ``needed``
-        # questions if reviewed answers remain for training. Whether more questions are held out
-        # depends only on counts, not on labels or scores.
-        needed = guarantee.problems_needed(level)
-        if size < needed <= n and selection.others_may_train:
-            size = needed
-        if size == n and selection.others_may_train:
-            return n
     return holdout_count("calibration_size", size, n)
 
 
@@ -188,7 +178,6 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     if not learns:
         # A scorer that does not use labels may see the calibration problems in its `fit`, unless
         # the caller asked for held-out problems.
-        warn_of_unused(selection)
         everything = view if n_held is None else view.take(training_rows)
         unlabelled = everything.unlabelled()
         training_rows = training_rows[:0]
@@ -198,26 +187,25 @@ def divide(estimator, selection, scorer, n_held) -> Split:
             "calibration. Add answers to other questions, or choose a scorer that does "
             "not require training, such as a column"
         )
-    guards.at_fit(estimator, selection, training_rows, calibration_rows)
+    guards.at_fit(estimator, view, training_rows, calibration_rows)
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
     calibration = view.take(calibration_rows)
     if chooses and estimator.guarantee.by is not None:
         n_calibration = largest_group(estimator, calibration)
         refuse_too_few(estimator, len(training_rows), n_calibration)
-    n_all_questions = selection.question.max() + 1
     return Split(
         training=view.take(training_rows) if unlabelled is None else unlabelled,
         calibration=calibration,
         questions=(
             selection.question[training_rows]
-            if learns and n_all_questions < len(selection.question)
+            if learns and selection.n_questions < len(selection.question)
             else None
         ),
         scorer=scorer,
         learns=learns,
         n_calibration=n_calibration,
-        fewest=chooses or (n_held is None and not selection.judges_are_mixed),
+        fewest=chooses or n_held is None,
         rng=rng,
     )
 

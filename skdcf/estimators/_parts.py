@@ -15,7 +15,6 @@ from ..graphs.hashes import Hashes
 from ..graphs.ragged import optional_rows, starts_run
 from ..guarantees import PathRisks
 from ..guards.copies import refuse_copies
-from ..guards.judges import kinds_of, person_judged
 from ..guards.provenance import join_origins
 from ..guards.rounding import below_copies, nearly_equal
 from ..guards.settings import described, described_guarantee
@@ -33,7 +32,7 @@ N_PROBES = 8
 
 
 #: Columns of a part that contain one value per problem.
-COLUMNS = ("largest", "lowest", "lowest_lowered", "judges", "has_texts")
+COLUMNS = ("largest", "lowest", "lowest_lowered", "has_texts")
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,6 @@ class CalibrationPart:
         errors.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
-    judges : ndarray of int8 of shape (n_problems,)
-        Code that states who judged each problem, as in `skdcf.guards.judges.judges_of`.
     has_texts : ndarray of bool of shape (n_problems,)
         Whether the claims of each problem have texts.
     rows : ndarray of int of shape (n_problems,)
@@ -70,8 +67,6 @@ class CalibrationPart:
         Provenance of the problems.
     probes : tuple, optional
         A few of the problems with their path risks, used to compare scorers, edges and groups.
-    of_people : Jumps, optional
-        Values of ``jumps`` computed only from human labels, if these values are different.
 
     Attributes
     ----------
@@ -95,14 +90,12 @@ class CalibrationPart:
     lowest: NDArray[np.float64]
     lowest_lowered: NDArray[np.float64]
     hashes: Hashes
-    judges: NDArray[np.int8]
     has_texts: NDArray[np.bool_]
     rows: NDArray[np.int64]
     groups: list[Any] | None = None
     made_as: tuple[Any, ...] | None = None
     origin: dict[Any, Any] | None = None
     probes: tuple[Any, ...] = ()
-    of_people: Jumps | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -126,51 +119,7 @@ class CalibrationPart:
         cut: dict[str, Any] = {
             name: optional_rows(getattr(self, name), rows) for name in names
         }
-        if self.of_people is not None:
-            cut["of_people"] = self.of_people[rows]
         return replace(self, groups=groups, **cut)
-
-    @property
-    def judged_by(self) -> set[str]:
-        """Kinds of judges who labelled these problems or any problems used previously."""
-        return {*kinds_of(self.judges), *(self.origin or {}).get("judged_by", ())}
-
-    def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
-        """Return a copy of the part that also records the judges of previously used labels.
-
-        Parameters
-        ----------
-        kinds : iterable of {"model", "person"}
-            The kinds of judges.
-
-        Returns
-        -------
-        part : CalibrationPart
-            The part, with the given kinds of judges added to ``judged_by``.
-        """
-        every = sorted(self.judged_by.union(kinds))
-        if not every:
-            return self
-        return replace(self, origin=(self.origin or {}) | {"judged_by": every})
-
-    def of_people_alone(self) -> CalibrationPart:
-        """Remove answers judged only by a model, if people have assigned any labels so far.
-
-        When human and model labels were mixed, the miscoverage was 0.20 at alpha = 0.1. Once
-        human labels have been used, model labels are never used again.
-
-        Returns
-        -------
-        part : CalibrationPart
-            The answers that people judged, with human labels only. If all judges are of the same
-            kind, the part itself is returned.
-        """
-        if not self.judged_by >= {"model", "person"}:
-            return self
-        jumps = self.of_people or self.jumps
-        origin = (self.origin or {}) | {"judged": [0.0], "judges": []}
-        part = replace(self, jumps=jumps, origin=origin, of_people=None)
-        return part[person_judged(self.judges)]
 
     def refuse_copies(self) -> None:
         """Raise ValueError if problems with equal texts may be copies of one answer."""
@@ -272,9 +221,6 @@ class CalibrationPart:
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one part, in the given order.
 
-        If people judged some answers and a model judged others, only the answers judged by people
-        are used.
-
         Parameters
         ----------
         parts : iterable of CalibrationPart
@@ -302,26 +248,20 @@ class CalibrationPart:
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups or ()]
         origin = join_origins([part.origin for part in parts])
-        of_people = None
-        if any(part.of_people is not None for part in parts):
-            of_people = Jumps.join([part.of_people or part.jumps for part in parts])
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in COLUMNS
         }
-        joined = cls(
+        return cls(
             jumps=Jumps.join([part.jumps for part in parts]),
             groups=groups,
             hashes=Hashes.join([part.hashes for part in parts]),
             made_as=first.made_as,
             origin=origin,
             probes=tuple(probe for part in parts for probe in part.probes),
-            of_people=of_people,
             rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
             **columns,
         )
-        kinds = set().union(*(part.judged_by for part in parts))
-        return joined.judged_after(kinds).of_people_alone()
 
 
 def _numbered(number, part):

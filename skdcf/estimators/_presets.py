@@ -57,7 +57,8 @@ class CoherentConformalFilter(ConformalFilter):
         fifths of the problems are held out for calibration. The number n of calibration problems
         is chosen to make ``alpha (n + 1)`` an integer, because a few additional problems would
         not increase the rank of the threshold. If nothing needs fitting, all problems are used
-        for calibration.
+        for calibration. If 0, all problems are used for training, and the filter cannot predict
+        before ``calibrate`` is called, for example on answers that people judged.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -211,7 +212,8 @@ class HardCF(ConformalFilter):
         fifths of the problems are held out for calibration. The number n of calibration problems
         is chosen to make ``alpha (n + 1)`` an integer, because a few additional problems would
         not increase the rank of the threshold. If nothing needs fitting, all problems are used
-        for calibration.
+        for calibration. If 0, all problems are used for training, and the filter cannot predict
+        before ``calibrate`` is called, for example on answers that people judged.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
         which preserves the guarantee. "include" keeps such a claim, as in the original code of

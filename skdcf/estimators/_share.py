@@ -51,12 +51,11 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 
     A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. The
     number of calibration problems must also be large enough for rank 1. The check is skipped if
-    ``calibration_size=1``, because this size is used in searches, which calibrate the filter
-    later. If the guarantee is group-conditional, ``n_calibration`` is the number of questions in
-    the largest group.
+    ``calibration_size`` is 0 or 1, because the filter is then calibrated later. If the guarantee
+    is group-conditional, ``n_calibration`` is the number of questions in the largest group.
     """
     level = level_in_force(estimator)
-    if estimator.calibration_size == 1:
+    if estimator.calibration_size in (0, 1):
         return
     delta = getattr(estimator.guarantee, "delta", None)
     group = "" if estimator.guarantee.by is None else " in the largest group"
@@ -126,7 +125,9 @@ def set_share(estimator, split, task) -> None:
         train.labels,
         train.raw.offsets,
         level=level,
-        n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,
+        n_calibration=None
+        if estimator.calibration_size in (0, 1)
+        else split.n_calibration,
     )
     estimator.share_ = choice.chosen
     delta = getattr(estimator.guarantee, "delta", None)

@@ -28,7 +28,6 @@ from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import optional_rows, ranges
-from ..guards.judges import judges_of
 from ..guards.presence import refuse_unknown_edges
 
 #: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
@@ -77,8 +76,6 @@ class View:
         Claim labels and confidences.
     hashes : Hashes or None
         Hashes of the problems and their questions, or None if the problems are not labelled.
-    judges : ndarray of int8 of shape (n_problems,), or None
-        Code that states who judged each problem, or None if the problems are not labelled.
     rows : ndarray of int of shape (n_problems,), or None
         Indices of the problems in the data passed by the caller.
     """
@@ -89,7 +86,6 @@ class View:
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
     hashes: Hashes | None = None
-    judges: np.ndarray | None = None
     rows: np.ndarray | None = None
 
     def shaped(self, values):
@@ -112,7 +108,6 @@ class View:
             with_columns=with_columns,
             labels=optional_rows(self.labels, claims),
             hashes=optional_rows(self.hashes, rows),
-            judges=optional_rows(self.judges, rows),
             rows=optional_rows(self.rows, rows),
         )
 
@@ -147,7 +142,6 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
         is_table=is_table,
         labels=labels,
         hashes=hashes_of(batch, groups),
-        judges=judges_of(batch),
         rows=np.arange(len(batch)),
     )
 

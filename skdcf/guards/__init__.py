@@ -22,16 +22,16 @@ from ..guarantees import refuse_dependence
 from .choices import refuse_chosen, refuse_other_scorer
 from .copies import refuse_copies, with_texts
 from .direction import warn_of_direction, warn_of_reversed_edges
-from .judges import kinds_of, note_judges
-from .labels import warn_of_no_errors, warn_of_unjudged
+from .judges import note_judges
+from .labels import refuse_chosen_labels, warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
-from .overlap import refuse_copies_across_split, refuse_trained
+from .overlap import refuse_trained, warn_of_copies_across_split
 from .provenance import compare_provenance, provenance_of, reason_in_force
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
 
 
-def at_fit(estimator, selection, training_rows, calibration_rows):
+def at_fit(estimator, view, training_rows, calibration_rows):
     """Check the split into training and calibration problems before training starts.
 
     Parameters
@@ -39,33 +39,28 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     estimator : filter
         The filter to be fitted. The attribute ``provenance_`` of the filter is set to the
         provenance of the problems.
-    selection : Selection
-        The eligible problems, with labels and hashes.
+    view : View
+        The problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
         Indices of the training and calibration problems. If there are no training problems, the
         scorer is not trained.
     """
-    view = selection.view
+    if len(calibration_rows):
+        refuse_chosen_labels(view.raw)
     _note_provenance(estimator, view)
     warn_of_reversed_edges(view.raw)
     warn_of_labels_among_columns(view.raw, view.labels)
     has_texts = with_texts(view.raw)[calibration_rows]
     refuse_copies(view.hashes[calibration_rows], has_texts)
     if len(training_rows):
-        not_candidates = selection.not_candidates
-        refuse_copies_across_split(
-            view, training_rows, calibration_rows, not_candidates
-        )
-        if not_candidates is not None and not selection.judges_are_mixed:
-            n_reviewed = int(not_candidates[training_rows].sum())
-            estimator.provenance_["reviewed"] = [n_reviewed]
+        warn_of_copies_across_split(view, training_rows, calibration_rows)
         warn_of_no_errors(view.labels)
     calibration = view.take(calibration_rows)
     note_judges(estimator, calibration.raw, calibration.labels)
-    warn_of_unjudged(estimator, calibration.raw, calibration.labels)
+    warn_of_unjudged(calibration.raw, calibration.labels)
 
 
-def at_calibrate(estimator, selection):
+def at_calibrate(estimator, view):
     """Check the problems used to calibrate a fitted filter.
 
     Parameters
@@ -73,15 +68,15 @@ def at_calibrate(estimator, selection):
     estimator : fitted filter
         The filter to calibrate. The filter's training problems are rejected. The attribute
         ``provenance_`` of the filter is set to the provenance of the problems.
-    selection : Selection
-        The eligible problems, with labels and hashes.
+    view : View
+        The problems, with labels and hashes.
     """
-    _note_provenance(estimator, selection.view)
-    view = selection.view.take(selection.candidates)
+    refuse_chosen_labels(view.raw)
+    _note_provenance(estimator, view)
     refuse_trained(view.raw, view.hashes, estimator._trained)
     refuse_other_scorer(estimator, view.raw, reason_in_force(estimator))
     note_judges(estimator, view.raw, view.labels)
-    warn_of_unjudged(estimator, view.raw, view.labels)
+    warn_of_unjudged(view.raw, view.labels)
 
 
 def at_scores(estimator, view, named, risks):
@@ -156,5 +151,4 @@ def at_choice(estimator, batch):
 def _note_provenance(estimator, view):
     """Compare the provenance of the problems with that of the filter, and update the filter."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
-    provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

@@ -11,7 +11,6 @@ import numpy as np
 
 from .._checks import warn
 from ..exceptions import LabelWarning
-from .levels import level_in_force
 
 
 def warn_of_no_errors(labels):
@@ -25,18 +24,33 @@ def warn_of_no_errors(labels):
         )
 
 
-def warn_of_unjudged(estimator, batch, labels):
-    """Warn if too many calibration problems have no judged claims for the given alpha."""
-    if len(labels) == 0 or labels.min() >= 0:
-        return
-    level = level_in_force(estimator)
+def warn_of_unjudged(batch, labels):
+    """Warn if no claim of some calibration problems was judged."""
     n_judged_claims = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
     n_unjudged = int(np.sum((n_judged_claims == 0) & (batch.sizes > 0)))
-    if n_unjudged > level * (len(batch) + 1):
+    if n_unjudged:
         warn(
             f"{n_unjudged} of the {len(batch)} calibration problems have no claims judged "
-            "true or false. All claims of these problems are treated as false, so the "
-            "filter may keep far fewer claims than possible. If the problems to label "
-            "were drawn at random, leave out the problems that nobody has examined",
+            "true or false. All claims of these problems count as false, so the filter may "
+            "keep far fewer claims than possible. Leave these problems out only if the "
+            "problems that were judged are a random sample",
             LabelWarning,
         )
+
+
+def refuse_chosen_labels(batch):
+    """Raise ValueError if the answers to label were not drawn at random.
+
+    ``skdcf label`` stores the order in which answers were judged in the provenance. If the most
+    doubtful answers are judged first, or a filter chose what a person checks, the judged answers
+    are not a random sample.
+    """
+    for i, row in enumerate(batch.provenance_rows):
+        order = row.get("label_order", "random")
+        if order != "random":
+            raise ValueError(
+                "calibration problems must be drawn at random before they are labelled, but "
+                f"{batch.name_of(i)} has the label_order {order!r} in its provenance. Use "
+                "such problems only for training: fit with calibration_size=0, and calibrate "
+                "on problems that were drawn at random"
+            )

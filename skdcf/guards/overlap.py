@@ -41,16 +41,13 @@ def refuse_trained(batch, hashes, trained):
         )
 
 
-def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
-    """Raise ValueError or warn if training and calibration problems are copies of each other.
+def warn_of_copies_across_split(view, training_rows, calibration_rows):
+    """Warn if training and calibration problems may be copies of each other.
 
-    A ValueError is raised if the copies are probably the same answers, judged once by a model and
-    once by a person, or reviewed a second time. For all other copies, a warning is issued if the
-    problems have texts. Removing the copies from the training problems would not restore the
-    guarantee. If the copies were different answers, removing them would make the calibration
-    answers rarer in the training data than future answers. If a scorer assigned high confidence
-    to common answers, too many claims would then be kept. The argument ``not_candidates`` marks
-    problems that may be copies judged a second time.
+    Removing the copies from the training problems would not restore the guarantee. If the copies
+    were different answers, removing them would make the calibration answers rarer in the training
+    data than future answers. If a scorer assigned high confidence to common answers, too many
+    claims would then be kept.
     """
     batch = view.raw
     content = view.hashes.content
@@ -59,17 +56,6 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
     if hashes.named_by == "answer":
         return
     unknown = (hashes.question < 0) & ~is_empty
-    if not_candidates is not None:
-        twice = content[training_rows[not_candidates[training_rows]]]
-        n_copies = int(np.sum(unknown & np.isin(hashes.content, twice)))
-        if n_copies:
-            raise ValueError(
-                f"{n_copies} of {len(calibration_rows)} calibration answers are exact copies "
-                "of training answers and have no question. The same answer cannot be used "
-                "for both training and calibration. Pass the question of each answer, or "
-                "pass groups with equal values for copies and different values for different "
-                "answers"
-            )
     n_copies = int(np.sum(unknown & np.isin(hashes.content, content[training_rows])))
     if n_copies and batch.claims is not None:
         warn(

@@ -154,9 +154,9 @@ def provenance_of(estimator, batch, labelled):
         if reads:
             values["edges_corrected"][bool(row.get("edges_corrected"))] = True
         values["chosen_by"][rule_of(mark_of(row)) or _AS_SAMPLED] = True
-        meaning = row.get("label_meaning")
-        if labelled or meaning is not None:
-            values["label_meaning"][meaning] = True
+    if labelled:
+        for row in batch.provenance_rows or [{}]:
+            values["label_meaning"][row.get("label_meaning")] = True
     origin["chosen_from"] = count_answers(map(mark_of, batch.metadata_rows))
     return origin | {name: list(distinct) for name, distinct in values.items()}
 
@@ -212,7 +212,7 @@ def compare_provenance(estimator, origin, *, new=False):
         )
     if new:
         of_edges_and_marks = ("share_with_edges", "chosen_from")
-        of_judges = ("judged", "judges", "judged_by")
+        of_judges = ("judged", "judges")
         names = (*PRESENT, *MADE, *of_edges_and_marks, *of_judges)
         kept = {name: origin.get(name, []) for name in names}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]

@@ -92,7 +92,8 @@ def refuse_changed(estimator):
     # Functions with the same source code may differ, and the caller may have changed the original
     # function. Therefore, the functions must be identical objects.
     functions = estimator._resolved_guarantee().functions
-    if estimator.calibration_.guarantee.functions != functions:
+    calibration = getattr(estimator, "calibration_", None)
+    if calibration is not None and calibration.guarantee.functions != functions:
         raise ValueError(
             "guarantee must have the same by functions as in calibration. "
             "Call calibrate or fit again"

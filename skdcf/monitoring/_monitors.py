@@ -25,7 +25,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, settings
-from ..estimators import check, flat_masks, labels_of_people, largest_risks
+from ..estimators import check, flat_masks, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import pack_graphs
 from ..ops.hard import segment_sum
@@ -428,7 +428,7 @@ class CoverageMonitor(BettingMonitor):
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
     n_shown_ = lost_ = 0.0
-    groups_, taken_, judged_by_ = [], [], list[str]()
+    groups_, taken_ = [], []
     counts_ = np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
@@ -472,7 +472,7 @@ class CoverageMonitor(BettingMonitor):
         self.validate()
         fitted = self.filter
         self._restart(fitted)
-        part = self._by_people(fitted.calibration_part(X, y, groups), fitted)
+        part = fitted.calibration_part(X, y, groups)
         names = part.groups or [None] * len(part)
         passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
@@ -495,20 +495,6 @@ class CoverageMonitor(BettingMonitor):
             self.n_shown_ += float(shown[rows].sum())
         return self
 
-    def _by_people(self, part, fitted):
-        """Return the judged answers, without model verdicts if a human verdict was ever used."""
-        both_kinds = {"model", "person"}
-        kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
-        part = part.judged_after(kinds_before)
-        if (
-            "model" in self.judged_by_
-            and part.judged_by >= both_kinds
-            and not kinds_before >= both_kinds
-        ):
-            self._begin_urns(fitted)
-        self.judged_by_ = sorted(part.judged_by)
-        return part.of_people_alone()
-
     def _outcomes(self, fitted, part, X, y, *, names):
         """Return whether each problem passes, its loss, and whether any of its claims is kept."""
         nulls = self._nulls(self.n_calibrations_)
@@ -518,8 +504,6 @@ class CoverageMonitor(BettingMonitor):
             thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
             return passes, part.scores < thresholds, part.lowest < thresholds
         batch, labels = check(fitted, X, y)
-        if part.judged_by >= {"model", "person"}:
-            labels = labels_of_people(labels, batch)
         [kept] = flat_masks(fitted, batch, [None])
         guarantee = fitted.calibration_.guarantee
         losses = guarantee.loss(labels, kept, batch.offsets)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._docs import documented
@@ -89,7 +88,7 @@ def release(
     (254, 8)
     """
     alpha = check_alpha(alpha)
-    check_is_fitted(filter, "nonconformity_scores_")
+    filter.check_calibrated()
     return shown_masks(
         filter, X, alpha, groups=groups, one_per_question=one_per_question
     )

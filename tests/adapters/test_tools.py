@@ -366,7 +366,6 @@ METADATA = {
     "label_meaning": "supported",
     "no_verdict": [1],
     "model": "writer",
-    "sampling": "random",
     "label_sources": [{"kind": "human", "by": "me"}, None],
     "ticket": {"number": 7},
     "own_keys": ["ticket"],

@@ -827,7 +827,6 @@ FULL = {
         "label_meaning": "supported",
         "no_verdict": [2],
         "model": "writer",
-        "sampling": "random",
         "label_sources": [{"kind": "human", "by": "me"}, None, None],
     },
     "ticket": {"number": 7},

@@ -1,7 +1,5 @@
 """What a fit shows to columns and scorer, what each level keeps of it, and what it says."""
 
-import warnings
-
 import numpy as np
 import pytest
 from one_claim import numbered, one_claim_each
@@ -14,8 +12,6 @@ from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
 
-HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
-MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
 
@@ -53,8 +49,10 @@ def test_each_level_has_an_origin_of_its_own():
     """The two levels calibrate on parts of other sizes, with other shares of a judge."""
     share = []
     graphs = [
-        graph.replace(metadata={"label_sources": [MODEL if i % 40 == 0 else HUMAN] * n})
-        for i, (graph, n) in enumerate(zip(GRAPHS, GRAPHS.sizes.tolist(), strict=True))
+        graph.replace(
+            provenance={"label_source": "model judge" if i % 40 == 0 else "person"}
+        )
+        for i, graph in enumerate(GRAPHS)
     ]
     cf = HardCF(ClassifierScorer(), random_state=0)
     alphas = [0.1, 0.3]
@@ -74,19 +72,6 @@ def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
     y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
     with pytest.warns(LabelWarning, match=r"24.*120"):
         fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
-
-
-@pytest.mark.parametrize("n_unjudged", [2, 3])
-def test_unjudged_problems_are_told_from_the_rank_on(n_unjudged):
-    """At alpha = 0.2 the rank of 9 calibration problems is 2."""
-    y = [
-        np.full_like(row, -1) if i < n_unjudged else row for i, row in enumerate(Y[:9])
-    ]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:9], y)
-    told = [w for w in caught if "claims judged true or false" in str(w.message)]
-    assert bool(told) == (n_unjudged > 2)
 
 
 class Remembers(Scorer):
@@ -119,7 +104,11 @@ def test_no_false_claim_among_the_judged_ones_is_told():
         np.where(skip, -1, 1) * np.ones_like(r)
         for skip, r in zip(unjudged, Y, strict=True)
     ]
-    with pytest.warns(LabelWarning, match="labelled false"):
+    unjudged, errors = "no claims judged", "labelled false"
+    with (
+        pytest.warns(LabelWarning, match=unjudged),
+        pytest.warns(LabelWarning, match=errors),
+    ):
         HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
 
 

@@ -4,9 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from one_claim import one_claim_each
 
-from skdcf import HardCF
 from skdcf.ops.conformal import conformal_rank, whole_count
 from skdcf.training.splitting import hold_out
 
@@ -38,20 +36,6 @@ def test_groups_stay_on_one_side():
     assert sorted([*rest, *held]) == list(range(100))
     assert set(groups[rest]).isdisjoint(groups[held])
     assert len(held) == 40
-
-
-def test_left_over_numbers_are_rows_of_the_caller():
-    """Answers that nobody judged come first, and are left out before others are chosen."""
-    rng = np.random.default_rng(0)
-    X = one_claim_each(rng.random(90), metadata=[{"sampling": "random"}] * 90)
-    y = np.where(np.arange(90) < 40, -1, rng.random(90) < 0.7).astype(int)
-    y = y.reshape(-1, 1).tolist()
-    cf = HardCF(0, alpha=0.2).fit(X, y)
-    assert cf.n_calibration_ == 49 and len(cf.unused_indices_) == 1
-    assert cf.unused_indices_.min() >= 40
-    chosen = np.setdiff1d(np.arange(40, 90), cf.unused_indices_)
-    again = HardCF(0, alpha=0.2).fit(X[chosen], [y[i] for i in chosen])
-    assert again.threshold_ == cf.threshold_
 
 
 @pytest.mark.parametrize(

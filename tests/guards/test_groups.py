@@ -9,7 +9,7 @@ import pytest
 from one_claim import one_claim_each
 from sklearn.preprocessing import FunctionTransformer
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf import GraphBatch, HardCF
 from skdcf.guarantees import NoFalseClaim
 from skdcf.monitoring import CoverageMonitor
 from skdcf.persistence import load, save
@@ -183,21 +183,6 @@ def test_a_monitor_takes_questions_in_an_order_that_knows_no_errors():
     assert abs(ranks.mean() - half) < 3 * error
     monitor = CoverageMonitor(filter).update(X, np.ones(len(X), dtype=int), groups)
     assert monitor.n_repeated_ == len(X) - many
-
-
-def test_groups_of_problems_of_which_some_were_not_judged():
-    """They are left out where those judged were drawn blindly, with their groups."""
-    rng = np.random.default_rng(0)
-    X = [
-        ReasoningGraph(rng.normal(size=(2, 1)), (), metadata={"sampling": "random"})
-        for _ in range(60)
-    ]
-    y = [[1, 0] if i < 40 else [-1, -1] for i in range(60)]
-    cf = HardCF(0).fit(X, y, groups=np.arange(60))
-    assert cf.n_calibration_ == 39
-    assert cf.calibrate(X, y, groups=np.arange(60)).n_calibration_ == 39
-    part = cf.calibration_part(X, y, groups=np.arange(60))
-    assert cf.calibrate_parts([part]).n_calibration_ == 39
 
 
 def test_answers_to_be_compared_come_from_one_answer_of_each_question():

@@ -15,7 +15,6 @@ from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_provenance, load, save
-from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.estimators import seen
@@ -23,7 +22,6 @@ from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
-    LabelWarning,
     ParameterWarning,
 )
 from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
@@ -161,7 +159,6 @@ def test_another_number_of_alternatives_is_told(n_now, warned, tmp_path):
 ORIGINS = {
     "extraction": ({"model": "m", "samples": 5}, {"model": "m", "samples": 4}),
     "edges_corrected": (True, False),
-    "label_meaning": ("true", "supported"),
 }
 
 
@@ -279,22 +276,6 @@ def test_edges_that_all_have_and_then_none_are_doubted():
 
 
 # --- what is left over
-
-
-def test_left_over_are_rows_of_the_callers_problems():
-    """One was named that nobody had judged, and a guide sends these to a monitor."""
-    X = [problem(seed=i, metadata={"sampling": "random"}) for i in range(120)]
-    y = [[-1, -1] if i % 4 == 0 else [1, int(i % 3 > 0)] for i in range(120)]
-    cf = HardCF(0, alpha=0.2).fit(X, y)
-    for left in (cf.unused_indices_, cf.calibrate(X, y).unused_indices_):
-        assert cf.n_calibration_ + len(left) == 90 and len(left) == 1
-        assert all(i % 4 for i in left)
-    used = [i for i in range(120) if i % 4 and i not in cf.unused_indices_]
-    again = HardCF(0, alpha=0.2).fit([X[i] for i in used], [y[i] for i in used])
-    np.testing.assert_array_equal(again.nonconformity_scores_, cf.nonconformity_scores_)
-    parts = [cf.calibration_part(X[:50], y[:50]), cf.calibration_part(X[50:], y[50:])]
-    [(part, row)] = cf.calibrate_parts(parts).unused_indices_
-    assert [50 * part + row] == left.tolist()
 
 
 # --- seen problems
@@ -426,108 +407,6 @@ def test_all_of_10000_problems_calibrate_where_none_belong_together():
     assert HardCF(0, alpha=0.1).fit(X[6:], y[6:]).n_calibration_ == 9_989
     questions = [0, *range(10_003)]
     assert HardCF(0, alpha=0.1).fit(X, y, groups=questions).n_calibration_ == 9_999
-
-
-def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
-    for drawn, n in (("random", 59), ("by risk", 99)):
-        X = [problem(seed=i, metadata={"sampling": drawn}) for i in range(100)]
-        y = [[1, 1] if i < 60 else [-1, -1] for i in range(100)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            assert HardCF(0).fit(X, y).n_calibration_ == n
-
-
-def empties(share, seed, mark, n=2000, n_judged=60):
-    """Answers of which some hold no claim, judged in a random order until 60 were."""
-    rng = np.random.default_rng(seed)
-    empty = rng.uniform(size=n) < share
-    confidence = rng.uniform(size=n)
-    false = rng.uniform(size=n) < 0.35
-    order = rng.permutation(n)
-    judged = order[~empty[order]][:n_judged]
-    before = np.isin(np.arange(n), order[: np.flatnonzero(order == judged[-1])[0]])
-    sizes = np.where(empty, 0, 1)
-    drawn = np.where(empty & before, mark, "random").tolist()
-    batch = GraphBatch.from_arrays(
-        confidence[~empty][:, None],
-        np.r_[0, np.cumsum(sizes)],
-        (),
-        metadata=[{"sampling": word} for word in drawn],
-    )
-    labels = np.where(np.isin(np.arange(n), judged), 1 - false, -1)
-    return batch, labels[~empty]
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
-@pytest.mark.parametrize("share", [0.1, 0.4])
-@pytest.mark.parametrize("mark", ["random", "reached"])
-def test_answers_without_claims_do_not_count_as_judged(share, mark):
-    """All of them next to the few that were judged: .281 was missed for .1."""
-    misses, counts = [], set()
-    for seed in range(40):
-        cf = HardCF(0).fit(*empties(share, seed, mark))
-        missed = 0.35 * np.clip(1 + cf.threshold_, 0, 1)  # of answers with claims
-        misses.append((1 - share) * missed)
-        counts.add(cf.n_calibration_)
-    error = np.std(misses) / 40**0.5
-    assert np.mean(misses) < 0.1 + 3 * error
-    # Left out they cost nothing but what they would have added.
-    assert (counts == {59}) == (mark == "random") and max(counts) < 150
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
-def test_empty_answers_that_the_order_reached_count():
-    """Next to 12 judged answers 3 empty ones count: those that the random order came to."""
-    sizes = [1] * 20 + [0] * 5
-    sampling = ["random"] * 20 + ["reached"] * 3 + ["random", None]
-    batch = GraphBatch.from_arrays(
-        np.linspace(0, 1, 20)[:, None],
-        np.r_[0, np.cumsum(sizes)],
-        (),
-        metadata=[{"sampling": word} if word else {} for word in sampling],
-    )
-    judged = np.where(np.arange(20) < 12, np.arange(20) % 2, -1)
-    cf = HardCF(0, alpha=0.1)
-    assert cf.fit(batch, judged).n_calibration_ == 9  # of 12 + 3, the fewest of rank 1
-    with pytest.warns(CalibrationWarning):
-        cf = HardCF(0, alpha=0.01).fit(batch, judged)  # at rank 0 all of them are used
-    assert cf.n_calibration_ == 12 + 3
-    # False claims are those of the even judged ones; no other answer has any.
-    risks = -np.linspace(0, 1, 20)[:12:2]
-    np.testing.assert_allclose(cf.nonconformity_scores_[:6], np.sort(risks), atol=1e-9)
-    assert np.isposinf(cf.nonconformity_scores_[6:]).all()
-
-
-def test_where_all_with_claims_are_judged_the_empty_ones_count():
-    batch, labels = empties(0.4, 0, "random")
-    cf = HardCF(0).fit(batch, np.where(labels < 0, 1, labels))
-    assert cf.n_calibration_ == 1999
-
-
-def test_who_was_unsure_has_judged():
-    """Without what people are unsure of, the rest would err too rarely."""
-    rng = np.random.RandomState(0)
-    batch, confidence = [], rng.uniform(size=400)
-    false = rng.uniform(size=400) > 0.7 + 0.2 * (confidence - 0.5)
-    unsure = false & (rng.uniform(size=400) < 0.6)
-    for i in range(400):
-        graph = problem(seed=i, n_claims=1, metadata={"sampling": "random"})
-        graph = graph.replace(features=confidence[i : i + 1, None])
-        said = LabelSource("human", "ann") if i < 300 else None
-        batch.append(set_label_sources(graph, [said]))
-    y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    with pytest.warns(LabelWarning, match=r"no claim.*judged"):
-        cf = HardCF(0).fit(batch, y)
-    known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
-    assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
-    model = LabelSource("model", "gpt")  # which nobody has looked at since
-    batch = [
-        *batch[:300],
-        *(set_label_sources(graph, [model]) for graph in batch[300:]),
-    ]
-    with pytest.warns(LabelWarning, match=r"no claim.*judged"):
-        assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 
 def test_a_claim_without_a_verdict_is_never_kept():

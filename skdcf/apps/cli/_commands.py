@@ -31,11 +31,11 @@ from ...estimators import (
 )
 from ...exceptions import CalibrationWarning, ShareError
 from ...features import reasoning_features
-from ...graphs import GraphBatch
+from ...graphs import pack_labels
 from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
 from ...graphs.ragged import reduce_segments
-from ...graphs.sources import SOURCES
 from ...guarantees import NoFalseClaim, problems_needed
+from ...guards.judges import labels_of_models
 from ...monitoring import release
 from ...scorers import (
     ClassifierScorer,
@@ -43,7 +43,6 @@ from ...scorers import (
 )
 from .. import labelling, reporting
 from .._messages import renumbered, reworded
-from ..labelling.sources import set_label_sources
 from . import _files as files
 
 RESULT = "filtered"  # metadata key for the decision of the filter
@@ -98,8 +97,6 @@ def wanted_features(options, graphs):
 def fit(options):
     """Fit and save a filter."""
     problems = files.read_problems(options, labelled=True)
-    if options.people:
-        problems = _with_people(problems, options)
     size = options.calibration
     graphs = problems.graphs
     settings = {
@@ -107,7 +104,7 @@ def fit(options):
         "alpha": options.alpha,
         "online": options.online,
     }
-    settings["calibration_size"] = int(size) if size is not None and size >= 1 else size
+    settings["calibration_size"] = int(size) if size == 0 or (size or 0) >= 1 else size
     features = settings["features"] = wanted_features(options, graphs)
     scorer = _scorer_without_training(options, graphs, features)
     if scorer is None:
@@ -146,33 +143,6 @@ def _fitted(filter, problems, share):
         return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
 
-def _with_people(judged, options):
-    """Merge a file of answers judged by a model with a file of answers judged by people.
-
-    If the labels in a file have no sources, they are attributed to a model or to people,
-    depending on the option with which the file was passed.
-    """
-    people = files.read_problems(options, labelled=True, path=options.people)
-    # An answer without claims counts as judged only if all other answers have at least one
-    # label.
-    all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
-    marked = []
-    for problems, kind in ((judged, "model"), (people, "human")):
-        for graph, row in zip(problems.graphs, problems.labels, strict=True):
-            metadata = dict(graph.metadata or {})
-            if SOURCES not in metadata:
-                source = labelling.LabelSource(kind, by=f"{kind}, by the command line")
-                sources = [source if label >= 0 else None for label in row]
-                metadata = dict(set_label_sources(graph, sources).metadata or {})
-            if kind == "human":
-                is_reached = all_begun and not graph.n_claims
-                metadata.setdefault("sampling", "reached" if is_reached else "random")
-            marked.append(graph.replace(metadata=metadata))
-    return Bunch(
-        graphs=GraphBatch.from_graphs(marked), labels=[*judged.labels, *people.labels]
-    )
-
-
 def calibrate(options):
     """Load a saved filter, calibrate it again, and save the result."""
     problems = files.read_problems(options, labelled=True)
@@ -209,12 +179,20 @@ def _chosen(filter, problems):
 
 def _save(filter, data, options):
     """Save the filter unless it would remove all claims, and print its guarantee."""
+    if not filter.n_calibration_:
+        save(filter, options.output)
+        files.inform(
+            *_labels_of(data),
+            f"saved as {options.output} without calibration. Calibrate it with skdcf calibrate "
+            "before use",
+        )
+        return None
     # Save the filter before printing, because the program that reads the summary may close the
     # pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
-    files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
+    files.inform(*_labels_of(data))
     if unfinished := labelling.describe_unfinished(data.graphs, data.labels):
         files.inform(unfinished)
     files.inform(f"guarantee: {filter.describe()}")
@@ -243,6 +221,13 @@ def _save(filter, data, options):
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
+
+
+def _labels_of(data):
+    """Yield the number of labels, and the share of them that a model gave."""
+    yield f"labels: {labelling.describe_labels(data.graphs, data.labels)}"
+    share, _ = labels_of_models(data.graphs, pack_labels(data.labels, data.graphs))
+    yield f"a model gave {share:.0%} of the labels"
 
 
 def _labels_missing(filter):
@@ -325,6 +310,7 @@ def filter_problems(options):
     """Write each problem with its mask, the level of each claim, and the filtered text."""
     files.check_folder(options.output)
     filter = load(options.model)
+    filter.check_calibrated()
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     blocks = read_lines(options)
@@ -622,6 +608,7 @@ def report(options):
     """Write an HTML report on a saved filter, and print its numbers."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
+    model.check_calibrated()
     settings = {
         "alphas": options.alphas,
         "by": options.by,

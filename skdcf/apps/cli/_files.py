@@ -281,7 +281,8 @@ def read_problems(options, *, labelled=False, path=None):
             "number per claim: 1 if it is true, 0 if it is false, and -1 if it is "
             "unjudged"
         )
-    meanings = {(row or {}).get("label_meaning") for row in problems.metadata or ()}
+    rows = problems.graphs.provenance_rows
+    meanings = {row.get("label_meaning") for row in rows}
     if labelled and "supported" in meanings and problems.graphs.context is None:
         raise ValueError(
             f"{path}: the labels state whether the context supports each claim, but no "

@@ -79,13 +79,13 @@ def _judge(options):
     if not options.no_page:
         _serve(options, store, by, order, meaning=meaning)
     _write(options, store, by, meaning=meaning, problems=problems)
-    _say_where(options, journal, is_done=not order(store, by))
+    _say_where(None, journal, is_done=not order(store, by))
 
 
-def _say_where(options, journal, is_done):
+def _say_where(output, journal, is_done):
     """Print the paths of the output file and of the journal."""
-    if options.output:
-        inform(f"saved in {options.output}")
+    if output:
+        inform(f"saved in {output}")
     to_continue = "" if is_done else ". To continue later, run the same command again"
     inform(f"judgements are stored in {journal}{to_continue}")
 
@@ -135,7 +135,7 @@ def _review(options):
         f"checks. All claims of {counted(n_empty, 'problem')} were removed"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
-    _say_where(options, journal, is_done=is_done)
+    _say_where(options.output, journal, is_done=is_done)
 
 
 def _meaning_of_filter(options, filter, graphs):
@@ -156,7 +156,11 @@ def _meaning_of_filter(options, filter, graphs):
 
 def _judged(lines, store, by, *, meaning):
     """Return the lines with labels, which are marked as unsuitable for calibration."""
-    about = {"sampling": "review", "label_meaning": meaning}
+    about = {
+        "label_order": "review",
+        "label_meaning": meaning,
+        "label_source": "person",
+    }
     problems = []
     for i, problem in enumerate(lines.problems.problems()):
         graph = problem.graph
@@ -167,8 +171,9 @@ def _judged(lines, store, by, *, meaning):
             if source is not None:
                 labels[v] = WORDS[store.said(i, by)[v]]
                 sources[v] = source
-        metadata = (problem.metadata or {}) | about
-        marked = set_label_sources(graph.replace(metadata=metadata), sources)
+        made = (graph.provenance or {}) | about
+        graph = graph.replace(provenance=made, metadata=problem.metadata)
+        marked = set_label_sources(graph, sources)
         problems.append(
             problem._replace(graph=marked, labels=labels, metadata=marked.metadata)
         )
@@ -190,9 +195,8 @@ def _write_lines(options, lines, level):
 
 def _meaning(options, graphs):
     """Return the label meaning, determined by ``--meaning``, the metadata or the context."""
-    meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
-        None
-    }
+    meanings = {(graph.provenance or {}).get("label_meaning") for graph in graphs}
+    meanings -= {None}
     if len(meanings) > 1:
         raise ValueError(
             "all labels in a file must have the same meaning, got "
@@ -264,40 +268,54 @@ def _import(store, path, by):
     return sorted({by if name == "imported" else name for name in judgements})
 
 
-def _drawn(store, by, options):
-    """Return the sampling method for each problem, or None if the method is unknown."""
+def _rows_to_write(store, by, options):
+    """Return the positions of the problems to write, and the order in which they were judged.
+
+    In random order, problems that were skipped and problems without claims are written too, up to
+    the last judged problem. Without them, the written problems would not be a random sample.
+    """
+    if options.filter:
+        judged = [any(store.said(i, by)) for i in range(len(store.graphs))]
+        return np.flatnonzero(judged).tolist(), "doubtful"
     order = labelling.RandomOrder(options.seed)
-    passed = order.passed_over(store, by)
-    if passed and not options.filter:
-        inform(
-            f"skipped: {counted(len(passed), 'problem')}, so the judged problems are not a "
-            "random sample. Unjudged claims will count as false in calibration"
-        )
-    if passed or options.filter or by not in store.annotators():
-        return [None] * len(store.graphs)
-    reached = set(order.reached(store, by))
-    return ["reached" if i in reached else "random" for i in range(len(store.graphs))]
+    return sorted(order.up_to_last_judged(store, by)), "random"
 
 
-def _with_metadata(graph, meaning, sampling):
-    metadata = {k: v for k, v in (graph.metadata or {}).items() if k != "sampling"}
-    metadata["label_meaning"] = meaning
-    if sampling is not None:
-        metadata["sampling"] = sampling
-    return graph.replace(metadata=metadata)
+def _with_labels_of(graph, labels, own_labels, about):
+    """Return a problem with its provenance, and with the labels of people only."""
+    made = graph.provenance or {}
+    by_person = made.get("label_source") == "person"
+    made = made | about | {"label_source": "person"}
+    return graph.replace(provenance=made), labels if by_person else own_labels
+
+
+def _write_judged(options, store, by, *, meaning, problems):
+    """Write the problems that were judged in the current order, with the labels of people."""
+    rows, order = _rows_to_write(store, by, options)
+    if not rows:
+        inform(f"no claim is judged yet, so {options.output} is not written")
+        return
+    about = {"label_order": order, "label_meaning": meaning}
+    out = store.export(by)
+    own_labels = store.export(by, known=False).labels
+    pairs = [
+        _with_labels_of(out.graphs[i], out.labels[i], own_labels[i], about)
+        for i in rows
+    ]
+    graphs, labels = zip(*pairs, strict=True)
+    masks = problems.masks and [problems.masks[i] for i in rows]
+    groups = problems.groups
+    groups = None if groups is None else [groups[i] for i in rows]
+    batch = GraphBatch.from_graphs(graphs)
+    write_lines(options.output, jsonl.format_jsonl(batch, labels, masks, groups=groups))
+    inform(f"saved in {options.output}")
 
 
 def _write(options, store, by, *, meaning, problems):
     out = store.export(by)
-    marks = zip(out.graphs, _drawn(store, by, options), strict=True)
-    graphs = GraphBatch.from_graphs(
-        [_with_metadata(g, meaning, sampling) for g, sampling in marks]
-    )
+    graphs = out.graphs
     if options.output:
-        lines = jsonl.format_jsonl(
-            graphs, out.labels, problems.masks, groups=problems.groups
-        )
-        write_lines(options.output, lines)
+        _write_judged(options, store, by, meaning=meaning, problems=problems)
     # Export the problems in random order. If annotators label only the first few problems, the
     # labelled problems are a random sample.
     order = labelling.RandomOrder(options.seed).order(store)

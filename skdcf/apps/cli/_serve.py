@@ -72,7 +72,9 @@ def serve(options: Any) -> None:
 def _load(path: Path) -> tuple[Any, str]:
     """Return the filter, and the modification time of its file."""
     when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return load(path), when.isoformat(timespec="seconds")
+    filter = load(path)
+    filter.check_calibrated()
+    return filter, when.isoformat(timespec="seconds")
 
 
 @contextmanager

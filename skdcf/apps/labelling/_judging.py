@@ -427,8 +427,8 @@ class RandomOrder(Order):
 
         return sorted(range(len(store.graphs)), key=key)
 
-    def passed_over(self, store: LabelStore, by: str) -> list[int]:
-        """Return the unjudged problems that precede the last judged problem in the random order.
+    def up_to_last_judged(self, store: LabelStore, by: str) -> list[int]:
+        """Return the problems up to the last judged problem, in random order.
 
         Parameters
         ----------
@@ -440,41 +440,14 @@ class RandomOrder(Order):
         Returns
         -------
         problems : list of int
-            Positions of the problems. If the list is not empty, the judged problems are not a
-            random sample.
+            Positions of the problems. Some of them may not be judged, because they were skipped
+            or because they have no claims. The problems are a random sample only if these are
+            included.
         """
-        order, judged = self._judged(store, by)
-        last = max(np.flatnonzero(judged), default=0)
-        answers_before = zip(order[:last], judged[:last], strict=True)
-        return [i for i, was in answers_before if not was and store.graphs[i].n_claims]
-
-    def reached(self, store: LabelStore, by: str) -> list[int]:
-        """Return the problems without claims that precede the last judged problem.
-
-        Problems without claims cannot be judged, but they belong to the random sample.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts on their claims.
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        problems : list of int
-            Positions of the problems without claims.
-        """
-        order, judged = self._judged(store, by)
-        last = max(np.flatnonzero(judged), default=0)
-        return [i for i in order[:last] if not store.graphs[i].n_claims]
-
-    def _judged(self, store, by):
-        """Return the problems in random order, and whether each of them was judged."""
         order = self.order(store)
-        return order, [
-            any(word is not None for word in store.said(i, by)) for i in order
-        ]
+        judged = [any(word is not None for word in store.said(i, by)) for i in order]
+        last = max(np.flatnonzero(judged), default=-1)
+        return order[: last + 1]
 
 
 class FilterOrder(Order):

@@ -20,10 +20,6 @@ from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 #: filter kept it.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
 
-#: Metadata key for the method by which an answer was selected for labelling, and the value for
-#: reviews.
-DRAWN, REVIEW = "sampling", "review"
-
 
 class Check(NamedTuple):
     """A claim that a person should check.
@@ -294,8 +290,9 @@ class ReviewOrder(Order):
         graphs = []
         for graph, of_graph in zip(self._problems, sources, strict=True):
             marked = set_label_sources(graph, of_graph)
-            metadata = {**(marked.metadata or {}), DRAWN: REVIEW}
-            graphs.append(marked.replace(metadata=metadata))
+            made = {"label_order": "review", "label_source": "person"}
+            made = (marked.provenance or {}) | made
+            graphs.append(marked.replace(provenance=made))
         return GraphBatch.from_graphs(graphs), labels
 
     def _check(self, row):

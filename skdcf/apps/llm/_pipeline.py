@@ -130,14 +130,16 @@ def judge_labels(
     marked = []
     labels = LabelList()
     for graph, row in zip(graphs, verdicts, strict=True):
-        meant = {"label_meaning": "supported"} if graph.context else {}
-        metadata = {**meant, **(graph.metadata or {})}
+        made = {"label_meaning": "supported"} if graph.context else {}
+        made |= (graph.provenance or {}) | {"label_source": f"model {model}"}
+        metadata = dict(graph.metadata or {})
         # Mark the claims whose truth the model could not determine.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:
             metadata[UNSURE] = unsure
-        marked.append(set_label_sources(graph.replace(metadata=metadata), source))
+        graph = graph.replace(provenance=made, metadata=metadata)
+        marked.append(set_label_sources(graph, source))
         labels.append(np.maximum(row, 0))
     return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)
 

@@ -176,7 +176,7 @@ def test_a_review_by_keyboard_with_the_program_and_the_browser_killed(
         assert all(sources[v]["by"] == "ann" for v in checked)
         expected = sorted(v for v in checked if truth[i][v] == 1)
         assert line["metadata"]["filtered"]["checked"] == expected
-        assert line["metadata"]["sampling"] == "review"
+        assert line["provenance"]["label_order"] == "review"
         assert line["metadata"]["own"] == 300 + i
 
 

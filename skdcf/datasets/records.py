@@ -30,7 +30,6 @@ from .._checks import check_choice, printable, warn
 from .._docs import documented
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
-from ..features import add_surprisal
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
@@ -388,14 +387,11 @@ def read_problem(
     check_values(fields)
     labels = fields.pop("labels", None)
     mask = fields.pop("mask", None)
-    logprobs = fields.pop("logprobs", None)
     metadata = _merge(
         fields.pop("metadata", None), fields.pop("group", None), own_values
     )
     labels, metadata = _replace_words(labels, metadata)
     graph = _graph(fields, metadata)
-    if logprobs is not None:
-        graph = add_surprisal(graph, logprobs)
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)

@@ -2,21 +2,20 @@
 
 from ._answers import AgreementFeatures, estimate_agreement
 from ._answers import OptionFeatures as OptionFeatures
-from ._context import ContextFeatures, find_support
-from ._models import PairFeature, StepReward
+from ._context import ContextFeatures
+from ._functions import FunctionColumns
 from ._sets import (
     DomainIndicators,
-    FrequencyFeature,
     GraphFeatures,
     MetadataIndicators,
-    SemanticFeatures,
     paper_features,
     reasoning_features,
 )
-from ._surprisal import Surprisal
+from ._sets import GivenColumns as GivenColumns
+from ._surprisal import SURPRISAL as SURPRISAL
+from ._surprisal import surprisal
 from ._text import TextFeatures
 from ._transformers import GraphTransformer, GraphUnion
-from ._writer import add_surprisal, logprobs_of_claims
 from .columns import ClaimTransformer
 
 __all__ = [
@@ -24,23 +23,17 @@ __all__ = [
     "ClaimTransformer",
     "ContextFeatures",
     "DomainIndicators",
-    "FrequencyFeature",
+    "FunctionColumns",
     "GraphFeatures",
     "GraphTransformer",
     "GraphUnion",
     "MetadataIndicators",
-    "PairFeature",
-    "SemanticFeatures",
-    "StepReward",
-    "Surprisal",
     "TextFeatures",
-    "add_surprisal",
     "estimate_agreement",
-    "find_support",
-    "logprobs_of_claims",
     "paper_features",
     "reasoning_features",
+    "surprisal",
 ]
 
 # Saved filters may contain classes that `reasoning_features` uses.
-__saved__: list[str] = ["OptionFeatures"]
+__saved__: list[str] = ["GivenColumns", "OptionFeatures"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -244,59 +244,3 @@ def _count_found(wanted, sets):
 def _share_found(wanted, sets):
     """Return the proportion of items in at least one of the sets, or 1 if there are no items."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
-
-
-class Support(NamedTuple):
-    """The sentence in a context that shares the most words with a claim."""
-
-    passage: int  # index of the passage, starting at 0
-    start: int  # The sentence is context[passage][start:stop].
-    stop: int
-    share: float  # proportion of the distinct words of the claim that occur in the sentence
-
-
-def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
-    """Find the sentence in the context that shares the most words with each claim.
-
-    Parameters
-    ----------
-    claims : sequence of str
-        Claim texts.
-    context : sequence of str
-        Passages.
-
-    Returns
-    -------
-    supports : list of Support or None
-        For each claim, the index of the passage, the position of the sentence in the passage, and
-        the proportion of the claim's distinct words that occur in the sentence. The proportion
-        equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no
-        sentence contains a word of the claim. Ties are resolved in favour of the shortest
-        sentence.
-
-    Examples
-    --------
-    >>> from skdcf.features import find_support
-    >>> context = ["Sydney has a bridge. It opened in 1932, and trams crossed it."]
-    >>> (found,) = find_support(["The bridge opened in 1932."], context)
-    >>> context[found.passage][found.start : found.stop]
-    'It opened in 1932, and trams crossed it.'
-    """
-    sentences = []
-    for k, text in enumerate(context):
-        stops = [m.start() + len(m[0].rstrip()) for m in _END.finditer(text)]
-        bounds = [0, *stops[: _MOST_SENTENCES - 1], len(text)]
-        for a, b in pairwise(bounds):
-            a += len(text[a:b]) - len(text[a:b].lstrip())
-            sentences.append((frozenset(_split(text[a:b].casefold())), k, a, b))
-    return [_find_best(claim, sentences) for claim in claims]
-
-
-def _find_best(claim, sentences):
-    words = frozenset(_split(claim.casefold()))
-    best = max(sentences, key=lambda s: (len(words & s[0]), -len(s[0])), default=None)
-    if best is None or words.isdisjoint(best[0]):
-        return None
-    sentence_words, passage, start, stop = best
-    overlap = len(words & sentence_words) / len(words)
-    return Support(passage, start, stop, overlap)

@@ -135,8 +135,12 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     Returns
     -------
     features : GraphUnion
-        A transformer for problems that have the column ``frequency-score`` and the semantic
-        columns.
+        A transformer for problems that have the column ``frequency-score``, which
+        `skdcf.apps.llm.Frequency` computes, and the semantic columns, which
+        `skdcf.apps.llm.SemanticJudge` computes. The semantic columns are ``claim_index``,
+        ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
+        ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data`` and
+        ``is_well_formed``. A missing ``claim_index`` is computed.
 
     Raises
     ------
@@ -159,128 +163,44 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     check_choice("name", name, _PAPER)
     semantic, domains, metrics = _PAPER[name]
     members = [
-        ("frequency", FrequencyFeature()),
-        ("semantic", SemanticFeatures(semantic)),
+        ("given", GivenColumns(("frequency-score", *semantic))),
         ("domains", DomainIndicators(domains)),
         ("graph", GraphFeatures(metrics)),
     ]
     return GraphUnion([m for m in members if m[1].own_names()], keep_input=False)
 
 
-SEMANTIC = list_names(
-    "claim_index coherent_to_ancestors inference_gap_size has_missing_dependencies "
-    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
-)
-
-
-class _GivenColumns(GraphTransformer):
-    """Columns that are copied from the input, possibly under different names."""
+@settings
+class GivenColumns(GraphTransformer):
+    """Existing columns, selected by name. ``claim_index`` is computed if it is missing."""
 
     reads_edges = False
-    # whether to compute ``claim_index`` if the data do not contain this column
-    counts_claims = False
+    _parameter_constraints = {"columns": ["array-like"]}
 
-    def _sources(self) -> Sequence[str]:
-        """Return the names of the input columns to use."""
-        return self.own_names()
+    columns: Sequence[str]
+
+    def own_names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
 
     def _check(self, batch: GraphBatch) -> None:
         columns_there = list_columns(batch)
-        columns_made = ["claim_index"] if self.counts_claims else []
-        if missing := [
-            n for n in self._sources() if n not in columns_there + columns_made
-        ]:
+        missing = {*self.columns} - {*columns_there, "claim_index"}
+        if missing:
             raise ValueError(
-                f"the problems must have the columns {', '.join(map(repr, missing))}, "
+                f"the problems must have the columns {', '.join(map(repr, sorted(missing)))}, "
                 f"got {columns_there or 'no feature columns'}"
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        columns_given = {} if batch.features is None else batch.features.T
-        column_of = {"claim_index": number_claims(batch)}
-        column_of |= zip(list_columns(batch), columns_given, strict=True)
-        return np.column_stack([column_of[name] for name in self._sources()])
+        return _select(batch, self.columns)
 
 
-@settings
-class FrequencyFeature(_GivenColumns):
-    """Self-consistency score, which is the number of resampled answers that contain a claim.
-
-    Parameters
-    ----------
-    column : str, default="frequency-score"
-        Name of the data column that contains the score. Higher values must mean more support.
-
-    Raises
-    ------
-    ValueError
-        If the column is missing. The error message lists the existing columns.
-
-    Notes
-    -----
-    The output column is named ``frequency-score``, as the scorers expect.
-
-    Examples
-    --------
-    >>> from skdcf import GraphBatch
-    >>> from skdcf.features import FrequencyFeature
-    >>> batch = GraphBatch.from_arrays([[0.4]], [0, 1], feature_names=["consistency"])
-    >>> FrequencyFeature("consistency").fit_transform(batch).feature_names
-    ('consistency', 'frequency-score')
-    """
-
-    _parameter_constraints = {"column": [str]}
-
-    column: str = "frequency-score"
-
-    def own_names(self) -> tuple[str, ...]:
-        return ("frequency-score",)
-
-    def _sources(self) -> tuple[str, ...]:
-        return (self.column,)
-
-
-@settings
-class SemanticFeatures(_GivenColumns):
-    """Semantic ratings of each claim by a human or model judge, selected from the data.
-
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        Column names. The default is the eight columns of the paper, which are ``claim_index``,
-        ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
-        ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data`` and
-        ``is_well_formed``. If the data do not contain ``claim_index``, this column is computed.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing. The error message lists the existing columns.
-
-    Notes
-    -----
-    The appendix "Feature Descriptions" of arXiv:2604.20098 names seven of the eight columns
-    and "additional validation flags", which are represented by ``is_well_formed``.
-
-    Examples
-    --------
-    >>> from skdcf import GraphBatch
-    >>> from skdcf.features import SemanticFeatures
-    >>> batch = GraphBatch.from_arrays(
-    ...     [[1.0, 0.0]], [0, 1], feature_names=["problem_relevance", "other"]
-    ... )
-    >>> names = ["claim_index", "problem_relevance"]
-    >>> SemanticFeatures(names).fit_transform(batch).feature_names
-    ('other', 'claim_index', 'problem_relevance')
-    """
-
-    counts_claims = True
-    _parameter_constraints = {"columns": ["array-like", None]}
-
-    columns: Sequence[str] | None = None
-
-    def own_names(self) -> tuple[str, ...]:
-        return SEMANTIC if self.columns is None else tuple(self.columns)
+def _select(batch, names):
+    """Return existing columns by name."""
+    columns_given = {} if batch.features is None else batch.features.T
+    column_of = {"claim_index": number_claims(batch)}
+    column_of |= zip(list_columns(batch), columns_given, strict=True)
+    return np.column_stack([column_of[name] for name in names])
 
 
 @settings
@@ -401,7 +321,7 @@ _LONGEST = 20_000
 
 
 @settings
-class DomainIndicators(_GivenColumns):
+class DomainIndicators(GraphTransformer):
     """Indicators of a problem's topic, which are equal for all claims of the problem.
 
     Parameters
@@ -444,6 +364,7 @@ class DomainIndicators(_GivenColumns):
     array([[1., 0.]])
     """
 
+    reads_edges = False
     topics: ClassVar[tuple[str, ...]] = tuple(_LEXICON)[:12]
 
     _parameter_constraints = {"domains": ["array-like", None]}
@@ -472,7 +393,7 @@ class DomainIndicators(_GivenColumns):
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()
         if set(names) <= set(list_columns(batch)):
-            return super().own_columns(batch)
+            return _select(batch, self.own_names())
         # The batch has been validated, so questions exist.
         assert batch.problems is not None
         texts = [clean(question)[:_LONGEST] for question in batch.problems]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.features import ContextFeatures, find_support, reasoning_features
+from skdcf.features import ContextFeatures, reasoning_features
 
 NAMES = ContextFeatures.columns
 
@@ -195,21 +195,6 @@ def test_two_hundred_passages_are_one_context():
     ]
     found = columns_of("Word431 follows.", *passages)
     assert found["context_longest_run"] == found["context_sentence"] == 1
-
-
-def test_support_is_a_sentence_of_the_context():
-    context = [
-        "Nothing here.",
-        'He said: "It rained." The bridge opened in 1932.  Next.',
-    ]
-    claims = ["the bridge opened", "It rained", "quite else", "..."]
-    found = find_support(claims, context)
-    texts = [f and context[f.passage][f.start : f.stop] for f in found]
-    assert texts[0] == "The bridge opened in 1932."
-    assert texts[1].endswith('"It rained."')
-    assert texts[2:] == [None, None]
-    assert found[0].share == columns_of(claims[0], *context)["context_sentence"] == 1
-    assert find_support(["a"], []) == [None]
 
 
 def test_a_filter_of_one_untrained_column():

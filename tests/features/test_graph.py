@@ -21,10 +21,8 @@ from skdcf.features import (
     AgreementFeatures,
     ClaimTransformer,
     DomainIndicators,
-    FrequencyFeature,
     GraphFeatures,
     GraphUnion,
-    SemanticFeatures,
     TextFeatures,
     paper_features,
     reasoning_features,
@@ -87,7 +85,6 @@ def test_columns_are_appended_and_the_rest_passes_through(graphs):
         TextFeatures(),
         AgreementFeatures(),
         reasoning_features(),
-        FrequencyFeature(),
     ],
     ids=lambda t: type(t).__name__,
 )
@@ -223,8 +220,6 @@ def test_a_table_of_numbers_has_no_texts():
     [
         (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
         (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
-        (FrequencyFeature(3), "'column' parameter.*3"),
-        (SemanticFeatures("x"), "'columns' parameter.*'x'"),
         (ClaimTransformer(None), "'transformer' parameter.*'transform'.*None"),
         (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
         (GraphUnion([TextFeatures()]), r"transformer_list.*TextFeatures\(\)"),
@@ -270,12 +265,10 @@ def test_claim_transformer_without_features():
 
 
 def test_missing_columns_are_named_with_those_there(graphs):
-    with pytest.raises(ValueError, match=r"'frequency'.*'frequency-score', 'problem"):
-        FrequencyFeature("frequency").fit(graphs)
     with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*got"):
-        SemanticFeatures().fit(graphs)
+        paper_features("felm-7").fit(graphs)
     with pytest.raises(ValueError, match=r"feature.*columns"):
-        FrequencyFeature().fit([ReasoningGraph(None, [], claims=["a"])])
+        paper_features().fit([ReasoningGraph(None, [], claims=["a"])])
 
 
 @pytest.mark.parametrize(

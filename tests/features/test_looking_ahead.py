@@ -12,12 +12,10 @@ from skdcf.features import (
     ClaimTransformer,
     ContextFeatures,
     DomainIndicators,
-    FrequencyFeature,
     GraphFeatures,
     GraphTransformer,
     GraphUnion,
     MetadataIndicators,
-    SemanticFeatures,
     TextFeatures,
     reasoning_features,
 )
@@ -40,14 +38,12 @@ TRANSFORMERS = [
     ContextFeatures(),
     DomainIndicators(),
     MetadataIndicators(),
-    FrequencyFeature("frequency-score"),
-    SemanticFeatures(["length"]),
     ClaimTransformer(FunctionTransformer(np.log1p)),
     reasoning_features(),
     GraphUnion([("graph", GraphFeatures()), ("text", TextFeatures())]),
 ]
 #: Their columns are replies of a model, which may be sent the whole answer.
-OF_MODELS = {"PairFeature", "StepReward", "Surprisal"}
+OF_MODELS = {"FunctionColumns"}
 
 
 @pytest.fixture(scope="module")

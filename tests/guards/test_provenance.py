@@ -24,7 +24,7 @@ from skdcf.exceptions import (
     GuaranteeWarning,
     ParameterWarning,
 )
-from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
+from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
@@ -92,7 +92,7 @@ def test_who_reads_no_edges_needs_none():
     new = [problem("unknown", 99, claims=["a", "b"], feature_names=["frequency-score"])]
     for cf in (
         HardCF(0, edges="none"),
-        HardCF(0, edges="none", features=FrequencyFeature()),
+        HardCF(0, edges="none", features=GivenColumns(["frequency-score"])),
         HardCF(0, edges=chain_edges),
     ):
         assert len(cf.fit(known, y, groups=False).predict(new)[0]) == 2
@@ -107,7 +107,7 @@ def test_columns_that_are_taken_away_read_edges_still():
     """After set_params the fitted columns are computed, and edges were not compared."""
     cf = HardCF(0, edges="none", features=GraphFeatures()).fit(*problems(20))
     masks = cf.predict([problem(seed=50)])
-    for features in (None, FrequencyFeature()):
+    for features in (None, GivenColumns(["frequency-score"])):
         cf.set_params(features=features)
         with pytest.raises(ValueError, match=r"edges.*after calibration"):
             cf.predict([problem("unknown", 50)])

@@ -33,7 +33,6 @@ from skdcf import (
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
-    ReasoningGraph,
     SingleFeatureCF,
     XGBoostCF,
 )
@@ -44,7 +43,6 @@ from skdcf.exceptions import ParameterWarning
 from skdcf.features import (
     GraphFeatures,
     GraphUnion,
-    StepReward,
     paper_features,
     reasoning_features,
 )
@@ -486,32 +484,6 @@ def test_clients_come_without_addresses(tmp_path):
     resealed(path, parts_of(path) | {"schema.json": json.dumps(damaged).encode()})
     with pytest.raises(ValueError, match="loaded"):
         skdcf.load(path, trusted=re.findall("'(.*?)'", names))
-
-
-def test_rewards_are_asked_for_at_no_address_of_a_file(tmp_path):
-    """No trust was needed, and each question went to the server that the file named."""
-    url = "http://127.0.0.1:9/pooling"
-    texts = [
-        ReasoningGraph(None, (), claims=[f"{i} + 1 = {i + 1}"], problem=f"{i} + 1?")
-        for i in range(30)
-    ]
-    rewards = StepReward(lambda question, claims: [len(c) / 9 for c in claims])
-    cf = HardCF("reward", features=rewards, alpha=0.3).fit(texts, [[1], [0]] * 15)
-    before = cf.set_params(features=StepReward(url)).predict(texts)
-    cf.features_.set_params(source=url)
-    path = skdcf.save(cf, tmp_path / "cf")
-    with pytest.raises(
-        ValueError, match=r"names skdcf\.features\.StepReward"
-    ) as caught:
-        skdcf.load(path)
-    assert f"source='{url}'" in str(caught.value)
-    with pytest.warns(ParameterWarning, match="would open"):
-        back = skdcf.load(path, trusted="skdcf.features.StepReward")
-    assert back.features.source is back.features_.source is None
-    with pytest.raises(ValueError, match="source"):
-        back.predict(texts)
-    back.features_.set_params(source=rewards.source)
-    assert list(map(list, back.predict(texts))) == list(map(list, before))
 
 
 def test_scores_of_no_calibration(tmp_path):

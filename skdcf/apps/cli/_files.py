@@ -50,7 +50,7 @@ def read_blocks(options, read, on_invalid="raise", dropped=None, *, path=None):
     If a key in ``--map`` is missing from all lines, the function raises ValueError and lists the
     existing keys.
     """
-    rename = renamed(options, also=["answer"])
+    rename = renamed(options, also=["answer", "logprobs"])
     answers = {"answer", "response"} | {
         theirs for theirs, ours in rename.items() if ours == "answer"
     }
@@ -183,7 +183,7 @@ def answer_reader(options):
     from ..llm import AnswerReader
 
     read = AnswerReader(
-        renamed(options, also=["answer"]),
+        renamed(options, also=["answer", "logprobs"]),
         own_keys(options),
         needs_answer=not getattr(options, "write", False),
     )

@@ -47,7 +47,7 @@ def serve(options: Any) -> None:
         token=token,
         folder=options.folder,
         cors=options.cors or (),
-        rename=renamed(options, also=["answer"]),
+        rename=renamed(options, also=["answer", "logprobs"]),
         own=own_keys(options),
         no_claim=options.no_claim,
     )

@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from tqdm.auto import tqdm
 
 from ..._parameters import Settings, StrOptions
-from ...features import add_surprisal, logprobs_of_claims
+from ...features import SURPRISAL, surprisal
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
 from . import _client as clients
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
         Passages that must support the answer, or None if the passages are unknown.
     logprobs : dict, list or None
         Log-probabilities of the tokens of the answer, in the format of a chat-completions
-        response. The columns of `skdcf.features.Surprisal` are computed from these
+        response. The columns of `skdcf.features.surprisal` are computed from these
         log-probabilities.
     """
 
@@ -150,7 +150,7 @@ def _checked(ask, group, answer, id, context, logprobs, **others):
             "question without an answer"
         )
     if logprobs is not None:
-        logprobs_of_claims(logprobs, answer or "", ())
+        surprisal(logprobs, answer or "", ())
     metadata = {**(graph.metadata or {}), **group} or None
     return Answer(
         problem=graph.problem,
@@ -188,8 +188,8 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
     if answer.logprobs is None:
         return graph
     words = [spans.get(text, text) for text in texts]
-    of_claims = logprobs_of_claims(answer.logprobs, answer.answer or "", words)
-    return add_surprisal(graph, of_claims)
+    columns = surprisal(answer.logprobs, answer.answer or "", words)
+    return graph.replace(features=columns, feature_names=SURPRISAL)
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, value_at
 from ...edges import chain_edges, no_edges
-from ...features import add_surprisal, logprobs_of_claims
+from ...features import SURPRISAL, surprisal
 from ...graphs.sources import LAYOUT, WITHOUT_CLAIM
 from ._no_claim import NoClaimList, no_claim_list
 from ._sentences import sentences_with_layout, splitter_of
@@ -281,9 +281,8 @@ class AnswerSplitter:
             metadata[LAYOUT] = layout
         graph = problem.graph
         if line.logprobs is not None:
-            graph = add_surprisal(
-                graph, logprobs_of_claims(line.logprobs, answer, claims)
-            )
+            columns = surprisal(line.logprobs, answer, claims)
+            graph = graph.replace(features=columns, feature_names=SURPRISAL)
         return problem._replace(
             graph=graph.replace(metadata=metadata), metadata=metadata
         )

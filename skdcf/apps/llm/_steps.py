@@ -459,7 +459,7 @@ class SemanticJudge(Step):
     (0 to 5 missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
     ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. The step makes
     one call per problem. The method `apply` accepts a list of graphs and returns an array of
-    shape (n_claims, 8) for each graph. `skdcf.features.SemanticFeatures` selects these columns.
+    shape (n_claims, 8) for each graph. `skdcf.features.paper_features` selects these columns.
 
     Parameters
     ----------

@@ -58,7 +58,6 @@ def test_advice_stays_in_messages_of_messages_and_in_pickles():
 
 
 def test_problems_count_from_1_where_lines_do():
-    """What a message calls problem 6 is what `skdcf explain --id 6` prints."""
     text = 'problem 5 ("q7") has no claims, and problem 10 neither'
     words = 'problem 6 ("q7") has no claims, and problem 11 neither'
     assert reworded(text, "program") == words

@@ -39,8 +39,7 @@ class FunctionColumns(GraphTransformer):
     cache, so the function is called once for each different problem, even if a later call fails.
     The cache is not saved with the transformer.
 
-    The function may read all claims of an answer, so a filter with ``online=True`` refuses the
-    columns.
+    The function may read all claims of an answer, so its columns count as looking ahead.
 
     Examples
     --------

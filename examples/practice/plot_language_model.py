@@ -58,7 +58,6 @@ drawn = SampleAnswers(1, temperature=0.7).apply(
 )
 answers = [answer for [answer] in drawn]
 known = list(zip(questions[:100], answers[:100], strict=True))
-print(textwrap.fill(str(extractor.estimate(known)), 88))
 graphs = extractor.transform(known)
 print(textwrap.fill(str(extractor.usage_), 88))
 graphs
@@ -79,33 +78,34 @@ labelled = store.export("ann")
 print(describe_labels(labelled.graphs, labelled.labels))
 
 # %%
-# Fit and answer
+# Fit and filter
 # --------------
 # This filter uses the log odds of the judge as its score. It is not trained, so all problems are
 # used for calibration.
 
 from skdcf import HardCF
-from skdcf.apps.llm import ConformalFactualityPipeline
+from skdcf.apps.llm import join
+from skdcf.inspection import explain
 
 filter = HardCF("judge_log_odds", alpha=0.1, ties="jitter", random_state=0)
-pipeline = ConformalFactualityPipeline(extractor, filter)
-pipeline.fit(labelled.graphs, labelled.labels)
-out = pipeline.answer(questions[100:], answers[100:])
+filter.fit(labelled.graphs, labelled.labels)
+new = extractor.transform(zip(questions[100:], answers[100:], strict=True))
+masks = filter.predict(new)
 
-shown = max(out, key=lambda a: (len(a.dropped) > 0, a.graph.n_claims))
-print(f"{shown.original.problem}\n")
-print(f"kept:     {shown.text}")
-print(f"excerpt:  {shown.excerpt}")
-for text, reason in shown.dropped:
-    print(f"dropped:  {text}\n{textwrap.indent(textwrap.fill(reason, 78), ' ' * 10)}")
+i = max(range(len(new)), key=lambda i: ((~masks[i]).any(), new[i].n_claims))
+print(f"{new[i].problem}\n")
+print(f"kept:     {join(new[i].subgraph(masks[i]).claims)}")
+[explained] = explain(filter, [new[i]])
+for v, reason in explained.reasons.items():
+    print(f"dropped:  {new[i].claims[v]}")
+    print(textwrap.indent(textwrap.fill(reason, 78), " " * 10))
 
 # %%
 # Coverage and retention on the new answers:
 
 from skdcf.metrics import coverage_score, retention_score
 
-truth = [[int(is_right(text)) for text in a.original.claims] for a in out]
-masks = [a.kept for a in out]
+truth = [[int(is_right(text)) for text in graph.claims] for graph in new]
 print(f"coverage  {coverage_score(truth, masks):.2f} (guaranteed: 0.90)")
 print(f"retention {retention_score(truth, masks):.2f} true claims per answer")
 
@@ -114,8 +114,7 @@ print(f"retention {retention_score(truth, masks):.2f} true claims per answer")
 
 from skdcf.plots import ReasoningGraphDisplay
 
-labels = [int(is_right(text)) for text in shown.original.claims]
-ReasoningGraphDisplay.from_graph(shown.original, kept=shown.kept, labels=labels)
+ReasoningGraphDisplay.from_graph(new[i], kept=masks[i], labels=truth[i])
 
 # %%
 # Labels from a model

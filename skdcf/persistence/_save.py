@@ -320,7 +320,6 @@ _APPLICATIONS = f"{PACKAGE}.apps"
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
-    "skdcf.apps.llm.join_claims",
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )

@@ -190,7 +190,7 @@ def run_commands(folder, names, kills, rng):
     with ChatServer(ScriptedModel()) as server:
         os.environ["OPENAI_API_KEY"] = "sk-kills"
         endpoint = ["--model", "m", "--base-url", server.url, "--cache"]
-        endpoint += [place / "cache", "--yes"]
+        endpoint += [place / "cache"]
         jobs = {
             "fit": (["fit", old, "--scorer", "logistic", "--alpha", 0.2], check_model),
             "calibrate": (["calibrate", model, new], check_model),

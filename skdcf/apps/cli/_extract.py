@@ -1,4 +1,4 @@
-"""The commands ``extract`` and ``answer``, which call a language model."""
+"""The command ``extract``, which calls a language model."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from ._files import (
     write_lines,
 )
 
-NO_ANSWER = 1  # exit code
-INCOMPLETE = "The conclusion of the answer was dropped, so this text does not answer the question"
-
 
 def extract(options):
-    """Extract claims, write the problems, and print the cost and the flagged problems."""
+    """Extract claims, write the problems, and print the calls and the flagged problems."""
     check_folder(options.output)
     read_config(options)
     rows = list(read_records(options, _answer_reader(options)))
     extractor = _extractor(options)
     with _errors_of_calls():
-        done = extractor.extract(rows, write=options.write)
+        done = extractor.extract(rows)
     lines = format_jsonl(e.graph for e in done)
     write_lines(options.output, lines)
     odd = [e for e in done if e.flags]
@@ -38,14 +35,11 @@ def extract(options):
     usage = extractor.usage_
     n_claims = sum(e.graph.n_claims for e in done)
     n_flagged = sum(len(e.flagged) for e in done)
-    cost = ""
-    if options.prices is not None:
-        cost = f", costing {usage.cost(options.prices):.4g}"
     inform(
         f"{len(odd)} of {len(done)} problems were flagged",
         f"{usage.calls} calls were made. {usage.cached} replies came from the cache, and "
         f"{usage.retries} requests were repeated. The calls used {usage.prompt_tokens} "
-        f"prompt tokens and {usage.completion_tokens} completion tokens{cost}",
+        f"prompt tokens and {usage.completion_tokens} completion tokens",
         f"{n_flagged} of {n_claims} claims ({n_flagged / max(n_claims, 1):.0%}) may differ "
         f"from the answer and are {'kept' if options.keep_flagged else 'never kept'}",
     )
@@ -77,8 +71,6 @@ def make_client(options, cache):
         max_retries=options.max_retries,
         max_tokens=options.max_tokens,
         max_calls=options.max_calls,
-        prices=options.prices,
-        confirm_above=options.confirm_above,
     )
 
 
@@ -135,7 +127,6 @@ def _extractor(options):
         features=[steps[name]() for name in options.features] or None,
         on_failure=options.on_failure,
         keep_flagged=options.keep_flagged,
-        confirm=(lambda estimate: True) if options.yes else None,
         verbose=True,
     )
 

@@ -183,9 +183,7 @@ def answer_reader(options):
     from ..llm import AnswerReader
 
     read = AnswerReader(
-        renamed(options, also=["answer", "logprobs"]),
-        own_keys(options),
-        needs_answer=not getattr(options, "write", False),
+        renamed(options, also=["answer", "logprobs"]), own_keys(options)
     )
 
     def read_answer(record):

@@ -1,4 +1,4 @@
-"""Use a language model to convert answers to reasoning graphs and kept claims to text.
+"""Use a language model to convert answers to reasoning graphs, and to label claims.
 
 Models are called through `ChatClient`, which wraps a Python function or an endpoint that uses the
 chat-completions protocol, such as a hosted service, vLLM, Ollama or llama.cpp. Calls to an
@@ -9,13 +9,11 @@ and are never stored.
 from ._client import ChatClient
 from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
+from ._labels import judge_labels
 from ._no_claim import NoClaimList as NoClaimList
 from ._no_claim import no_claim_list as no_claim_list
-from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
-from ._pipeline import check_writer as check_writer
-from ._pipeline import join_claims as join_claims
-from ._pipeline import judge_labels as judge_labels
 from ._reply import Reply, Usage
+from ._sentences import join as join
 from ._sentences import split_sentences as split_sentences
 from ._sentences import splitter_of as splitter_of
 from ._split import AnswerReader as AnswerReader
@@ -29,14 +27,13 @@ from ._steps import (
 )
 from ._steps import Verify as Verify
 
-__all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
-__all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]
+__all__ = ["CallError", "ChatClient", "ClaimExtractor"]
+__all__ += ["Decompose", "DeduceGraph", "EndpointError", "Frequency"]
 __all__ += [
-    "Merge",
     "Reply",
     "SampleAnswers",
     "SemanticJudge",
     "Usage",
     "Verify",
 ]
-__all__ += ["Answer", "join_claims", "judge_labels", "split_sentences"]
+__all__ += ["Answer", "join", "judge_labels", "split_sentences"]

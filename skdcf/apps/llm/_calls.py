@@ -57,8 +57,8 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Parameters
     ----------
     name : str
-        Name of the prompt, which is "answer", "decompose", "entailment", "frequency", "graph",
-        "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
+        Name of the prompt, which is "answer", "decompose", "frequency", "graph", "labels",
+        "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
         Text of a prompt to use instead of the built-in prompt, or the path of a file that
         contains the text.
@@ -71,8 +71,8 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Examples
     --------
     >>> from skdcf.apps.llm._calls import load_prompt
-    >>> load_prompt("merge").name
-    'merge-3'
+    >>> load_prompt("decompose").name
+    'decompose-3'
     """
     full = f"{name}-{VERSIONS[name]}"
     if own is None:
@@ -173,7 +173,6 @@ def verdicts_of(*words: str) -> Any:
 
 Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
 Premises = rows_of("premises", claim=int | None, builds_on=list[int])
-Text = _object(text=str)
 Verdict = _object(why=str, verdict=Literal["true", "false"])
 BareVerdict = _object(verdict=Literal["true", "false"])
 

@@ -4,39 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
-from ..._messages import Advice, Message
 from ..._parameters import Number, Settings, positive
 from . import _calls as calls
 from ._cache import ReplyCache
 from ._calls import Prompt, number_rows
 from ._errors import CallError
-from ._reply import Reply, Usage
-from ._session import MOST_PER_LIMIT, Engine, gather_all
+from ._reply import Reply
+from ._session import Engine, gather_all
 from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
-_AMOUNT = Number(Real, 0, None, closed="left")
 #: Number assigned to each verdict.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
-TOKENS_OF_CLAIM = 40  # approximate number of answer tokens per claim
 #: Valid types of the parameters shared by all steps.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # The lock is held while an engine is created.
@@ -97,13 +92,6 @@ class ChatClient(Settings):
     max_calls : int, optional
         Maximum number of calls for one problem in a run. A problem that requires more calls
         fails. If None, there is no limit.
-    prices : (float, float), optional
-        Prices per million prompt tokens and per million completion tokens, in any currency.
-    confirm_above : float, optional
-        Estimated cost above which a run requires confirmation. The cost is measured in the
-        currency of ``prices``, or in tokens if there are no prices. The default is a cost of 1 if
-        prices are given, and 1,000,000 tokens otherwise.
-
     Raises
     ------
     ValueError
@@ -149,8 +137,6 @@ class ChatClient(Settings):
         "max_retries": [Number(Integral, 0, None, closed="left")],
         "max_tokens": [positive(Integral), None],
         "max_calls": [positive(Integral), None],
-        "prices": [tuple, list, None],
-        "confirm_above": [_AMOUNT, None],
     }
     # The engine is stored together with the settings that created it.
     _engine = cast(Any, None)
@@ -167,8 +153,6 @@ class ChatClient(Settings):
     max_retries: int = 5
     max_tokens: int | None = None
     max_calls: int | None = None
-    prices: tuple[float, float] | None = None
-    confirm_above: float | None = None
 
     def validate(self) -> None:
         """Raise ValueError if a parameter or a combination of parameters is invalid."""
@@ -193,17 +177,6 @@ class ChatClient(Settings):
             raise ValueError(
                 f"headers must map header names to environment variables, got {self.headers!r}"
             )
-        prices = (0, 0) if self.prices is None else self.prices
-        if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
-            raise ValueError(
-                "prices must be a pair of numbers (the price per million prompt tokens and "
-                f"the price per million completion tokens), got {prices!r}"
-            )
-
-    def _limit(self):
-        """Return the unit ("tokens" or "cost") and the limit for runs without confirmation."""
-        unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
-        return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, **options):
         """Start ``work(chat, item)`` for each item, and return a future.
@@ -229,19 +202,6 @@ class ChatClient(Settings):
         finally:
             # The wait may have been interrupted, for example by Ctrl-C.
             future.cancel()
-
-    def spent(self) -> Usage:
-        """Return the numbers of calls and tokens used since the connections were opened.
-
-        Interrupted runs and runs in progress are included.
-
-        Returns
-        -------
-        usage : Usage
-            A copy of the numbers, which later calls do not change.
-        """
-        opened = self._engine
-        return Usage() if opened is None else replace(opened[0].usage)
 
     def purge(self, older_than: timedelta | float = 0.0) -> int:
         """Delete replies from the cache.
@@ -352,86 +312,6 @@ def _check_url(url):
         )
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated numbers of calls and tokens in a run.
-
-    Parameters
-    ----------
-    n_problems : int
-        Number of problems in the run.
-    n_done : int
-        Number of problems that incur no cost, because all their replies are cached.
-    calls : int
-        Estimated number of calls.
-    prompt_tokens, completion_tokens : int
-        Estimated token counts, assuming four bytes per token. The estimates are corrected using
-        the actual token counts of answers that have already been processed. Reasoning models may
-        generate several times as many tokens.
-    cost : float or None
-        Estimated cost, given the prices of the client, or None if the prices are unknown.
-    most_completion_tokens : int
-        Maximum number of completion tokens, reached if every call uses all its attempts and every
-        reply has the maximum length.
-    """
-
-    n_problems: int
-    n_done: int
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None
-    most_completion_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """Return the total number of prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def __str__(self):
-        price = "" if self.cost is None else f", costing about {self.cost:.4g}"
-        problems = f"{self.n_problems} problems ({self.n_done} of them in the cache)"
-        sent = f"{self.prompt_tokens:,} tokens of prompts"
-        replies = f"{self.completion_tokens:,} of replies"
-        if self.most_completion_tokens:
-            replies += f" (at most {self.most_completion_tokens:,})"
-        return (
-            f"{problems}: about {self.calls:,} calls with {sent} and {replies}{price}"
-        )
-
-
-def share_of_limit(client, estimate):
-    """Return the estimated cost divided by the cost above which confirmation is required."""
-    unit, limit = client._limit()
-    return getattr(estimate, unit) / limit if limit else math.inf
-
-
-def check_budget(client, estimate, confirm, n_done=0):
-    """Return whether a run exceeds the limit, or raise ValueError if the run is not confirmed."""
-    unit, limit = client._limit()
-    is_above = getattr(estimate, unit) > limit
-    if is_above and not (confirm or _ask)(estimate):
-        message = Message(
-            (f"{n_done} answers were completed" if n_done else "no calls were made")
-            + f": {estimate}. This is more than the limit of {limit:g} {unit} and was "
-            "not confirmed. ",
-            Advice(
-                "agree",
-                "Increase confirm_above of the ChatClient, or pass confirm=lambda "
-                "estimate: True",
-            ),
-        )
-        raise ValueError(message)
-    return is_above
-
-
-def _ask(estimate):
-    """Ask for confirmation at the terminal, and return False if there is no terminal."""
-    if not (sys.stdin and sys.stdin.isatty()):
-        return False
-    return input(f"{estimate}. Continue? [y/N] ").strip().lower() in ("y", "yes")
-
-
 @dataclass(eq=False, repr=False)
 class Step(Settings):
     """Base class of the steps that convert a model's answers to input for a filter.
@@ -445,7 +325,6 @@ class Step(Settings):
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[Any]
     _written: ClassVar[int] = 37  # expected number of completion tokens per claim
-    per = "answer"  # unit of one call: "answer", "claim" or "alternative"
     _parameter_constraints = COMMON
 
     prompt: str | Path | None = None
@@ -486,21 +365,6 @@ class Step(Settings):
     def _limit(self, n_rows):
         """Return the token limit of a reply. Longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
-
-    def _expect(self, shared, answer, n_claims, n_others):
-        """Return the estimated numbers of calls and tokens for one problem, as an array.
-
-        The array contains the numbers of calls, prompt tokens and completion tokens, and the
-        maximum number of completion tokens. ``shared`` is the number of tokens in the input
-        shared by all calls, and ``answer`` is the number of tokens in the answer. ``n_claims``
-        and ``n_others`` are the numbers of claims and alternative answers.
-        """
-        n_calls = {"claim": n_claims, "alternative": n_others}
-        n_rows = 1 if self.per == "claim" else n_claims
-        asked = count_tokens(self.wording().text) + shared + answer * n_rows // n_claims
-        most = MOST_PER_LIMIT * self._limit(n_rows)
-        tokens = np.array([1, asked + 12 * n_rows, self._written * n_rows, most])
-        return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
     def wording(self) -> Prompt:
         """Return the prompt of this step.
@@ -572,14 +436,9 @@ def raise_first(results: Sequence[Any]) -> None:
         ) from error
 
 
-def count_tokens(text: str | None) -> int:
-    """Return the estimated number of tokens in a text, assuming four bytes per token."""
-    return len((text or "").encode()) // 4 + 1
-
-
 def count_claims(answer: str) -> int:
-    """Return the estimated number of claims in an answer, assuming forty tokens per claim."""
-    return count_tokens(answer) // TOKENS_OF_CLAIM + 1
+    """Return the estimated number of claims in an answer, assuming 160 bytes per claim."""
+    return len(answer.encode()) // 160 + 1
 
 
 async def call_step(step: Any, chat: Any, *item: Any) -> Any:

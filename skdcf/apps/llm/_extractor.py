@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from tqdm.auto import tqdm
 
 from ..._parameters import Settings, StrOptions
 from ...features import SURPRISAL, surprisal
@@ -18,22 +15,18 @@ from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
 from . import _client as clients
 from . import _steps
-from ._client import ChatClient, Estimate, Step, call_step, count_tokens
+from ._client import ChatClient, Step, call_step
 from ._errors import CallError
-from ._flags import flag_of_text, flagged_claims, stated_by, texts_of
+from ._flags import flag_of_text, flagged_claims, texts_of
 from ._reply import Usage
-from ._sentences import pieces_of
-from ._session import MOST_ASKS, MOST_PER_LIMIT, gather_coroutines
+from ._session import gather_coroutines
 from ._steps import (
     Decompose,
     DeducedGraph,
     DeduceGraph,
     SampleAnswers,
     Verify,
-    describe_writer,
 )
-
-_MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
 
 
 class Answer(NamedTuple):
@@ -43,8 +36,8 @@ class Answer(NamedTuple):
     ----------
     problem : str or None
         The question.
-    answer : str or None
-        The answer. If None, `ConformalFactualityPipeline` asks the model for an answer.
+    answer : str
+        The answer.
     id : str or int or None
         Identifier of the problem in messages and files.
     alternatives : sequence of str or None
@@ -61,7 +54,7 @@ class Answer(NamedTuple):
     """
 
     problem: str | None
-    answer: str | None
+    answer: str
     id: Any = None
     alternatives: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
@@ -94,16 +87,13 @@ class Extraction:
     flagged: tuple[int, ...] = ()
 
 
-def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """Convert the input to answers, or raise a ValueError that names the first invalid item.
-
-    If ``ask`` is True, answers may be missing, and an item may consist of a question only.
-    """
+def read_answers(X: Iterable[Any]) -> list[Answer]:
+    """Convert the input to answers, or raise a ValueError that names the first invalid item."""
     if isinstance(X, (str, bytes, Mapping)):
         raise ValueError(
             f"X must be a list of problems and answers, got {type(X).__name__}"
         )
-    answers = [_read_answer(i, item, ask) for i, item in enumerate(X)]
+    answers = [_read_answer(i, item) for i, item in enumerate(X)]
     without = [i for i, answer in enumerate(answers) if answer.logprobs is None]
     if without and len(without) < len(answers):
         raise ValueError(
@@ -113,12 +103,10 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
     return answers
 
 
-def _read_answer(i, item, ask):
+def _read_answer(i, item):
     """Convert one item to an `Answer`, or raise a ValueError that names the item."""
     names = Answer._fields
-    if isinstance(item, str) and ask:
-        item = {"problem": item}
-    elif isinstance(item, tuple) and 2 <= len(item) <= len(names):
+    if isinstance(item, tuple) and 2 <= len(item) <= len(names):
         item = dict(zip(names, item, strict=False))
     if not isinstance(item, Mapping):
         raise ValueError(
@@ -132,25 +120,21 @@ def _read_answer(i, item, ask):
         )
     group = {} if item.get("group") is None else {"group": item["group"]}
     try:
-        return _checked(ask, group, **{n: _whole(item.get(n)) for n in names})
+        return _checked(group, **{n: _whole(item.get(n)) for n in names})
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from error
 
 
-def _checked(ask, group, answer, id, context, logprobs, **others):
+def _checked(group, answer, id, context, logprobs, **others):
     """Check the values of an item, and return them as an `Answer`."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
         raise ValueError(f"the id must be a string or an integer, got {id!r}")
-    asked = answer is None and ask and (graph.problem or "").strip()
-    if not (isinstance(answer, str) or asked):
-        raise ValueError(
-            f"the answer must be a string, got {answer!r}. Only a pipeline accepts a "
-            "question without an answer"
-        )
+    if not isinstance(answer, str):
+        raise ValueError(f"the answer must be a string, got {answer!r}")
     if logprobs is not None:
-        surprisal(logprobs, answer or "", ())
+        surprisal(logprobs, answer, ())
     metadata = {**(graph.metadata or {}), **group} or None
     return Answer(
         problem=graph.problem,
@@ -188,41 +172,8 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
     if answer.logprobs is None:
         return graph
     words = [spans.get(text, text) for text in texts]
-    columns = surprisal(answer.logprobs, answer.answer or "", words)
+    columns = surprisal(answer.logprobs, answer.answer, words)
     return graph.replace(features=columns, feature_names=SURPRISAL)
-
-
-def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """Return the sentences of the answer that consist entirely of words from kept claims.
-
-    If the words of a kept claim do not occur verbatim in the answer, the claim contributes no
-    sentence. If the words of a dropped claim do not occur in the answer, the result is
-    empty, because any sentence may state the claim.
-    """
-    mask = np.asarray(kept, dtype=bool)
-    answer, stated = stated_by(graph)
-    if not stated[~mask].any(axis=1).all():
-        return ""
-    good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
-    text = ""
-    end = 0
-    for sentence in pieces_of(answer):
-        stated_by_kept = good[end : end + len(sentence)]
-        end += len(sentence)
-        is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
-        # Bullets and punctuation at the end of a sentence are ignored.
-        for match in _MARKS.finditer(sentence):
-            is_letter[slice(*match.span())] = False
-        if is_letter.any() and stated_by_kept[is_letter].all():
-            text += sentence
-    return text.strip()
-
-
-# number of initial answers used to estimate the cost of the remaining answers
-_FIRST = 20
-_FEW = 5  # number of answers to process first if the whole run requires confirmation
-_UNDERRATED = 20  # maximum factor by which the initial cost estimate may be too low
-_TOKENS_OF_ANSWER = 300  # expected number of tokens in an answer that the model writes
 
 
 @dataclass(eq=False, repr=False)
@@ -266,12 +217,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         if their words do not occur in the answer, or if they contain a number that occurs neither
         in the answer nor in the question. Use the same setting for calibration and prediction,
         because filters compare this setting with the setting used in calibration.
-    confirm : callable, optional
-        Function ``confirm(estimate)`` that returns whether a run may start if its estimated cost
-        exceeds the limit of the client. If None, the user is asked at the terminal. Without a
-        terminal, the run does not start.
     verbose : bool, default=False
-        Whether to print the estimated cost and the progress of a run.
+        Whether to print the progress of a run.
 
     Attributes
     ----------
@@ -281,7 +228,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     Raises
     ------
     ValueError
-        If a parameter or the input is invalid, or if a run above the limit was not confirmed.
+        If a parameter or the input is invalid.
     CallError
         If calls failed. The replies to all other calls are in the cache of the client.
 
@@ -294,7 +241,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     The metadata of a graph record how the graph was created:
 
     * ``answer`` contains the text of the answer.
-    * ``written_by`` contains the model and the prompt, if a model wrote the answer.
     * ``extraction`` contains the model, the steps, and the options that the endpoint does not
       accept (``left_out``).
     * ``spans`` contains the words of the answer that state each claim.
@@ -303,7 +249,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``no_verdict`` contains the positions of claims on which the judge returned no verdict.
     * ``log_odds_missing`` contains the proportion of verdicts without log odds.
 
-    Filters compare ``written_by`` and ``extraction`` with the values from calibration. Filters
+    Filters compare ``extraction`` with the values from calibration. Filters
     drop the claims without a verdict, the flagged claims, and all claims that depend on them.
     Missing log odds are set to 0, and the extraction description then contains "missing".
 
@@ -330,7 +276,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
         "keep_flagged": ["boolean"],
-        "confirm": [callable, None],
         "verbose": ["verbose"],
     }
 
@@ -343,41 +288,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     features: Sequence | None = None
     on_failure: str = "raise"
     keep_flagged: bool = False
-    confirm: Callable[[Estimate], bool] | None = None
     verbose: bool = False
-
-    @classmethod
-    def from_description(
-        cls, description: Mapping[str, Any], client: Any = None, **settings: Any
-    ) -> Self:
-        """Create an extractor from the description stored in the metadata of a graph.
-
-        Parameters
-        ----------
-        description : dict
-            Description returned by `describe`, which is also the field ``extraction`` in the
-            metadata of a graph.
-        client : ChatClient or callable, optional
-            Client for the model, as in `ClaimExtractor`.
-        **settings
-            Values of ``on_failure``, ``confirm`` or ``verbose``.
-
-        Returns
-        -------
-        extractor : ClaimExtractor
-            An extractor with the described settings.
-
-        Raises
-        ------
-        ValueError
-            If a step used a prompt or a function that is not part of this package.
-        """
-        steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
-        # The names in a file may be sorted as strings, in which case [10] comes before [2].
-        names = sorted((n for n in steps if n.startswith("features")), key=len)
-        columns = [steps.pop(name) for name in names] or None
-        settings = {"keep_flagged": description.get("keep_flagged", False)} | settings
-        return cls(description["model"], client, features=columns, **steps, **settings)
 
     def validate(self) -> None:
         """Raise ValueError if a parameter or a combination of parameters is invalid."""
@@ -421,45 +332,35 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
-    def extract(self, X: Iterable[Any], *, write: bool = False) -> list[Extraction]:
+    def extract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract reasoning graphs from answers, and report anomalies.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
             The answers, as in `transform`.
-        write : bool, default=False
-            Whether the model writes missing answers, as in `ConformalFactualityPipeline`.
 
         Returns
         -------
         extractions : list of Extraction
             One extraction per answer, in order.
         """
-        return clients.finish(
-            self._extracting(ChatClient._now, X, self.on_failure, write=write)
-        )
+        return clients.finish(self._extracting(ChatClient._now, X))
 
-    async def aextract(
-        self, X: Iterable[Any], *, write: bool = False
-    ) -> list[Extraction]:
+    async def aextract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract the graphs of answers in a running event loop, as in `extract`.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
             The answers, as in `transform`.
-        write : bool, default=False
-            Whether the model writes missing answers, as in `extract`.
 
         Returns
         -------
         extractions : list of Extraction
             One extraction per answer, in order.
         """
-        return await self._extracting(
-            ChatClient._later, X, self.on_failure, write=write
-        )
+        return await self._extracting(ChatClient._later, X)
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Sample alternative answers and compute feature columns for existing graphs.
@@ -483,24 +384,6 @@ class ClaimExtractor(TransformerMixin, Settings):
             self.client, bare, self._enrich, self.model, show=self.verbose
         )
         return GraphBatch.from_graphs(enriched)
-
-    def estimate(self, X: Iterable[Any]) -> Estimate:
-        """Estimate the cost of a run without calling a model.
-
-        Parameters
-        ----------
-        X : sequence of (problem, answer), of dict, or of Answer
-            The answers, as in `transform`.
-
-        Returns
-        -------
-        estimate : Estimate
-            Estimated numbers of calls and tokens, and the estimated cost if prices are known.
-        """
-        self.validate()
-        client = clients.as_client(self.client)
-        answers = read_answers(X)
-        return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
         """Return the names of the feature columns.
@@ -560,9 +443,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return out
 
     async def _extract(self, chat, answer):
-        """Run all steps for one answer. The model writes a missing answer."""
-        if answer.answer is None:
-            answer = await self._write(chat, answer)
+        """Run all steps for one answer."""
         steps = self.steps()
         text = answer.answer
         problem = answer.problem
@@ -587,21 +468,6 @@ class ClaimExtractor(TransformerMixin, Settings):
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
         return replace(extraction, flagged=flagged)
-
-    def _writer(self):
-        sample = self.sample
-        return sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
-
-    async def _write(self, chat, question):
-        """Ask the model to answer a question, and record this in the metadata."""
-        writer = self._writer()
-        text = await writer._answer(chat, question.problem, question.context)
-        return self._written(question, text)
-
-    def _written(self, question, text):
-        writer = describe_writer(self._writer(), self.model)
-        metadata = {**(question.metadata or {}), "written_by": writer}
-        return question._replace(answer=text, metadata=metadata)
 
     async def _draw(self, chat, graph):
         """Return sampled answers. Of all steps, only `SampleAnswers` also receives the passages."""
@@ -656,117 +522,24 @@ class ClaimExtractor(TransformerMixin, Settings):
         metadata |= {"flags": list(flags)} if flags else {}
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
-    async def _extracting(self, run, X, on_failure, *, write=False, agreed=False):
-        """Return the result of `extract`, where ``run`` is a method of the client.
-
-        If ``agreed`` is True, the run requires no confirmation.
-        """
+    async def _extracting(self, run, X):
+        """Return the result of `extract`, where ``run`` is a method of the client."""
         self.validate()
         client = clients.as_client(self.client)
-        answers = read_answers(X, ask=write)
-        estimate = await self._estimating(run, client, answers)
-        spent = Usage()
-        done = []
-        share = clients.share_of_limit(client, estimate)
-        first = self._count_first(client, answers, share)
-        asks_later = share > 1 and first < len(answers)
-        for some_answers in filter(None, (answers[:first], answers[first:])):
-            if done:  # Estimate the remaining cost from the cost of the first answers.
-                estimate = self._estimated(client, some_answers, some_answers, done)
-            if self.verbose:
-                tqdm.write(str(estimate), file=sys.stderr)
-            if not agreed and (done or not asks_later):
-                clients.check_budget(client, estimate, self.confirm, len(done))
-            results, usage = await run(
-                client, some_answers, self._extract, self.model, show=self.verbose
-            )
-            done += results
-            spent += usage
-        self.usage_ = spent
-        if on_failure == "raise":
+        answers = read_answers(X)
+        done, self.usage_ = await run(
+            client, answers, self._extract, self.model, show=self.verbose
+        )
+        if self.on_failure == "raise":
             clients.raise_first(done)
         pairs = zip(answers, done, strict=True)
         done = [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
         return _agreeing(done)
 
-    def _count_first(self, client, answers, share):
-        """Return the number of answers to extract first, to improve the cost estimate.
-
-        The number is small if the estimate for all answers is above the limit but the estimate
-        for these few answers is not. The number is larger if the estimate is below the limit by
-        less than a factor of 20.
-        """
-        few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
-        if (
-            share > 1
-            and len(answers) > _FEW
-            and clients.share_of_limit(client, few) <= 1
-        ):
-            return _FEW
-        return _FIRST if 1 / _UNDERRATED < share <= 1 else len(answers)
-
-    async def _estimating(self, run, client, answers):
-        todo = answers
-        estimates = []
-        if client.cache is not None:
-            estimates, _ = await run(
-                client, answers, self._extract, self.model, dry=True
-            )
-            pairs = zip(answers, estimates, strict=True)
-            todo = [answer for answer, e in pairs if isinstance(e, CallError)]
-        return self._estimated(client, answers, todo, estimates)
-
-    def _estimated(self, client, answers, todo, done):
-        total = sum(map(self._expect, todo), np.zeros(4))
-        total[:3] *= self._learnt(done)
-        cost = None if client.prices is None else total[1:3] @ client.prices / 1e6
-        n_calls, n_sent, n_received, most = map(round, total)
-        if client.max_tokens is not None:
-            most = MOST_ASKS * n_calls * client.max_tokens
-        return Estimate(
-            n_problems=len(answers),
-            n_done=len(answers) - len(todo),
-            calls=n_calls,
-            prompt_tokens=n_sent,
-            completion_tokens=n_received,
-            cost=cost,
-            most_completion_tokens=most,
-        )
-
-    def _expect(self, answer):
-        """Return the estimated numbers of calls and tokens for one answer."""
-        alternatives = answer.alternatives
-        is_written = answer.answer is None
-        n = _TOKENS_OF_ANSWER if is_written else count_tokens(answer.answer)
-        shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
-        drawn = getattr(self.sample, "n", int(self.sample is not None))
-        n_alternatives = drawn if alternatives is None else len(alternatives)
-        steps = self.steps() | ({} if alternatives is None else {"sample": None})
-        n_claims = n // clients.TOKENS_OF_CLAIM + 1
-        expected = np.zeros(4)
-        for step in steps.values():
-            if isinstance(step, Step):
-                expected += step._expect(shared, n, n_claims, n_alternatives)
-        if is_written:
-            prompt = count_tokens(self._writer().wording().text)
-            expected += [1, prompt + shared, n, MOST_PER_LIMIT * _steps.LIMIT]
-        return expected
-
-    def _learnt(self, done):
-        """Return the actual numbers of calls and tokens divided by the estimated numbers."""
-        extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
-        needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
-        expected = sum((self._expect(e.answer)[:3] for e in extractions), np.zeros(3))
-        # Some endpoints do not count tokens.
-        is_counted = (needed > 0) & (expected > 0)
-        return np.divide(needed, expected, out=np.ones(3), where=is_counted)
-
     def _failed(self, answer, error):
         """Return an extraction without claims, flagged with the reason for the failure."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
-        if answer.answer is None:
-            answer = self._written(answer, None)
         graph = make_graph(answer, [], ())
         if names := [*(graph.feature_names or ()), *self.feature_names()]:
             table = np.zeros((0, len(names)))
@@ -796,18 +569,6 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
     rest = {key: value for key, value in extraction.items() if key != "left_out"}
     names = sorted(set(left_out) - {"logprobs"})
     return rest | ({"left_out": names} if names else {})
-
-
-def as_asked(extraction: Any) -> Any:
-    """Return the description of an extraction as if the endpoint supported all parameters."""
-    return with_left_out(with_log_odds(extraction, True), ())
-
-
-def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """Return the graph, and replace its extraction description if the graph has no claims."""
-    if graph.n_claims:
-        return graph
-    return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
 def _agreeing(done):

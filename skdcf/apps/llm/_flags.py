@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -101,22 +100,15 @@ def _numbers(text):
 
 def flag_of_text(graph: ReasoningGraph) -> str | None:
     """Return a flag if a large part of the answer is not covered by any claim."""
-    answer, stated = stated_by(graph)
-    letters = np.array([c.isalnum() for c in answer], dtype=bool)
-    share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
-    few = share <= _MOST_OUTSIDE
-    return None if few else f"{share:.0%} of the answer's text is outside all claims"
-
-
-def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:
-    """Return the answer, and a mask of the characters that state each claim."""
     metadata = graph.metadata or {}
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}
-    stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
-    claims: Sequence[str] = graph.claims or ()
-    for row, claim in zip(stated, claims, strict=False):
+    stated = np.zeros(len(answer), dtype=bool)
+    for claim in graph.claims or ():
         words = map(re.escape, str(spans.get(claim, claim)).split())
         for match in re.finditer(r"\s+".join(words), answer):
-            row[slice(*match.span())] = True
-    return answer, stated
+            stated[slice(*match.span())] = True
+    letters = np.array([c.isalnum() for c in answer], dtype=bool)
+    share = (letters & ~stated).sum() / max(letters.sum(), 1)
+    few = share <= _MOST_OUTSIDE
+    return None if few else f"{share:.0%} of the answer's text is outside all claims"

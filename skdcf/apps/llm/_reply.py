@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,6 @@ class Usage:
         Number of retries.
     prompt_tokens, completion_tokens : int
         Token counts of the calls, as reported by the endpoint.
-    cached_prompt_tokens, cached_completion_tokens : int
-        Token counts of the cached replies, as reported when the calls were made.
     """
 
     calls: int = 0
@@ -64,8 +59,6 @@ class Usage:
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_prompt_tokens: int = 0
-    cached_completion_tokens: int = 0
 
     def add(self, reply: Reply, *, cached: bool = False) -> None:
         """Add the tokens of a reply to the counts.
@@ -79,41 +72,10 @@ class Usage:
         """
         if cached:
             self.cached += 1
-            self.cached_prompt_tokens += reply.prompt_tokens
-            self.cached_completion_tokens += reply.completion_tokens
         else:
             self.calls += 1
             self.prompt_tokens += reply.prompt_tokens
             self.completion_tokens += reply.completion_tokens
-
-    def cost(self, prices: Sequence[float]) -> float:
-        """Return the cost of the calls, excluding cached replies.
-
-        Parameters
-        ----------
-        prices : (float, float)
-            Prices per million prompt tokens and per million completion tokens.
-
-        Returns
-        -------
-        cost : float
-            The cost, in the currency of the prices.
-        """
-        price_in, price_out = prices
-        return (
-            self.prompt_tokens * price_in + self.completion_tokens * price_out
-        ) / 1e6
-
-    def needed(self) -> np.ndarray:
-        """Return the numbers of calls and tokens, including cached replies.
-
-        Returns
-        -------
-        counts : ndarray of int of shape (3,)
-            Numbers of calls, prompt tokens and completion tokens.
-        """
-        calls, cached, _, sent, n_received, *kept = vars(self).values()
-        return np.add((calls, sent, n_received), (cached, *kept))
 
     def __iadd__(self, other):
         vars(self).update({n: v + getattr(self, n) for n, v in vars(other).items()})

@@ -7,7 +7,7 @@ sentencex, which recognises the abbreviations of many languages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..._checks import import_extra
@@ -297,3 +297,26 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
             sentence = ""
         sentence += piece
     yield sentence
+
+
+def join(claims: Sequence[str]) -> str:
+    """Return the unchanged claims as sentences on one line.
+
+    Parameters
+    ----------
+    claims : sequence of str
+        Claim texts, such as the claims that a filter keeps, in order.
+
+    Returns
+    -------
+    text : str
+        The claims, each of which ends with a punctuation mark.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import join
+    >>> join(["2 + 2 = 4", "So it is even."])
+    '2 + 2 = 4. So it is even.'
+    """
+    texts = (text.strip() for text in claims)
+    return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)

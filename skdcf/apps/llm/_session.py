@@ -46,9 +46,6 @@ from ._reply import Reply, Usage
 
 #: Maximum number of requests to obtain a usable reply.
 MOST_ASKS = 3
-#: Maximum total number of tokens in all requests for a reply, relative to the limit of the first
-#: request.
-MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # temperature increase per retry
 _WARMEST = 1.0  # maximum temperature, unless the first call used a higher temperature
 _MOST_CHARACTERS = 6  # maximum plausible number of characters per prompt token
@@ -78,7 +75,6 @@ class Engine:
         self.thinking = set()
         # Locks of the calls in progress, keyed by the digest of the call.
         self.locks = WeakValueDictionary[str, asyncio.Lock]()
-        self.usage = Usage()  # sum over all runs
         # Issue a warning only once if it applies to all calls.
         self.warn_once = functools.cache(partial(warn, category=ParameterWarning))
         self.process = os.getpid()
@@ -273,7 +269,6 @@ class Chat:
                 reply.completion_tokens,
             )
         self.usage.add(reply)
-        engine.usage.add(reply)
         if reply.finish_reason == "length" and _is_thought(reply.text):
             engine.thinking.add(call.model)
         return reply
@@ -327,10 +322,10 @@ def _ask_again(first, reply, fault, number, stride):
     return replace(call, messages=messages, temperature=warmer, structured=is_whole)
 
 
-async def gather_all(engine, items, work, model, *, show=False, dry=False):
+async def gather_all(engine, items, work, model, *, show=False):
     """Run ``work(chat, item)`` concurrently for all items.
 
-    If ``show`` is True, a progress bar is shown. If ``dry`` is True, only the cache is used.
+    If ``show`` is True, a progress bar is shown.
 
     Returns
     -------
@@ -344,14 +339,15 @@ async def gather_all(engine, items, work, model, *, show=False, dry=False):
         Chat, engine=engine, known=engine.cache or {}, unreadable={}, errors=[]
     )
     usage = Usage()
-    most_calls = 0 if dry else engine.settings["max_calls"]
     # The number of items in progress is sufficient to use all slots.
     places = asyncio.Semaphore(2 * engine.settings["in_flight"])
 
     async def complete(item):
         nonlocal usage
         async with places:
-            chat = chat_of(model=model, allowance=islice(count(), most_calls))
+            chat = chat_of(
+                model=model, allowance=islice(count(), engine.settings["max_calls"])
+            )
             try:
                 return await work(chat, item)
             except EndpointError:

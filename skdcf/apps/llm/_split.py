@@ -26,7 +26,7 @@ _EDGES = {"none": no_edges, "chain": chain_edges}
 class AnsweredLine(NamedTuple):
     """An answer read from a log, with its problem and the log-probabilities of its tokens."""
 
-    answer: str | None
+    answer: str
     logprobs: Any
     problem: records.Problem
 
@@ -41,8 +41,6 @@ class AnswerReader:
         Lines format.
     own : collection of str
         Keys of additional user data.
-    needs_answer : bool
-        Whether to raise an error for a line without an answer.
 
     Attributes
     ----------
@@ -52,13 +50,7 @@ class AnswerReader:
         Function that converts a line with claims to a `Problem`.
     """
 
-    def __init__(
-        self,
-        rename: Mapping[str, str],
-        own: Collection[str] = (),
-        *,
-        needs_answer: bool = True,
-    ) -> None:
+    def __init__(self, rename: Mapping[str, str], own: Collection[str] = ()) -> None:
         self.rename = {
             theirs: ours
             for theirs, ours in rename.items()
@@ -67,7 +59,6 @@ class AnswerReader:
         usual = [key for key in (ANSWER, *_CALLED_ANSWER) if key not in own]
         self._answer_keys = [*_keys_mapped_to(ANSWER, rename), *usual]
         self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
-        self._needs_answer = needs_answer
         self.read_problem = records.LineReader(self.rename, own)
 
     def has_claims(self, record: dict[str, Any]) -> bool:
@@ -117,7 +108,7 @@ class AnswerReader:
             The answer, its log-probabilities and the problem.
         """
         key = self.key_of_answer(record)
-        if key is None and self._needs_answer:
+        if key is None:
             self._check_type_of_answer(record)
             paths = sorted(paths_of(record))
             texts = [path for path in paths if isinstance(value_at(record, path), str)]
@@ -132,7 +123,7 @@ class AnswerReader:
         )
         rest = {k: v for k, v in record.items() if k not in self._logprobs_keys}
         return AnsweredLine(
-            answer=None if key is None else value_at(record, key),
+            answer=value_at(record, key),
             logprobs=logprobs,
             problem=self.read_problem({"claims": []} | rest),
         )

@@ -12,11 +12,9 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from importlib import import_module
 from itertools import accumulate, product
 from numbers import Integral, Real
 from pathlib import Path
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +53,8 @@ _NO_ODDS = (
     "judge_log_odds is missing. Pass log_odds=False (--no-log-odds), or use an "
     "endpoint that supports log-probabilities"
 )
-#: Default maximum number of tokens in an answer that the model writes.
-LIMIT = 2100
+# default maximum number of tokens in an answer that the model writes
+_LIMIT = 2100
 # maximum number of characters in a text that can be considered a refusal
 _LONGEST_REFUSAL = 400
 REPAIRED = (
@@ -64,18 +62,12 @@ REPAIRED = (
     "removed"
 )
 CHAINED = "the graph could not be read, so every claim depends on the previous one"
-CUT_OFF = "the answer was cut off at the maximum length of a reply"
 _RATED = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies "
     "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
 )
 #: Maximum of each rating. The minimum is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
-# Modules whose functions a saved description can refer to by name.
-_OF_FUNCTIONS = (
-    "skdcf.edges",
-    "skdcf.apps.llm",
-)
 
 
 class Claim(str):
@@ -347,19 +339,17 @@ class SampleAnswers(Step):
             chat.flag(f"only {len(texts)} of {self.n} other answers are usable")
         return texts
 
-    async def _answer(self, chat, problem, context=None):
-        """Return an answer for users, which may be truncated but must not be empty."""
-        question = _with_passages(problem, context)
-        return await self._one(chat.of(self.model), question, 0, chat.flag)
-
-    async def _one(self, chat, question, seed, flag=None):
+    async def _one(self, chat, question, seed):
         how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
 
-        def read(reply):
-            return _said(reply, flag)
-
         return await chat.ask(
-            self.wording(), question, read, stride=self.n, limit=LIMIT, seed=seed, **how
+            self.wording(),
+            question,
+            _said,
+            stride=self.n,
+            limit=_LIMIT,
+            seed=seed,
+            **how,
         )
 
 
@@ -376,18 +366,12 @@ def _with_passages(problem, context):
     return f"{problem}\n\n{passages}"
 
 
-def _said(reply, flag=None):
-    """Return the text of an answer, or raise ValueError if the answer is unusable.
-
-    A truncated answer is usable only if ``flag`` is not None.
-    """
+def _said(reply):
+    """Return the text of an answer, or raise ValueError if the answer is unusable."""
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
-    end = reply.finish_reason
-    if not text or refused or end == "content_filter" or (end == "length" and not flag):
+    if not text or refused or reply.finish_reason in ("content_filter", "length"):
         raise ValueError("the answer must not be empty, incomplete or a refusal")
-    if end == "length":
-        flag(CUT_OFF)
     return text
 
 
@@ -430,7 +414,7 @@ class Frequency(Step):
     """
 
     names = ("frequency-score",)
-    _prompt_name, per = "frequency", "alternative"
+    _prompt_name = "frequency"
     _reply = calls.verdicts_of("supports", "contradicts", "silent")
 
     def _question(self, graph, other):
@@ -628,14 +612,6 @@ def _judged(verdicts, reply):
     return np.column_stack([true, calls.log_odds(reply, verdicts)])
 
 
-def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
-    """Return the model, prompt, temperature and length limit used to write an answer."""
-    writer = describe(step) | {"model": step.model or model}
-    return {
-        key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
-    }
-
-
 def describe(step: Any) -> dict[str, Any]:
     """Return the class, prompt and settings of a step, or the name of its function."""
     if not isinstance(step, Step):
@@ -653,28 +629,3 @@ def describe(step: Any) -> dict[str, Any]:
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}
-
-
-def rebuild(described: dict[str, Any]) -> Any:
-    """Create a step from its description, or raise ValueError if the step is not built in."""
-    settings = dict(described)
-    # Log odds were requested, but the endpoint did not return any.
-    if settings.get("log_odds") == "missing":
-        settings["log_odds"] = True
-    full_name = settings.get("function") or f"skdcf.apps.llm.{settings.pop('step')}"
-    module, _, name = full_name.rpartition(".")
-    is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
-    if isinstance(is_ours, FunctionType):
-        if settings.get("language", "en") != "en":
-            is_ours = partial(is_ours, language=settings["language"])
-        return (settings["column"], is_ours) if "column" in settings else is_ours
-    used = f"{full_name!r}"
-    if isinstance(is_ours, type) and issubclass(is_ours, Step):
-        used = f"the prompt {settings.pop('prompt')!r}"
-        step = is_ours(**settings)
-        if used == f"the prompt {step.wording().name!r}":
-            return step
-    raise ValueError(
-        f"the problems were extracted with {used}, which is not part of skdcf. Create "
-        "the extractor in Python instead"
-    )

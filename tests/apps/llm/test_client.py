@@ -28,7 +28,6 @@ from skdcf.apps.llm import (
     EndpointError,
     Reply,
     SampleAnswers,
-    Usage,
 )
 from skdcf.apps.llm import _pace as pace_module
 from skdcf.exceptions import ParameterWarning
@@ -604,9 +603,6 @@ def test_what_is_cached_needs_neither_key_nor_client(tmp_path, monkeypatch):
         ({"in_flight": 0}, "in_flight"),
         ({"timeout": 0}, "timeout"),
         ({"max_retries": -1}, "max_retries"),
-        ({"prices": (1,)}, "prices"),
-        ({"prices": (1, -1)}, "prices"),
-        ({"confirm_above": -1}, "confirm_above"),
     ],
 )
 def test_wrong_settings_are_refused(options, message):
@@ -728,22 +724,3 @@ def test_a_cache_that_another_program_is_making_is_waited_for(tmp_path):
     assert len(calls) == 1  # the second one comes from the cache
     client.close()
     other.close()
-
-
-def test_what_comes_from_the_cache_is_counted_apart_and_costs_nothing():
-    usage = Usage()
-    reply = Reply("yes", prompt_tokens=10, completion_tokens=3)
-    usage.add(reply)
-    usage.add(reply, cached=True)
-    usage.add(reply, cached=True)
-    expected = Usage(
-        calls=1,
-        cached=2,
-        prompt_tokens=10,
-        completion_tokens=3,
-        cached_prompt_tokens=20,
-        cached_completion_tokens=6,
-    )
-    assert usage == expected
-    assert usage.cost((1e6, 1e6)) == 13
-    assert usage.needed().tolist() == [3, 30, 9]

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -14,12 +13,12 @@ import pytest
 pytest.importorskip("openai", reason="the openai client is not installed")
 pytest.importorskip("skops", reason="skops is not installed")
 
-from chat_server import ChatServer, Say, Status
+from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore
-from skdcf.datasets import read_jsonl, write_jsonl
+from skdcf.datasets import read_jsonl
 
 KEY = "sk-command-line-13579"
 
@@ -28,7 +27,7 @@ def run(*arguments):
     return main([str(a) for a in arguments])
 
 
-def write_answers(path, n, seed, *, answered=True):
+def write_answers(path, n, seed):
     rng, model = random.Random(seed), ScriptedModel()
     with open(path, "w", encoding="utf-8") as file:
         for i in range(n):
@@ -40,8 +39,6 @@ def write_answers(path, n, seed, *, answered=True):
                 "answer": answer,
                 "group": i // 2,
             }
-            if not answered:
-                del row["answer"]
             file.write(json.dumps(row) + "\n")
     return path
 
@@ -59,10 +56,8 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     extract += ["--features", "frequency", "verify"]
     old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
     for path, n, seed in ((old, 80, 1), (new, 20, 2)):
-        answers = write_answers(tmp_path / "answers.jsonl", n, seed, answered=False)
-        assert run("extract", answers, "-o", path, "--write", *extract) == 0
-    said = capsys.readouterr().err
-    assert "80 problems" in said and "tokens of prompts" in said
+        answers = write_answers(tmp_path / "answers.jsonl", n, seed)
+        assert run("extract", answers, "-o", path, *extract) == 0
     data = read_jsonl(old)
     assert data.groups.tolist() == [i // 2 for i in range(80)]
     assert data.graphs.ids[3] == "1/3"
@@ -98,47 +93,6 @@ def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
     assert (tmp_path / "o.jsonl").read_bytes() == first
     assert "0 calls were made" in capsys.readouterr().err
     assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
-
-
-def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", None)
-    answers = write_answers(tmp_path / "a.jsonl", 6, 3)
-    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
-    command += ["--base-url", server.url, "--prices", 2, 8, "--confirm-above", 0.0001]
-    assert run(*command) == 2
-    said = capsys.readouterr().err
-    assert "than the limit" in said
-    assert "confirm_above" not in said and "confirm=" not in said
-    assert "Increase --confirm-above, or pass --yes" in said
-    assert not (tmp_path / "o.jsonl").exists() and server.requests == []
-    assert run(*command, "--yes") == 0
-
-
-def test_a_first_run_learns_from_five_answers_before_it_asks(
-    server, tmp_path, capsys, monkeypatch
-):
-    """The guess is above the limit, and what five answers needed says that the run is not."""
-    monkeypatch.setattr("sys.stdin", None)
-    answers = write_answers(tmp_path / "a.jsonl", 40, 3)
-    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
-    command += ["--base-url", server.url, "--prices", 2, 8]
-    assert run(*command, "--confirm-above", 0.02) == 0
-    *_, last, share = capsys.readouterr().err.splitlines()
-    assert re.search(r" of \d+ claims \(\d+%\)", share)
-    cost = float(re.search(r", costing ([\d.]+)$", last)[1])
-    assert 0 < cost < 0.02
-    # Five answers that write much, of which the others would exceed what is allowed.
-    n = len(server.requests)
-    server.script = lambda request, k: Say(
-        json.dumps({"claims": ["a", "b"]}) + " " * 4000
-    )
-    (tmp_path / "o.jsonl.cache").unlink()
-    assert run(*command, "--confirm-above", 0.05) == 2
-    assert "5 answers" in capsys.readouterr().err
-    assert {
-        json.loads(r["messages"][1]["content"])["question"]
-        for _, _, r in server.requests[n:]
-    } == {json.loads(line)["problem"] for line in answers.read_text().splitlines()[:5]}
 
 
 def test_what_is_sent_is_said_on_the_command_line_or_in_a_file(
@@ -284,54 +238,6 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "skdcf extract: status 401: bad key ***" in said
     assert not (tmp_path / "o.jsonl").exists()
-
-
-def fit_on(server, tmp_path, *, written, context=None):
-    """A model file that calibrated on answers of the model, or of an unknown hand."""
-    name = "written" if written else "unknown"
-    answers = write_answers(tmp_path / "a.jsonl", 40, 1, answered=not written)
-    if context is not None:
-        lines = [json.loads(line) for line in answers.read_text().splitlines()]
-        rows = [json.dumps(line | {"context": [context]}) for line in lines]
-        answers.write_text("\n".join(rows))
-    problems, model = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.skops"
-    extract = [
-        "extract",
-        answers,
-        "-o",
-        problems,
-        "--model",
-        "m",
-        "--features",
-        "verify",
-    ]
-    extract += ["--base-url", server.url, *["--write"] * written]
-    assert run(*extract) == 0
-    graphs = read_jsonl(problems).graphs
-    labels = [[int(is_right(t)) for t in g.claims] for g in graphs]
-    write_jsonl(tmp_path / "labelled.jsonl", graphs, labels)
-    fit = [
-        "fit",
-        tmp_path / "labelled.jsonl",
-        "-o",
-        model,
-        "--scorer",
-        "judge_log_odds",
-    ]
-    assert run(*fit, "--alpha", 0.3) == 0
-    return model, graphs
-
-
-QUESTION = "Start with 12, add 5. What comes out?"
-
-
-def certain(request, n):
-    """A judge that is sure, and right."""
-    content = json.loads(request["messages"][1]["content"])
-    if "premises" not in content:
-        return ScriptedModel()(request, n)
-    word = "true" if is_right(content["claim"]) else "false"
-    return Say(word, top_logprobs=[{word: -1e-9}])
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("openai", reason="the openai client is not installed")
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
-from skdcf.apps.llm import ClaimExtractor, ConformalFactualityPipeline, Verify
+from skdcf.apps.llm import ClaimExtractor
 from skdcf.edges import chain_edges, no_edges
 from skdcf.guarantees import ExpectedFalse
 
@@ -145,15 +145,6 @@ def test_whether_flagged_claims_are_kept_is_part_of_what_filters_compare():
     filter = HardCF("length", alpha=0.3).fit(dropping, labels_of(dropping))
     with pytest.raises(ValueError, match="extraction"):
         filter.predict(keeping)
-
-
-def test_a_pipeline_takes_the_setting_of_its_filter():
-    steps = {"graph": no_edges, "features": [Verify(log_odds=False)]}
-    extractor = ClaimExtractor("any", altering, keep_flagged=True, **steps)
-    graphs = make_problems(extractor)
-    filter = HardCF("judge_verdict", alpha=0.3).fit(graphs, labels_of(graphs))
-    pipeline = ConformalFactualityPipeline.from_filter(filter, altering)
-    assert pipeline.extractor.keep_flagged is True
 
 
 def test_positions_of_flagged_claims_follow_the_claims():

@@ -145,8 +145,6 @@ def test_the_language_is_part_of_the_provenance():
             "splitter": "sentencex",
             "language": language,
         }
-        again = ClaimExtractor.from_description(extractor.describe())
-        assert again.describe() == extractor.describe()
     graphs = ClaimExtractor(decompose=german, graph=no_edges).transform([("?", text)])
     assert graphs[0].claims == (text,)
 

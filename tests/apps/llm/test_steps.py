@@ -16,12 +16,10 @@ from skdcf.apps.llm import (
     Decompose,
     DeduceGraph,
     Frequency,
-    Merge,
     Reply,
     SampleAnswers,
     SemanticJudge,
     Verify,
-    join_claims,
     split_sentences,
 )
 from skdcf.apps.llm._calls import VERSIONS, load_prompt, parse_object
@@ -323,43 +321,6 @@ def test_samples_need_a_question():
         run(SampleAnswers(2), None, model=Model("never"))
 
 
-# --- text again
-
-
-def test_nothing_kept_gives_the_abstention_text_and_no_call():
-    model = Model("never")
-    out = run(Merge(abstention="I do not know."), [], "q", model=model)
-    assert out == ("I do not know.", (), None)
-    assert run(Merge(), ["a is 2"], "q", model=model).text == "a is 2."
-    assert model.seen == []
-
-
-def test_a_text_whose_sentences_are_entailed_is_given():
-    model = Model({"text": "With a = 2. And b = 3."}, verdicts("entailed", "entailed"))
-    out = run(Merge(), ["a is 2", "b is 3"], "q", model=model)
-    assert out.text == "With a = 2. And b = 3." and out.refused == ()
-    sentences = json.loads(model.seen[1][1]["content"])["sentences"]
-    assert [s["text"] for s in sentences] == ["With a = 2.", "And b = 3."]
-
-
-def test_a_text_that_adds_something_is_not_given():
-    added = "So the answer is 5."
-    model = Model(
-        {"text": f"With a = 2. And b = 3. {added}"},
-        verdicts("entailed", "entailed", "not entailed"),
-    )
-    out = run(Merge(), ["a is 2", "b is 3"], "q", model=model)
-    assert out.text == "a is 2. b is 3."
-    assert out.refused == (added,)
-
-
-@pytest.mark.parametrize("texts", [["no"], [{"text": "a. b."}, "no"], [{"text": " "}]])
-def test_a_merge_that_fails_gives_the_claims_as_they_stand(texts):
-    out = run(Merge(), ["a is 2", "b is 3!"], None, model=Model(*texts))
-    assert out.text == join_claims(["a is 2", "b is 3!"]) == "a is 2. b is 3!"
-    assert out.flag.startswith("not merged: ")
-
-
 # --- prompts
 
 
@@ -398,7 +359,6 @@ def test_steps_check_their_settings():
         SampleAnswers(0),
         SampleAnswers(temperature=3),
         Verify(log_odds="yes"),
-        Merge(abstention=7),
     ):
         with pytest.raises(ValueError, match=r"parameter of|must be"):
             step.apply(model="m", client=Model("never"))

@@ -71,7 +71,7 @@ COUNT = positive(Integral)
 
 
 #: Names of the methods that fit an estimator.
-FITTING = {"fit", "fit_levels"}
+FITTING = {"fit"}
 
 
 class Settings(BaseEstimator):

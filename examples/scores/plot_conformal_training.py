@@ -10,8 +10,8 @@ in their training objective.
 # Three scores
 # ------------
 # The first score is the published frequency. The second is a logistic regression, which learns to
-# classify claims. The third is a linear score trained through calibration, coherence and
-# filtering.
+# classify claims. The third is the default: a linear model whose price is trained through
+# calibration, coherence and filtering.
 
 import numpy as np
 
@@ -25,8 +25,8 @@ test, y_test = graphs[700:], y[700:]
 
 filters = {
     "frequency": HardCF(FrequencyScorer(0.8), ties="jitter", random_state=0),
-    "logistic regression": HardCF(ClassifierScorer(), random_state=0),
-    "conformal training": CoherentConformalFilter("linear", random_state=0),
+    "logistic regression": HardCF(ClassifierScorer(gain=None), random_state=0),
+    "conformal training": CoherentConformalFilter(random_state=0),
 }
 
 # %%
@@ -65,7 +65,7 @@ for alpha, value in zip(alphas, share, strict=True):
 
 import matplotlib.pyplot as plt
 
-weight = one.coef_ * train.features.std(axis=0)
+weight = one.coef_[: train.n_features] * train.features.std(axis=0)
 top = np.argsort(-np.abs(weight))[:10][::-1]
 figure, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 ax.barh([train.feature_names[j] for j in top], weight[top])

@@ -26,14 +26,17 @@ from skdcf import (
     IndependentFactuality,
     XGBoostCF,
 )
+from skdcf.scorers import ConfTrScorer
 
 filters = {
     "coherent, by hand": HardCF(ties="jitter"),
     "independent": IndependentFactuality(ties="jitter"),
     "boosted independent": BoostedIndependentFactuality(ties="jitter"),
     "boosted trees": XGBoostCF(ties="jitter"),
-    "differentiable, linear": CoherentConformalFilter("linear", ties="jitter"),
-    "stack": CoherentConformalFilter(ties="jitter"),
+    "differentiable, no price": CoherentConformalFilter(
+        ConfTrScorer(gain=None), ties="jitter"
+    ),
+    "differentiable, priced": CoherentConformalFilter(ties="jitter"),
 }
 
 # %%

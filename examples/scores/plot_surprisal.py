@@ -115,7 +115,7 @@ reports = {}
 for name, scorer in (
     ("mean over the tokens", lambda batch: -batch.features[:, 0]),
     ("largest", lambda batch: -batch.features[:, 2]),
-    ("all four columns, learnt", "stack"),
+    ("all four columns, learnt", "linear"),
 ):
     cf = HardCF(scorer, features=columns, alpha=0.1, random_state=0)
     cf.fit(graphs[:400], labels[:400])

@@ -67,14 +67,14 @@ for seed in range(5):
 ImportanceDisplay.from_report(shap_values(models, some[0]))
 
 # %%
-# Nonlinear scores
-# ----------------
-# The default scorer, "stack", is not linear. To measure the importance of a feature, shuffle it
-# among the claims and count the true claims lost at the same guarantee.
+# Any score
+# ---------
+# To measure the importance of a feature for any scorer, shuffle it among the claims and count the
+# true claims lost at the same guarantee.
 
-stack = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
+default = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
 part = graphs[350:500], labels[350:500]
-ImportanceDisplay.from_estimator(stack, *part, n_repeats=2, random_state=0)
+ImportanceDisplay.from_estimator(default, *part, n_repeats=2, random_state=0)
 
 # %%
 # One feature alone

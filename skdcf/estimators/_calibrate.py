@@ -30,6 +30,7 @@ from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max, segment_min
 from ._parts import CalibrationPart
+from ._share import is_chosen, set_share
 from ._validation import filter_in, read_labelled, with_names
 
 #: Attributes that a filter has only after calibration.
@@ -109,6 +110,8 @@ def _extremes(risk, view, precision):
 def calibrate_with(estimator, part, fewest):
     """Select one answer per question, calibrate on the scores, and store the calibration."""
     part.refuse_copies()
+    if is_chosen(estimator):
+        set_share(estimator, part)
     # Copy the array, because the caller may change the original.
     guarantee = deepcopy(estimator._resolved_guarantee())
     level = level_of(estimator, None)

@@ -88,7 +88,7 @@ class ConformalFilter(Settings):
 
     scorer: Any = None
     _: KW_ONLY
-    features: Any = None
+    features: Any = "auto"
     alpha: float = 0.1
     relaxation: Relaxation | None = None
     training: SoftTraining | None = None
@@ -107,13 +107,12 @@ class ConformalFilter(Settings):
         "guarantee": ("skdcf.guarantees", "NoFalseClaim", "ExpectedFalse"),
         "scorer": (
             "skdcf.scorers",
-            "StackingScorer",
-            "NeymanPearsonScorer",
+            "ConfTrScorer",
             "FrequencyScorer",
         ),
     }
     _parameter_constraints = {
-        "features": [None, HasMethods(["fit", "transform"])],
+        "features": [None, StrOptions({"auto"}), HasMethods(["fit", "transform"])],
         "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
         "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
@@ -135,6 +134,13 @@ class ConformalFilter(Settings):
             clone._accepted = self._accepted
         return clone
 
+    @property
+    def _transformer(self):
+        """The parameter ``features``, after `fit` has resolved "auto"."""
+        if isinstance(self.features, str):
+            return vars(self).get("_chosen_features")
+        return self.features
+
     def _wanted_scorer(self, batch):
         """Return the unfitted scorer. Presets create the scorer from their own parameters."""
         return self.scorer
@@ -145,7 +151,7 @@ class ConformalFilter(Settings):
             return PLAIN
         share = getattr(self, "share_", None)
         if self.guarantee.show == "auto" and share is not None:
-            return self.guarantee.with_share(share, self._no_share)
+            return self.guarantee.with_share(share)
         return self.guarantee
 
     def validate(self) -> None:
@@ -333,7 +339,7 @@ class ConformalFilter(Settings):
         if y is not None:
             # The columns of labelled problems are stored, because these problems may be scored
             # repeatedly.
-            batch = carry_columns(self.features, batch)
+            batch = carry_columns(self._transformer, batch)
         with_columns = self._with_columns(batch)
         return View(
             raw=batch, with_columns=with_columns, is_table=is_table, labels=labels

@@ -39,10 +39,8 @@ from ._calibrate import calibrate_with, leave_uncalibrated, score
 from ._selection import Selection
 from ._share import (
     count_for_share,
+    count_passing,
     is_chosen,
-    largest_group,
-    refuse_too_few,
-    set_share,
 )
 from ._validation import View, read_labelled
 
@@ -54,11 +52,10 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    # Pass a single task, because this function fits a single level.
-    [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
+    fitted = split.scorer.fit(train.with_columns, train.labels, task)
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
-        set_share(estimator, split, task)
+        count_passing(estimator, split, task)
     if n_held == 0:
         leave_uncalibrated(estimator, train.hashes)
     else:
@@ -82,10 +79,6 @@ class Split:
     learns : bool
         Whether labels are used to fit the scorer, to fit the columns, or to choose the proportion
         of answers that may pass.
-    n_calibration : int
-        Number of questions among the calibration problems. If the proportion of answers that may
-        pass is chosen for a guarantee with groups, only the questions in the largest group are
-        counted.
     fewest : bool
         Whether to calibrate on the smallest number of questions that results in the same rank,
         floor(alpha (n + 1)). For example, both 19 and 25 questions result in rank 2 at alpha =
@@ -100,7 +93,6 @@ class Split:
     questions: np.ndarray | None
     scorer: Scorer
     learns: bool
-    n_calibration: int
     fewest: bool
     rng: np.random.RandomState
 
@@ -119,7 +111,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
     selection = Selection(view)
-    if columns_require_fit(estimator.features):
+    if columns_require_fit(estimator._transformer):
         return selection, None
     unlabelled = selection.view.unlabelled()
     return selection, make_columns(estimator, selection.view, unlabelled)
@@ -127,7 +119,9 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 def make_columns(estimator, view, training) -> Scorer:
     """Fit the columns on training problems, compute all columns, and create the scorer."""
-    estimator.features_ = fit_columns(estimator.features, training.raw, training.labels)
+    estimator.features_ = fit_columns(
+        estimator._transformer, training.raw, training.labels
+    )
     batch = view.with_columns = estimator._with_columns(view.raw)
     numbered = tuple(f"x{i}" for i in range(batch.n_features or 0))
     estimator._columns_out = (
@@ -169,10 +163,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     rng = np.random.RandomState(estimator._seed)
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view
-    n_calibration = selection.n_questions if n_held is None else n_held
     chooses = is_chosen(estimator)
-    if chooses:
-        refuse_too_few(estimator, len(training_rows), n_calibration)
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
@@ -191,9 +182,6 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
     calibration = view.take(calibration_rows)
-    if chooses and estimator.guarantee.by is not None:
-        n_calibration = largest_group(estimator, calibration)
-        refuse_too_few(estimator, len(training_rows), n_calibration)
     return Split(
         training=view.take(training_rows) if unlabelled is None else unlabelled,
         calibration=calibration,
@@ -204,7 +192,6 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         ),
         scorer=scorer,
         learns=learns,
-        n_calibration=n_calibration,
         fewest=chooses or n_held is None,
         rng=rng,
     )

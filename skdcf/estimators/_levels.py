@@ -97,7 +97,10 @@ def _fit_together(estimators, selection, scorer, n_held):
     if split.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
-    fitted = split.scorer.fit_levels(training.with_columns, training.labels, tasks)
+    fitted = [
+        clone(split.scorer).fit(training.with_columns, training.labels, t)
+        for t in tasks
+    ]
 
     # Levels that share a scorer are scored once, because their guarantees only differ in the
     # level.

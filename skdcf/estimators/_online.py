@@ -122,7 +122,10 @@ def scores_claims_alone(fitted: Any) -> bool:
     claims.
     """
     scorer = fitted.scorer_
-    if fitted.features is not None:
+    if fitted._transformer is not None:
+        return False
+    # A price depends on the other claims of the answer.
+    if getattr(scorer, "gain", None) is not None:
         return False
     if type(scorer) is ConfTrScorer:
         return type(scorer.model_) in (LinearModel, MLPModel)
@@ -185,7 +188,7 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
     the filter's settings are raised before the first claim is read.
     """
     if not fitted.online:
-        ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
+        ahead = list_looking_ahead(fitted._transformer) or repr(fitted.scorer)
         raise ValueError(
             Message(
                 "stream requires risks that depend only on earlier claims, but the "

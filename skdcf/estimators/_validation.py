@@ -22,6 +22,7 @@ from .._checks import (
 )
 from .._docs import documented
 from ..exceptions import GuaranteeWarning
+from ..features import reasoning_features
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, Problems, pack_labels
 from ..graphs.hashes import Hashes
@@ -29,6 +30,7 @@ from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import optional_rows, ranges
 from ..guards.presence import refuse_unknown_edges
+from ..scorers import Scorer
 
 #: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
 #: "include" keeps the claim, as the published code does, but invalidates the guarantee if scores
@@ -128,7 +130,7 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
             "None. Pass the claim labels of each problem as y"
         )
     batch, is_table = admit(estimator, X, reset=reset)
-    batch = carry_columns(estimator.features, batch)
+    batch = carry_columns(estimator._transformer, batch)
     if reset:
         vars(estimator).pop("classes_", None)
     labels, classes = flat_labels(
@@ -154,6 +156,10 @@ def admit(estimator, X, *, reset):
     """
     batch = pack_graphs(X)
     is_table = batch is None
+    if reset:
+        estimator._chosen_features = _choose_features(estimator, batch)
+    elif not is_table and estimator.features == "auto":
+        _refuse_columns(estimator, batch)
     if is_table:
         batch = _pack_table(estimator, X, reset)
     elif not len(batch):
@@ -218,13 +224,35 @@ def _ruled(batch, rule):
     return batch.replace_edges(edges)
 
 
+def _choose_features(estimator, batch):
+    """Return the transformer that ``features="auto"`` stands for, which is None for own columns."""
+    if batch is None or batch.features is not None or batch.claims is None:
+        return None
+    scorer = estimator.scorer
+    # A scorer that reads no columns needs none.
+    if isinstance(scorer, Scorer) and scorer.columns_read() == ():
+        return None
+    return reasoning_features()
+
+
+def _refuse_columns(estimator, batch):
+    """Raise ValueError if problems have columns, but `fit` computed the columns."""
+    computed = estimator._transformer is not None
+    if computed and batch.features is not None and batch.n_claims:
+        raise ValueError(
+            "the problems must not have columns, because fit computed the columns from the "
+            f"texts, but they have {batch.n_features}. Remove them with "
+            "batch.replace_features(None), or fit again on problems with columns"
+        )
+
+
 def _reads_all(estimator):
     """Return whether any component except the scorer reads columns by their position.
 
     The noise of ``ties="jitter"`` is computed from a hash of all columns, so the noise changes if
     columns are added or removed. Functions that compute groups may read any column.
     """
-    if estimator.features is not None or estimator.ties == "jitter":
+    if estimator._transformer is not None or estimator.ties == "jitter":
         return True
     guarantee = estimator._resolved_guarantee()
     return any(map(callable, guarantee.entries))
@@ -390,7 +418,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     fitted = hasattr(estimator, "scorer_")
     reader = estimator if fitted else copy(estimator)
     batch, is_table = admit(reader, X, reset=not fitted)
-    batch = carry_columns(estimator.features, batch)
+    batch = carry_columns(reader._transformer, batch)
     if y is None:
         return batch
     classes = estimator._classes() if fitted else None

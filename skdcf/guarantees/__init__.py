@@ -15,6 +15,7 @@ from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from ._guarantees import refuse_dependence as refuse_dependence
 from ._passing import Passing as Passing
 from ._passing import choose_share as choose_share
+from ._passing import share_table as share_table
 
 __all__ = [
     "Calibration",

@@ -93,7 +93,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     show: float | Literal["auto"] = 1
     is_probability = True
     allows_show = False
-    no_share = ""
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or would have no effect."""
@@ -115,16 +114,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
                 "set its class attribute allows_show to True"
             )
 
-    def with_share(self, share: float, no_share: str = "") -> Guarantee:
+    def with_share(self, share: float) -> Guarantee:
         """Return a copy of the guarantee with the proportion chosen for ``show="auto"``.
 
         Parameters
         ----------
-        share : float in [0, 1]
-            The chosen share. The chosen share is 0 if no proportion was acceptable, in which case
-            nothing is shown.
-        no_share : str, optional
-            Reason why the share is 0, for use in messages.
+        share : float in (0, 1]
+            The chosen share.
 
         Returns
         -------
@@ -133,12 +129,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         chosen = copy(self)
         chosen.show = share
-        chosen.no_share = no_share
         return chosen
 
     def _share(self):
         """Return ``show`` for computing required sample sizes, with 0.25 in place of "auto"."""
-        return 0.25 if self.show == "auto" else self.show or 1
+        return 0.25 if self.show == "auto" else self.show
 
     @abstractmethod
     def scores(
@@ -571,11 +566,12 @@ class NoFalseClaim(Guarantee):
         calibration answers. If an answer does not pass, none of its claims are kept, and the
         guarantee holds for each answer *given that it passes*. If ``show`` is 1, every answer
         passes, and the guarantee is an average over all answers, including empty ones. If
-        ``show`` is "auto", `fit` chooses the proportion on training problems. The chosen
-        proportion is the largest for which at most about ``alpha`` of the passing answers contain
-        a false claim among *all* their claims below the cut. With "auto", nearly every passing
-        answer has a kept claim. `fit` raises ValueError if there are too few problems to choose
-        any proportion. If no proportion is acceptable, nothing is shown.
+        ``show`` is "auto", the proportion is chosen on training problems. It is the largest for
+        which at most about ``alpha`` of the passing answers contain a false claim below the cut,
+        or the one with the fewest such answers. If that is more than ``alpha``, fewer answers are
+        shown than pass. With "auto", problems are held out for calibration even if nothing learns.
+        The default of every estimator is 1, as in the paper. The command ``skdcf fit`` uses
+        "auto", because people read what it writes.
 
     References
     ----------

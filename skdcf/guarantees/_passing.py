@@ -21,8 +21,8 @@ shown texts of a batch (Gazin, Heller, Marandon and Roquain, arXiv:2403.12295).
 
 from __future__ import annotations
 
-from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from ..ops.conformal import (
     conformal_rank,
     passing_count,
     passing_cut,
-    problems_needed,
 )
 from ..ops.hard import segment_min
 from ._calibration import Calibration, PathRisks
@@ -45,87 +44,14 @@ if TYPE_CHECKING:
 SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
 
 
-class ShareChoice(NamedTuple):
-    """Results on the training answers for each proportion of answers that may pass.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_shares,)
-        The shares.
-    passing : ndarray of int of shape (n_shares,)
-        Number of training answers that pass the cut at each proportion.
-    wrong : ndarray of shape (n_shares,)
-        Number of passing answers with a false claim below the cut, or the sum of the losses of
-        passing answers.
-    chosen : float
-        The largest share with (1 + wrong) / (1 + passing) <= level, or 0 if no share satisfies
-        this condition.
-    """
-
-    shares: NDArray[np.float64]
-    passing: NDArray[np.int64]
-    wrong: NDArray[np.float64]
-    chosen: float
-
-    def no_share(self, level: float, delta: float | None) -> str:
-        """Return the reason why the chosen proportion is 0, for use in messages.
-
-        Parameters
-        ----------
-        level : float
-            The guarantee level.
-        delta : float or None
-            Maximum proportion of calibration sets for which the coverage is too low.
-
-        Returns
-        -------
-        reason : str
-            The reason, followed by advice.
-        """
-        acceptable = (1 + self.wrong) / (1 + self.passing) <= level
-        if acceptable.any():
-            share = float(self.shares[acceptable].max())
-            needed = problems_needed(level, delta, share)
-            return (
-                f"on the training answers, at most show = {share:g} is acceptable, and the "
-                "calibration answers are too few for this share, so nothing is shown. At least "
-                f"{needed} calibration answers are needed for this share. Label more answers, use "
-                "better features, or use a larger alpha"
-            )
-        # If all counts of training answers were multiplied by m, the share would be acceptable if
-        # (1 + m wrong) / (1 + m passing) <= level.
-        rare = (self.passing > 0) & (self.wrong / np.maximum(self.passing, 1) < level)
-        if rare.any():
-            spare = float((level * self.passing - self.wrong)[rare].max())
-            n_training = int(self.passing[-1])
-            needed = ceil(n_training * (1 - level) / spare - 1e-9)
-            return (
-                f"{n_training} training answers are too few to choose the share of the answers "
-                f"that may pass at alpha = {level:g}, so nothing is shown. If further answers are "
-                f"like these, about {needed} training answers are needed. Label more answers, set "
-                "show=1, or use a larger alpha"
-            )
-        return (
-            f"for every share of passing training answers, at least {level:.0%} of these answers "
-            "contain a false claim, so nothing is shown. Use better features or a larger alpha"
-        )
-
-
-def choose_share(
+def share_table(
     guarantee: Guarantee,
     path_risk: NDArray[np.float64],
     labels: NDArray[Any],
     offsets: NDArray[np.int64],
-    *,
-    level: float,
-    n_calibration: int | None,
-) -> ShareChoice:
-    """Choose the proportion of answers that may pass, without using calibration answers.
-
-    If the threshold is at least the cut, every passing answer has a kept claim. A proportion is
-    therefore acceptable if few training answers contain a false claim below the cut. Both the
-    number of wrong answers and the number of passing answers are increased by one. If there are
-    few answers, a proportion is then less likely to be accepted by chance.
+    groups: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters
     ----------
@@ -138,32 +64,66 @@ def choose_share(
         Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
     offsets : ndarray of shape (n_problems + 1,)
         Offsets of the problems in the claim arrays.
-    level : float
-        The guarantee level.
-    n_calibration : int or None
-        Number of problems held out for calibration. A proportion is considered only if the
-        held-out problems suffice for rank 1. None considers all shares.
+    groups : ndarray of int of shape (n_problems,)
+        Group of each problem. Each group has its own cut.
 
     Returns
     -------
-    choice : ShareChoice
-        The chosen proportion, together with the results for all proportions.
+    table : ndarray of shape (n_shares, 3)
+        The share, the number of answers whose smallest path risk is below the cut, and the number
+        of these with a false claim below the cut, or the sum of their losses there.
     """
     lowest = segment_min(path_risk, offsets)
     jumps = guarantee.jumps(path_risk, labels, offsets)
-    shares = np.array(SHARES)
-    cuts = np.array([passing_cut(lowest, share) for share in SHARES])
-    passing = (lowest < cuts[:, None]).sum(axis=1)
-    passing[np.isposinf(cuts)] = len(lowest)
-    wrong = ((jumps.position < cuts[:, None]) * jumps.height).sum(axis=1)
-    delta = getattr(guarantee, "delta", None)
-    reached = [
-        n_calibration is None
-        or conformal_rank(passing_count(n_calibration, share), level, delta) > 0
-        for share in SHARES
-    ]
-    good = shares[((1 + wrong) / (1 + passing) <= level) & reached]
-    return ShareChoice(shares, passing, wrong, float(good.max(initial=0.0)))
+    table = np.zeros((len(SHARES), 3))
+    table[:, 0] = SHARES
+    for group in np.unique(groups):
+        mine = groups == group
+        below = jumps[np.flatnonzero(mine)]
+        for row in table:
+            cut = passing_cut(lowest[mine], row[0])
+            passes = np.isposinf(cut) | (lowest[mine] < cut)
+            row[1] += passes.sum()
+            row[2] += ((below.position < cut) * below.height).sum()
+    return table
+
+
+def choose_share(
+    table: NDArray[np.float64], level: float, delta: float | None, counts: Sequence[int]
+) -> float:
+    """Choose the share of answers that may pass, without the labels of calibration answers.
+
+    The rate of a share is (1 + wrong) / (1 + passing) on the training answers. The largest share
+    is chosen whose rate is at most the level, or at most the smallest rate if no rate is.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_shares, 3)
+        Result of `share_table`.
+    level : float
+        The guarantee level.
+    delta : float or None
+        Maximum proportion of calibration sets for which the coverage is too low.
+    counts : sequence of int
+        Number of questions that calibrate in each group. Only shares are considered at which every
+        group has rank 1, apart from groups that are too small for any share.
+
+    Returns
+    -------
+    share : float
+        The chosen share, which is 1 if no share has rank 1.
+    """
+
+    def has_rank(share, n):
+        return conformal_rank(passing_count(n, share), level, delta) > 0
+
+    able = [n for n in counts if has_rank(1.0, n)]
+    if not able:
+        return 1.0
+    reached = np.array([all(has_rank(share, n) for n in able) for share in table[:, 0]])
+    shares, passing, wrong = table[reached].T
+    rate = (1 + wrong) / (1 + passing)
+    return float(shares[rate <= max(level, rate.min())].max())
 
 
 class Passing(Calibration):
@@ -218,8 +178,6 @@ class Passing(Calibration):
         return self.among.threshold(level)
 
     def shortage(self, level: float) -> str | None:
-        if not self.guarantee.show:
-            return self.guarantee.no_share or "no answer passes, because show is 0"
         if not self.among.shortage(level):
             return None
         needed = self.guarantee.problems_needed(level)
@@ -233,7 +191,7 @@ class Passing(Calibration):
 
     def _sentence(self, level):
         among = self.guarantee.describe_passing(level)
-        return f"of the answers that pass (about {100 * self.passing:.0f} %), {among}"
+        return f"of the answers that pass (about {100 * self.passing:.0f} % of all), {among}"
 
     def shown(self, level: float) -> float:
         shown = self.among.shown(level)
@@ -255,9 +213,8 @@ class Passing(Calibration):
             else "a false claim"
         )
         return (
-            f"At least one claim is kept in about {100 * shown:.0f} % of the answers that pass, so "
-            f"at most about {100 * min(level / shown, 1):.3g} % of the shown texts contain "
-            f"{contain}"
+            f"Something is kept in about {100 * self.shown(level):.0f} % of all answers; of these "
+            f"at most {100 * min(level / shown, 1):.3g} % contain {contain}"
         )
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:

@@ -31,7 +31,7 @@ def needs_edges(estimator):
     """Return whether a filter uses the edges of the problems that are passed to it."""
     if callable(estimator.edges):
         return False
-    return estimator.edges == "given" or reads_edges(estimator.features)
+    return estimator.edges == "given" or reads_edges(estimator._transformer)
 
 
 def refuse_unknown_edges(estimator: Any, batch: GraphBatch) -> None:

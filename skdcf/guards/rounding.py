@@ -26,7 +26,9 @@ SIZES = (*8 * (1,), 7, 60)
 TOLERATED = 1e-5
 # factor by which the difference on another machine may exceed the difference measured here
 MARGIN = 10.0
+FLOAT32 = 1e-7  # relative resolution of float32 numbers
 SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
+BLOCK = 2_000  # number of claims compared at a time, which fit into the processor cache
 # amount by which scores shared by several problems are lowered, relative to the score
 COPIED = 1e-6
 
@@ -101,8 +103,31 @@ def resolution_of(scorer, batches, confidence):
     tables = {id(b.features): b.features for b in batches if b.features is not None}
     for table in (*tables.values(), confidence[:, None]):
         if table.size and single_columns(table).any():
+            if getattr(scorer, "gain", None) is not None:
+                _refuse_split_prices(scorer, batches[-1], confidence)
             return max(scorer.resolution, SINGLE)
     return scorer.resolution
+
+
+def _refuse_split_prices(scorer, batch, confidence):
+    """Raise ValueError if prices change too much within the resolution of float32 columns.
+
+    Claims of an answer with equal hazards share a price. If the hazards differ in their last
+    digits, the prices differ.
+    """
+    signs = np.where(np.arange(batch.n_features) % 2, 1.0, -1.0)
+    features = batch.features * (1 + FLOAT32 * signs)
+    moved = scorer.confidence(batch.replace_features(features, batch.feature_names))
+    difference = np.abs(moved - confidence)
+    bound = TOLERATED * max(np.abs(confidence).max(initial=0.0), 1.0)
+    claim = int(np.argmax(difference))
+    if difference[claim] > bound:
+        raise ValueError(
+            f"{batch.locate(claim)}: the columns are float32 numbers, and the log price of the "
+            f"claim changes by {difference[claim]:.3g} if they change by their resolution "
+            f"({FLOAT32:g}), but at most {bound:.3g} is allowed. Pass the columns in float64, or "
+            "use a scorer with gain=1 or gain=None"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,7 +161,8 @@ def raised(risk, table):
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    broken = _compare_single(table)[1].any(axis=1)
+    blocks = np.array_split(table, len(table) // BLOCK + 1)
+    broken = np.concatenate([_compare_single(rows)[1].any(axis=1) for rows in blocks])
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 

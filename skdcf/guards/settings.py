@@ -7,22 +7,17 @@ published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on dat
 from __future__ import annotations
 
 from .._checks import without_places
-from .._messages import Advice
 from ..edges import chain_edges
-from ..exceptions import ShareError
 from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
     """Raise ValueError if the settings of an online filter require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
-        raise ShareError(
+        raise ValueError(
             "show must be 1 if online=True, unless the claims form a chain, got "
             f"{guarantee.show!r}. An incomplete answer does not determine whether the "
-            "complete answer passes",
-            Advice(
-                "let_all_pass_online", "Set edges=skdcf.edges.chain_edges, or show=1"
-            ),
+            "complete answer passes. Set edges=skdcf.edges.chain_edges, or show=1"
         )
     for entry in guarantee.entries:
         if callable(entry):
@@ -75,7 +70,7 @@ def described(value):
 def settings_of(estimator):
     """Return the settings that must stay unchanged after calibration."""
     guarantee = estimator.guarantee and described_guarantee(estimator.guarantee)
-    reads = None if estimator.features is None else needs_edges(estimator)
+    reads = None if estimator._transformer is None else needs_edges(estimator)
     return estimator.edges, estimator.online, estimator.ties, guarantee, reads
 
 

@@ -10,7 +10,7 @@ importance supports any scorer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isinf
 from typing import Any
 
@@ -68,7 +68,12 @@ class Explanation(Table):
     labels : ndarray of int of shape (n_claims,), or None
         Claim labels, if given: 1 true, 0 false, -1 unknown.
     form : LinearForm or None
-        The linear form of the scorer, or None if the scorer is not linear.
+        The linear form of the confidence, or of the log odds behind a price. None if the scorer is
+        not linear.
+    columns : tuple of str
+        Names of the columns to which the linear form applies.
+    values : ndarray of shape (n_claims, n_columns) or None
+        Values of these columns.
     passes : bool
         Whether the answer passes. Every answer passes if the guarantee has no ``show``.
     """
@@ -84,6 +89,8 @@ class Explanation(Table):
     n_calibration: int
     labels: np.ndarray | None = None
     form: LinearForm | None = None
+    columns: tuple[str, ...] = ()
+    values: np.ndarray | None = None
     passes: bool = True
 
     @property
@@ -141,7 +148,11 @@ class Explanation(Table):
         return answer_text(self.graph.subgraph(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Return the contribution of each feature, weight times value, to the claim's confidence.
+        """Return the contribution of each column, weight times value, to the claim's score.
+
+        The score is the confidence. If the confidence is minus the log of a price, the score is
+        the log odds that the claim is true given that all its ancestors are true, and the price
+        follows in the table.
 
         Parameters
         ----------
@@ -169,11 +180,12 @@ class Explanation(Table):
                 f"claim {v} does not exist, because the answer only has {self.graph.n_claims} "
                 "claims"
             )
-        # The scorer ensures that the problem has features.
-        assert self.graph.features is not None
-        values = self.form.values(self.graph.features[v])
-        names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
-        return Contributions(names, values, self.form.weights, self.form.offset)
+        assert self.values is not None
+        values = self.form.values(self.values[v])
+        row = Contributions(self.columns, values, self.form.weights, self.form.offset)
+        confidence = float(self.confidence[v])
+        is_price = not np.isclose(row.total, confidence, rtol=1e-6, atol=1e-6)
+        return replace(row, log_price=-confidence) if is_price else row
 
     def _values(self):
         names = ("kept", "confidence", "path_risk", "decided_by", "threshold")
@@ -319,6 +331,10 @@ def explain(
     per_problem["passes"] = np.ones(len(batch), bool)
     if guarantee.show != 1:
         per_problem["passes"] = passing_answers(filter, problems)
+    names: tuple[str, ...] = ()
+    if decision.form is not None:
+        names, table = filter.scorer_.linear_columns(decision.batch)
+        per_problem["values"] = np.split(table, batch.offsets[1:-1])
     level = guarantee.level(alpha, filter.alpha)
     out = [
         Explanation(
@@ -326,6 +342,7 @@ def explain(
             **{name: rows[i] for name, rows in per_problem.items()},
             alpha=level,
             form=decision.form,
+            columns=names,
             n_calibration=filter.n_calibration_,
         )
         for i, graph in enumerate(batch)
@@ -357,6 +374,8 @@ class Contributions(Table):
         Feature values and weights.
     offset : float, default=0.0
         The intercept of the linear form.
+    log_price : float, optional
+        The log of the price that follows from the score.
 
     References
     ----------
@@ -377,6 +396,7 @@ class Contributions(Table):
     values: ArrayLike
     weights: ArrayLike
     offset: float = 0.0
+    log_price: float | None = None
 
     def __post_init__(self) -> None:
         n = len([*self.feature_names])
@@ -418,9 +438,12 @@ class Contributions(Table):
     def _tables(self):
         """Return the table of the nonzero contributions, with their sum at the end."""
         ends = [("offset", self.offset)] if self.offset else []
+        ends.append(("total", self.total))
+        if self.log_price is not None:
+            ends.append(("log price", self.log_price))
         rows = [row for row in self.rows() if row["contribution"]] + [
             {"feature": name, "value": np.nan, "weight": np.nan, "contribution": share}
-            for name, share in (*ends, ("total", self.total))
+            for name, share in ends
         ]
         return [(self._heading(), self._columns, rows)]
 
@@ -530,9 +553,15 @@ def shap_values(
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.inspection import shap_values
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> dcf = CoherentConformalFilter("linear", random_state=0).fit(graphs[:200], y[:200])
-    >>> report = shap_values(dcf, graphs[200:])
-    >>> report.values.shape == graphs[200:].features.shape
+    >>> fitted = [
+    ...     CoherentConformalFilter(alpha=alpha, random_state=0).fit(graphs[:200], y[:200])
+    ...     for alpha in (0.1, 0.2)
+    ... ]
+    >>> report = shap_values(fitted[0], graphs[200:])
+    >>> report.values.shape == (graphs[200:].n_claims, len(fitted[0].coef_))
+    True
+    >>> pooled = shap_values(fitted, graphs[200:])
+    >>> len(pooled.values) == 2 * len(report.values)
     True
     """
     filters = filter if isinstance(filter, Sequence) else [filter]
@@ -544,26 +573,29 @@ def shap_values(
             if background is None
             else fitted_filter.transform_features(background)
         )
-        values_of_each.append(_shapley(fitted_filter.scorer_, batch, background_batch))
+        names, values = _shapley(fitted_filter.scorer_, batch, background_batch)
+        values_of_each.append(values)
     values = np.concatenate(values_of_each)
     what = f"mean |SHAP| over {len(values)} values per feature"
-    return ImportanceReport(_names_of(batch), np.abs(values), what, values)
+    return ImportanceReport(names, np.abs(values), what, values)
 
 
 def _shapley(scorer, batch, background):
-    """Return the contributions of features to confidences, of shape (n_claims, n_features)."""
+    """Return the column names, and their contributions, of shape (n_claims, n_columns)."""
     if isinstance(scorer, ClassifierScorer):
         contributions = scorer.tree_contributions(batch)
         if contributions is not None:
-            return contributions
+            return _names_of(batch), contributions
     form = scorer.linear_form(batch)
     if form is None:
         raise ValueError(
             f"exact Shapley values require a linear scorer, got {scorer!r}. Use "
             "skdcf.inspection.permutation_importance instead"
         )
-    mean = form.values(background.features).mean(axis=0)
-    return form.weights * (form.values(batch.features) - mean)
+    names, values = scorer.linear_columns(batch)
+    _, reference = scorer.linear_columns(background)
+    mean = form.values(reference).mean(axis=0)
+    return names, form.weights * (form.values(values) - mean)
 
 
 def _names_of(batch):
@@ -587,7 +619,7 @@ def permutation_importance(
     (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
     feature, and only retention changes. If the filter has ``features``, the columns that it
     computes are permuted. If a feature of the graph is permuted, a scorer that uses the graph
-    itself, such as "stack", can still use the same information.
+    itself can still use the same information.
 
     Parameters
     ----------
@@ -624,7 +656,7 @@ def permutation_importance(
     check_count("n_repeats", n_repeats, 1)
     batch, labels = check(filter, X, y)
     level = filter.calibration_.guarantee.level(alpha, filter.alpha)
-    if filter.features is not None:
+    if filter.features_ is not None:
         filter, batch = filter._with_columns_given(batch)
     rng = check_random_state(random_state)
 

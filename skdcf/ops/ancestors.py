@@ -124,6 +124,17 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     return out
 
 
+def sum_descendants(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
+    """For each claim, sum the values of the claim and its descendants."""
+    indptr, indices = batch.small_closure
+    repeated = np.repeat(values, np.diff(indptr))
+    out = np.bincount(indices, repeated, minlength=batch.n_claims)
+    for i in batch.large.tolist():
+        a, b = batch.offsets[i : i + 2]
+        out[a:b] = batch.lineage(i).reversed().sums(values[a:b])
+    return out
+
+
 def count_ancestors(batch: GraphBatch) -> np.ndarray:
     """Return the number of proper ancestors of each claim."""
     return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1

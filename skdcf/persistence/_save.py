@@ -321,14 +321,10 @@ _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
     "skdcf.apps.llm.split_sentences",
-    "xgboost.sklearn.XGBClassifier",
-)
-#: Tree classes that some versions of skops trust, although their libraries do not check the nodes
-#: and a malicious tree could crash the process.
-_UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
 )
 #: String that skops writes in place of None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
@@ -433,7 +429,7 @@ def check_names(schema, unknown, trusted):
 
     ``unknown`` contains the names that skops does not trust.
     """
-    names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
+    names = set(unknown)
     walked = set(_names_of_walkers(schema))
     openings = [(name, text) for name, _, text in _openings(schema)]
     outward = {name for name, _ in openings}

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import logit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -15,10 +15,11 @@ from sklearn.frozen import FrozenEstimator
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
-from ..training.splitting import noise_columns
+from ..ops.price import exact_log_price
+from ..training.gain import check_gain
+from ..training.splitting import noise_columns, weight_below_errors
 from . import _scorer
-from ._scorer import FitTask, LinearForm, Scorer
-from ._tree_tables import as_table
+from ._scorer import FitTask, LinearForm, Scorer, resolution_of_gain
 
 # Classifier methods that return a confidence.
 SURE = (
@@ -76,6 +77,17 @@ class ClassifierScorer(Scorer):
     estimator: Any = None
     _: KW_ONLY
     target: Literal["own", "coherent", "hazard"] = "hazard"
+    gain: float | None = 0.5
+
+    def validate(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
+        super().validate()
+        check_gain(self.gain)
+
+    @property
+    def resolution(self) -> float:  # type: ignore[override]
+        """Resolution of the confidences, which is coarser for prices."""
+        return resolution_of_gain(self.gain)
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
@@ -111,6 +123,7 @@ class ClassifierScorer(Scorer):
             If the problems have no features, or if the classes of a pretrained classifier are
             neither 0 and 1 nor -1 and 1.
         """
+        self.validate()
         self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.target, labels, batch)
         X = self._informative(batch)
@@ -124,40 +137,58 @@ class ClassifierScorer(Scorer):
                 f"the classes of {self.estimator} must be 0 or -1 (false claims) and 1 (true "
                 f"claims), got {classes}"
             )
-        if self.requires_fit and len(target) and target.min() != target.max():
+        can_learn = X.shape[1] and len(target) and target.min() != target.max()
+        if self.requires_fit and can_learn:
             if self.estimator is None:
                 self.estimator_ = _fit_logistic(X, target)
             else:
                 self.estimator_ = clone(self.estimator).fit(X, target.astype(int))
-        self._says_odds = hasattr(self.estimator_, "decision_function")
-        self.table_ = as_table(self.estimator_)
+        # The log odds that a claim is true if no classifier could be fitted.
+        self._constant = np.log((np.sum(target) + 0.5) / (np.sum(~target) + 0.5))
+        self.weight_below_errors_ = weight_below_errors(labels, batch)
+        self._weights = None
+        if self.estimator is None and self.estimator_ is not None:
+            scaler, regression = (step for _, step in self.estimator_.steps)
+            self._weights = regression.coef_[0] / scaler.scale_
+            self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without the classifier if ``table_`` replaces it."""
-        state = super().__getstate__()
-        if state.get("table_") is not None:
-            state = {k: v for k, v in state.items() if k != "estimator_"}
-        return state
+    def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Compute the log odds that each claim is false given that all its ancestors are true.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_claims,)
+            The log odds of each claim.
+        """
+        scores = self._decide(self._informative(batch))
+        if self.estimator_ is None or hasattr(self.estimator_, "decision_function"):
+            return -scores
+        return -logit(np.float64(scores))
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        return self._decide(self._informative(batch))
+        if self.gain is None:
+            return self._decide(self._informative(batch))
+        q = self.weight_below_errors_
+        return -exact_log_price(self.hazard(batch), batch, q, self.gain)
 
     def _decide(self, X):
-        if self.table_ is not None:
-            odds, chances = self.table_.read(X)
-            if len(chances):
-                return chances[0]
-            return odds if self._says_odds else expit(odds)
         if self.estimator_ is None or not len(X):
-            return np.zeros(len(X))
-        if self._says_odds:
+            return np.full(len(X), self._constant)
+        if self._weights is not None:
+            # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
+            return (X * self._weights).sum(axis=1) + self._offset
+        if hasattr(self.estimator_, "decision_function"):
             return self.estimator_.decision_function(X)
         return self.estimator_.predict_proba(X)[:, 1]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        table = self.table_
-        if not (_is_linear(self.estimator_) if table is None else not len(table.root)):
+        if self.gain is not None or not _is_linear(self.estimator_):
             return None
         form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
@@ -170,8 +201,7 @@ class ClassifierScorer(Scorer):
         """Compute the contribution of each feature to the log odds of the xgboost trees.
 
         The contributions are SHAP values, which are relative to the mean prediction of the
-        xgboost model on its training claims. The contributions are not available for filters
-        loaded from a file, because the file does not contain the xgboost model.
+        xgboost model on its training claims.
 
         Parameters
         ----------

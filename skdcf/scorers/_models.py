@@ -4,15 +4,15 @@ A differentiable model implements two methods. ``init(n_features, rng)`` returns
 parameters, either as arrays or as nested lists, tuples and dicts of arrays. ``model(params, X)``
 computes confidences from the rows of standardised features in ``X``. A model must be stateless,
 and must use only operators and functions from ``autograd.numpy``, so autograd can
-differentiate the model. A model does not need an intercept, because adding a constant to all
-confidences has no effect. `ConfTrScorer` turns a model into a scorer.
+differentiate the model. A model does not need an intercept, because `ConfTrScorer`, which turns a
+model into a scorer, trains one.
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
-from ._scorer import FitTask, LinearForm, Scorer, need_features
+from ..ops.price import exact_log_price
+from ..training.gain import check_gain
+from ._scorer import FitTask, LinearForm, Scorer, need_features, resolution_of_gain
 
 if TYPE_CHECKING:
     from ..training.loop import Model
@@ -174,32 +176,62 @@ def _tanh(x):
 class ConfTrScorer(Scorer):
     """Scorer that trains a differentiable model through soft calibration.
 
+    The output of the model is the log odds that a claim is true if all its ancestors are. The
+    confidence is minus the log of the price: the risk of keeping the claim, relative to the value
+    of keeping it. All weights are trained through the price, the path risk, soft calibration and
+    soft prediction. On published data sets, this training changes little compared with the
+    logistic regression at which it starts. It keeps more claims if there are about 1,000 training
+    problems and the shrinkage is weak.
+
     Parameters
     ----------
     model : differentiable model or None, default=None
         The differentiable model, such as `MLPModel`. If None, `LinearModel` is used.
+    gain : float or None, default=0.5
+        Exponent of the value of keeping k claims of an answer, ``k ** gain``, which is between
+        0.01 and 1. If it is 0, the value is ``log(1 + k)``. With 1, the number of kept claims is
+        maximised, but many answers are left empty, because the risk is spent on the safest
+        answers. Smaller exponents leave fewer answers empty. If None, the output of the model is
+        the confidence, as in the paper.
     clip : float, default=3.0
-        Maximum absolute value of standardised features, to which larger values are clipped.
+        Maximum absolute value of standardised columns, to which larger values are clipped.
 
     Attributes
     ----------
     model_ : differentiable model
         A copy of ``model``, so later changes to ``model`` do not affect the scorer.
     params_ : object
-        The trained parameters, which apply to standardised features.
-    standardizer_ : Standardizer
-        Mean and scale of the features in the training problems.
+        The trained parameters, which apply to standardised columns.
+    intercept_ : float
+        The trained intercept of the log odds that a claim is false.
+    columns_ : Columns
+        Standardisation of the columns on the training problems. With a gain, the means of the
+        features over the problem and its log number of claims are columns too, unless no problem
+        has two claims.
+    weight_below_errors_ : float
+        Weight of a true claim below a false one in the price, estimated from the training labels.
     scale_ : float
-        Standard deviation of the model output on the training claims, excluding the validation
-        problems. Confidences are divided by the standard deviation. The scale is 1 if the output
-        is not standardised during training.
+        Standard deviation of the model output on the training claims, by which the confidences are
+        divided. The scale is 1 with a gain, or if the output is not standardised during training.
     loss_curve_ : list of float
         Training objective per iteration.
+
+    Notes
+    -----
+    Claims whose summed hazards agree to 9 decimals have the same price, so the price does not
+    depend on the order in which claims are stored. Training uses unrounded numbers. If an answer
+    contains exactly equal claims, the trained weights depend on their order.
+
+    With a gain, the confidence never increases along the edges, so the path risk of a claim equals
+    its risk.
 
     References
     ----------
     N. Hittesdorf, M. Salzetta, L. Cheng. Differentiable Conformal Training for LLM
     Reasoning Factuality. arXiv:2604.20098.
+
+    J. Neyman, E. S. Pearson. On the problem of the most efficient tests of statistical
+    hypotheses. Philosophical Transactions of the Royal Society A 231, 1933.
 
     Examples
     --------
@@ -220,7 +252,18 @@ class ConfTrScorer(Scorer):
 
     model: Model | None = None
     _: KW_ONLY
+    gain: float | None = 0.5
     clip: float = 3.0
+
+    @property
+    def resolution(self) -> float:  # type: ignore[override]
+        """Resolution of the confidences, which is coarser for prices."""
+        return resolution_of_gain(self.gain)
+
+    def validate(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
+        super().validate()
+        check_gain(self.gain)
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
@@ -246,76 +289,126 @@ class ConfTrScorer(Scorer):
         ConvergenceWarning
             If no parameters could be fitted, or if training stopped early.
         """
-        results = self._train(batch, labels, tasks=[task or FitTask()])
-        return self._adopt(results[0])
-
-    def fit_levels(
-        self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
-    ) -> list:
-        # All settings except alpha, including the random state, are taken from the first
-        # task.
-        results = self._train(batch, labels, tasks)
-        return [clone(self)._adopt(training_result) for training_result in results]
-
-    def _train(self, batch, labels, tasks):
         # autograd is imported here, because only training needs it.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
 
+        self.validate()
         need_features(batch)
-        first = tasks[0]
-        return train(
-            model=self._fresh_model(),
-            relaxation=first.relaxation or PathRelaxation(),
-            training=first.training or SoftTraining(),
+        task = task or FitTask()
+        model = LinearModel() if self.model is None else clone(self.model, safe=False)
+        result = train(
+            model=model,
+            relaxation=task.relaxation or PathRelaxation(),
+            training=task.training or SoftTraining(),
             batch=batch,
             labels=labels,
-            alphas=[task.alpha for task in tasks],
-            groups=first.groups,
-            rng=first.rng,
-            n_jobs=first.n_jobs,
-            verbose=first.verbose,
+            alpha=task.alpha,
+            groups=task.groups,
+            rng=task.rng,
+            verbose=task.verbose,
             clip=self.clip,
+            gain=self.gain,
         )
-
-    def _fresh_model(self):
-        return LinearModel() if self.model is None else clone(self.model, safe=False)
-
-    def _adopt(self, result):
-        # `train` updates the same copy of the model for all levels, so each scorer needs a
-        # separate copy.
-        self.model_ = self._fresh_model()
+        self.model_ = model
         self.params_ = result.params
+        self.intercept_ = result.intercept
+        self.columns_ = result.columns
+        self.weight_below_errors_ = result.q
         self.scale_ = result.scale
-        self.standardizer_ = result.standardizer
         self.loss_curve_ = list(result.loss_curve)
         if result.message:
             warn(result.message, ConvergenceWarning)
         return self
 
+    def _is_linear(self):
+        # A subclass may interpret the parameters differently.
+        return type(self.model_) is LinearModel
+
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Coefficients of a linear model for the original features."""
-        # A subclass may interpret the parameters differently.
-        if type(self.model_) is not LinearModel:
+        """Coefficients of a linear model for the original columns.
+
+        The names of the columns are returned by `get_feature_names_out`.
+        """
+        if not self._is_linear():
             raise AttributeError("coef_ is only available for a LinearModel")
-        return self.params_ / self.standardizer_.scale / self.scale_
+        return self.params_ / self.columns_.scale / self.scale_
+
+    def get_feature_names_out(self, input_features: Any) -> NDArray[np.object_]:
+        """Return the names of the columns of the model.
+
+        Parameters
+        ----------
+        input_features : sequence of str
+            Names of the features.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_columns,)
+            The names of the features, then "mean NAME" for each feature and "log n_claims" if the
+            model uses the columns of the whole problem.
+        """
+        names = list(input_features)
+        if self.columns_.whole is not None:
+            names += [f"mean {name}" for name in names] + ["log n_claims"]
+        return np.array(names, dtype=object)
+
+    def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Compute the log odds that each claim is false given that all its ancestors are true.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_claims,)
+            The log odds of each claim.
+
+        Raises
+        ------
+        ValueError
+            If the model returns a value that is not finite.
+        """
+        return self.intercept_ - self._scores(batch)
+
+    def _scores(self, batch):
+        """Compute the output of the model, which must be finite."""
+        if self._is_linear():
+            return self.columns_.weighted_sum(batch, self.params_)
+        scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
+        if not np.isfinite(scores).all():
+            claim = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise ValueError(
+                f"{self.model_!r} must return finite confidences, but it returned "
+                f"{scores[claim]} for {batch.locate(claim)}"
+            )
+        return scores
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        if type(self.model_) is not LinearModel:
+        if not self._is_linear():
             return None
         weights = self.coef_
-        # A constant column has infinite scale and bounds, and its weight is 0.
-        mean = self.standardizer_.mean
-        reach = self.standardizer_.clip * self.standardizer_.scale
+        # A constant column has infinite bounds, and its weight is 0.
+        mean, reach = self.columns_.mean, self.columns_.reach
         return LinearForm(
             weights=weights,
-            offset=-float(weights @ mean),
+            offset=-float(weights @ mean) - self.intercept_ * (self.gain is not None),
             low=mean - reach,
             high=mean + reach,
         )
 
+    def linear_columns(
+        self, batch: GraphBatch
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        names, _ = super().linear_columns(batch)
+        return tuple(self.get_feature_names_out(names)), self.columns_.raw(batch)
+
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        X = self.standardizer_(batch.features)
-        return np.asarray(self.model_(self.params_, X)) / self.scale_
+        if self.gain is None:
+            return self._scores(batch) / self.scale_
+        q = self.weight_below_errors_
+        return -exact_log_price(self.hazard(batch), batch, q, self.gain)

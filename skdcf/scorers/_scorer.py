@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -146,8 +145,8 @@ class Scorer(Settings, metaclass=ABCMeta):
     requires_fit : bool or None
         Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
         passed to `fit`. If False, `fit` receives all problems, with all labels set to unknown.
-        None is equivalent to True for classes that define `fit` or `fit_levels`, because a `fit`
-        that ignores labels can still depend on the problems. A subclass that overrides `fit` must
+        None is equivalent to True for classes that define `fit`, because a `fit` that
+        ignores labels can still depend on the problems. A subclass that overrides `fit` must
         set ``requires_fit`` again.
     batch_invariant : bool
         Whether the confidence in a claim is bitwise equal in every batch, as for a feature
@@ -212,44 +211,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def fit_levels(
-        self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
-    ) -> list:
-        """Fit one scorer for each task. Tasks that differ only in alpha.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown).
-        tasks : list of FitTask
-            One task per level.
-
-        Returns
-        -------
-        scorers : list of Scorer
-            The fitted scorers. If the scorer does not depend on alpha, the list contains the same
-            object several times.
-        """
-        try:
-            inspect.signature(self.fit).bind(batch, labels, tasks[0])
-        except TypeError:
-            raise TypeError(
-                f"{type(self).__name__}.fit{inspect.signature(self.fit)} must accept "
-                "fit(batch, labels, task), where labels is a 1-D array over all claims (1 "
-                "for true, 0 for false, -1 for unknown)"
-            ) from None
-        if not self.uses_alpha:
-            [fitted] = run_of(
-                tasks[0], [partial(self.fit, batch, labels, tasks[0])], self
-            )
-            return [fitted] * len(tasks)
-        jobs = [partial(clone(self).fit, batch, labels, task) for task in tasks]
-        return run_of(tasks[0], jobs, self, unit="level")
-
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """Return the linear form of the confidence, if it is a weighted sum of the features.
+        """Return the linear form of the confidence, or of the log odds behind a price.
 
         Parameters
         ----------
@@ -260,9 +223,31 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         form : LinearForm or None
-            The linear form, or None if the scorer is not linear.
+            The linear form of the columns that `linear_columns` returns, or None if the scorer is
+            not linear.
         """
         return None
+
+    def linear_columns(
+        self, batch: GraphBatch
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the names and the values of the columns to which the linear form applies.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems, with the columns that the scorer uses.
+
+        Returns
+        -------
+        names : tuple of str
+            The names of the columns.
+        values : ndarray of shape (n_claims, n_columns)
+            The values of the columns.
+        """
+        table = need_features(batch)
+        names = batch.feature_names or [f"x{j}" for j in range(table.shape[1])]
+        return tuple(names), table
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -307,94 +292,59 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
     return any(getattr(cls, name) is not getattr(Scorer, name) for name in FITTING)
 
 
-@dataclass(frozen=True)
-class Folded:
-    """Problems, together with their fold indices.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-    fold_of : ndarray of int of shape (n_problems,)
-        Fold index of each problem.
-    """
-
-    batch: GraphBatch
-    fold_of: NDArray[np.int64]
-
-    @cached_property
-    def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Pairs of batches, one pair per fold, with the problems outside and inside the fold.
-
-        All base scorers of a stack share these batches. Computing the claim ancestors separately
-        for each scorer would take 2 % of the fit time.
-        """
-        n_folds = int(self.fold_of.max()) + 1
-        of_fold = [self.fold_of == fold for fold in range(n_folds)]
-        return [(self.batch[~in_fold], self.batch[in_fold]) for in_fold in of_fold]
-
-
-def fit_folds(scorer, folded, labels, tasks):
-    """Fit a scorer on all problems and compute out-of-fold confidences.
-
-    Returns
-    -------
-    scorers : list of Scorer
-        Result of `Scorer.fit_levels`.
-    unseen : ndarray of shape (n_tasks, n_claims)
-        Result of `out_of_fold_confidence`.
-    """
-    unseen = out_of_fold_confidence(scorer, folded, labels, tasks)
-    return scorer.fit_levels(folded.batch, labels, tasks), unseen
-
-
-def out_of_fold_confidence(scorer, folded, labels, tasks):
+def out_of_fold_confidence(
+    scorer: Scorer,
+    batch: GraphBatch,
+    labels: NDArray,
+    fold_of: NDArray[np.int64],
+    task: FitTask,
+) -> NDArray[np.float64]:
     """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
 
     Parameters
     ----------
     scorer : Scorer
         The scorer. One clone of the scorer is fitted for each fold.
-    folded : Folded
-        The problems, which must be in at least two folds.
+    batch : GraphBatch
+        The problems.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
-    tasks : list of FitTask
-        One task per level.
+    fold_of : ndarray of int of shape (n_problems,)
+        Fold of each problem, of which there are at least two.
+    task : FitTask
+        Settings for fitting.
 
     Returns
     -------
-    confidences : ndarray of shape (n_tasks, n_claims)
+    confidences : ndarray of shape (n_claims,)
         Out-of-fold confidences, which do not depend on the labels in the same fold.
     """
-    batch = folded.batch
-    unseen = np.empty((len(tasks), batch.n_claims))
-    of_fold = [folded.fold_of == fold for fold in range(len(folded.parts))]
+    unseen = np.empty(batch.n_claims)
+    in_folds = [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
     jobs = [
         partial(
             _confidence_unseen,
             clone(scorer),
-            parts,
+            (batch[~in_fold], batch[in_fold]),
             labels[~in_fold[batch.problem_of]],
-            [task.on(~in_fold) for task in tasks],
+            task.on(~in_fold),
         )
-        for in_fold, parts in zip(of_fold, folded.parts, strict=True)
+        for in_fold in in_folds
     ]
-    results = run_of(tasks[0], jobs, scorer, unit="fold")
-    for in_fold, confidence in zip(of_fold, results, strict=True):
-        unseen[:, in_fold[batch.problem_of]] = confidence
+    results = run_of(task, jobs, scorer, unit="fold")
+    for in_fold, confidence in zip(in_folds, results, strict=True):
+        unseen[in_fold[batch.problem_of]] = confidence
     return unseen
 
 
-def _confidence_unseen(scorer, parts, labels, tasks):
+def _confidence_unseen(scorer, parts, labels, task):
     """Fit a scorer on all folds but one, and compute the confidences in the claims of that fold."""
     training, held_out = parts
     # Warnings about folds without usable training data are ignored, because the effect of such
     # folds is visible in the retention.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        levels = scorer.fit_levels(training, labels, tasks)
-    return confidence_of_each(levels, held_out)
+        return scorer.fit(training, labels, task).confidence(held_out)
 
 
 def run_of(task, jobs, scorer, unit="fit"):
@@ -403,19 +353,20 @@ def run_of(task, jobs, scorer, unit="fit"):
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
 
-def confidence_of_each(scorers, batch):
-    """Compute confidences of shape (n_scorers, n_claims), evaluating each distinct scorer once."""
-    distinct = {id(scorer): scorer for scorer in scorers}
-    confidence = {key: scorer.confidence(batch) for key, scorer in distinct.items()}
-    return np.array([confidence[id(scorer)] for scorer in scorers])
-
-
 def folds(n, groups, n_folds, rng):
     """Return the fold index of each problem, or zeros if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1
     return rng.permutation(n_groups)[code] % min(n_folds, n_groups)
+
+
+def resolution_of_gain(gain):
+    """Return the resolution of the confidences of a scorer with the given gain.
+
+    The hazards behind a price are rounded to 9 decimals.
+    """
+    return Scorer.resolution if gain is None else 1e-8
 
 
 def need_features(batch):

@@ -15,7 +15,6 @@ from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ._classifier import SURE, ClassifierScorer
-from ._hazards import NeymanPearsonScorer
 from ._models import ConfTrScorer
 from ._scorer import (
     FREQUENCY,
@@ -23,11 +22,9 @@ from ._scorer import (
     FrequencyScorer,
     Scorer,
 )
-from ._scorer import Folded as Folded
 from ._scorer import folds as folds
 from ._scorer import out_of_fold_confidence as out_of_fold_confidence
 from ._scorer import scorer_requires_fit as scorer_requires_fit
-from ._stack import StackingScorer
 
 
 @settings
@@ -93,11 +90,7 @@ class FunctionScorer(Scorer):
         return np.asarray(self.function_(batch))
 
 
-NAMED: dict[str, Callable[[], Scorer]] = {
-    "stack": StackingScorer,
-    "linear": ConfTrScorer,
-    "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
-}
+NAMED: dict[str, Callable[[], Scorer]] = {"linear": ConfTrScorer}
 
 
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
@@ -107,10 +100,9 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
         The value to convert. The default is the feature "frequency-score" if it exists, and a
-        logistic regression otherwise. The names "stack", "linear" and "neyman-pearson" refer to
-        `StackingScorer`, `ConfTrScorer` and `NeymanPearsonScorer`. Any other string or integer
-        specifies a feature. A differentiable model is trained through soft calibration, while a
-        classifier is trained on claims. A callable must accept a GraphBatch. Scorers and
+        logistic regression otherwise. The name "linear" refers to `ConfTrScorer`. Any other string
+        or integer specifies a feature. A differentiable model is trained through soft calibration,
+        while a classifier is trained on claims. A callable must accept a GraphBatch. Scorers and
         classifiers that are already fitted are fitted again, because their training data are
         unknown.
     batch : GraphBatch

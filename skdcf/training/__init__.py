@@ -4,9 +4,10 @@ The settings are in a separate module, so filters can predict without importing 
 """
 
 from ._settings import LBFGS, Adam, SoftTraining
+from .splitting import Columns as Columns
 from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
-# Class that saved filters may contain, but that users need not instantiate.
-__saved__: list[str] = ["Standardizer"]
+# Classes that saved filters may contain, but that users need not instantiate.
+__saved__: list[str] = ["Columns", "Standardizer"]

@@ -1,27 +1,28 @@
 """Train a model on packed problems.
 
 =====  ==========================================================================
-z      scores of n claims, computed by the model
-u      scores with mean 0 and standard deviation 1: (z - mean z) / std z
-k_i    soft number of kept true claims of problem i at the risk -u, or -z without unit variance
+z      output of the model for n claims
+h      log odds of the hazards, ``b - z`` with an intercept b
+c      confidences, which are minus the log prices of the hazards h, or z without a gain
+u      confidences with mean 0 and standard deviation 1: (c - mean c) / std c
+k_i    soft number of kept true claims of problem i at the risk -u, or -c without unit variance
 w      the gain, which is the value of a number of claims
-mu     weight of the shrinkage towards the initial scores c
-F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, c))``
+mu     weight of the shrinkage towards the initial confidences u0
+F      the objective, ``-log(mean w(k_i)) + mu (1 - corr(u, u0))``
 =====  ==========================================================================
 
 Training minimises the objective F. The logarithm in F is optional.
 
-Autograd differentiates F through the model, `standardised_risk`, the relaxation steps and the
-loss. Each of these steps is a single autograd primitive, which is defined together with its
-gradient.
+Autograd differentiates F through the model, the price, `standardised_risk`, the relaxation steps
+and the loss. Each of these steps is a single autograd primitive, which is defined together with
+its gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -31,14 +32,14 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from .._checks import check_alpha
-from .._jobs import all_finished
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
+from ..ops.price import log_price
 from ..ops.segments import with_vjp, with_vjps
 from ..ops.soft import log_loss
 from ._settings import lbfgs
 from .gain import soft_worth_of
-from .splitting import Standardizer, hold_out, pick
+from .splitting import Columns, hold_out, pick, weight_below_errors
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
@@ -54,17 +55,22 @@ class Model(Protocol):
 
 @dataclass
 class TrainingResult:
-    """Result of `train` for a single level.
+    """Result of `train`.
 
     Attributes
     ----------
     params : object
         Parameters of the model.
+    intercept : float
+        The intercept b of the hazards, or 0 without a gain.
+    q : float
+        Weight of true claims below a false one in the price.
     scale : float
-        Standard deviation of the scores on the training claims, or 1 if ``unit_variance`` is
-        False. The confidence equals ``model(params, standardizer(X)) / scale``.
-    standardizer : Standardizer
-        Mean and scale of the features in the training problems.
+        Standard deviation of the scores on the training claims. The scale is 1 with a gain, or if
+        ``unit_variance`` is False. Without a gain, the confidence equals ``model(params,
+        columns(batch)) / scale``.
+    columns : Columns
+        The standardised columns of the training problems.
     loss_curve : list of float
         Training loss per iteration.
     validation_curve : list of float
@@ -78,8 +84,10 @@ class TrainingResult:
     """
 
     params: object
+    intercept: float
+    q: float
     scale: float
-    standardizer: Standardizer
+    columns: Columns
     loss_curve: list[float] = field(default_factory=list)
     validation_curve: list[float] = field(default_factory=list)
     converged: bool = True
@@ -97,16 +105,14 @@ def train(
     training: SoftTraining,
     batch: GraphBatch,
     labels: NDArray[Any],
-    alphas: Sequence[float],
+    alpha: float,
     groups: NDArray[Any] | None = None,
     rng: np.random.RandomState | np.random.Generator | None = None,
-    n_jobs: int | None = None,
     verbose: int = 0,
     clip: float = 3.0,
-) -> list[TrainingResult]:
-    """Train a model through soft calibration and prediction for each level.
-
-    All levels use the same validation problems, standardisation and initial parameters.
+    gain: float | None = None,
+) -> TrainingResult:
+    """Train a model through soft calibration and prediction.
 
     Parameters
     ----------
@@ -121,25 +127,25 @@ def train(
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown). Claims with unknown labels are not used in the
         loss.
-    alphas : sequence of float
-        The training levels.
+    alpha : float
+        The training level.
     groups : ndarray of shape (n_problems,), optional
         Group of each problem. All problems of a group are held out for validation together.
     rng : RandomState or Generator, optional
         Random number generator, used to draw initial parameters, validation problems and random
         halves.
-    n_jobs : int, optional
-        Number of levels to train in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar. The bar shows the loss and retention of each iteration if
-        there is a single level, and the number of completed levels otherwise.
+        Whether to show a progress bar with the loss and retention of each iteration.
     clip : float
         Maximum absolute value of standardised features, to which larger values are clipped.
+    gain : float, optional
+        Exponent of the price, which is also the gain in the loss. If None, the output of the
+        model is the confidence, and the loss counts claims.
 
     Returns
     -------
-    results : list of TrainingResult
-        The training results, one for each level.
+    result : TrainingResult
+        The training result.
 
     Raises
     ------
@@ -159,71 +165,76 @@ def train(
     >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
     >>> setting = LinearModel(), PathRelaxation(), SoftTraining()
     >>> rng = np.random.RandomState(0)
-    >>> [out] = train(*setting, graphs, pack_labels(y, graphs), [0.1], rng=rng)
+    >>> out = train(*setting, graphs, pack_labels(y, graphs), 0.1, rng=rng)
     >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
     ((31,), True, True)
     """
-    alphas = [check_alpha(alpha) for alpha in alphas]
+    alpha = check_alpha(alpha)
     training.validate()
     relaxation.validate()
     rng = rng or np.random.RandomState()
-    run = _Run(model, relaxation, training.resolved(), rng=rng)
+    run = _Run(model, relaxation, training.resolved(gain), rng=rng, gain=gain)
     run.prepare(batch, labels, groups, clip=clip)
-    if len(alphas) == 1:
-        run.verbose = verbose
-        return [run.for_level(alphas[0])]
-    jobs = [partial(run.for_level, alpha) for alpha in alphas]
-    return all_finished(jobs, n_jobs, verbose=verbose, name="training", unit="level")
+    return run.result(alpha, verbose)
 
 
 class _Run:
-    """Model with its training problems and settings, which are the same for all levels."""
+    """Model with its training problems and settings."""
 
-    verbose = 0  # All levels share one progress bar.
-
-    def __init__(self, model, relaxation, training, rng):
+    def __init__(self, model, relaxation, training, rng, gain):
         self.model = model
         self.relaxation = relaxation
         self.rng = rng
         self.training = training
         self.optimizer = training.optimizer
-        self.worth = soft_worth_of(training.gain)
+        self.gain = gain
+        self.worth = soft_worth_of(1.0 if gain is None else gain)
         self.validation = None
 
     def prepare(self, batch, labels, groups, clip):
-        """Hold out validation problems, standardise features, and compute parameters and plans."""
+        """Hold out validation problems, standardise columns, and compute parameters and plans."""
         n_questions = len(batch) if groups is None else len(np.unique(groups))
         n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
             held_out, held_labels = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
-        self.standardizer = Standardizer.fit(batch.features, clip)
-        self.X = self.standardizer(batch.features)
+        self.columns = Columns.fit(batch, clip, with_means=self.gain is not None)
+        self.X = self.columns(batch)
+        self.batch = batch
+        self.q = weight_below_errors(labels, batch)
         x, self.unflatten = flattened(self.model.init(self.X.shape[1], self.rng))
         self.x = self._start(batch, labels, x)
-        self.scores = self.model(self.unflatten(self.x), self.X)
+        self.scores = self.confidence(self.x, self.X, batch)
         self.message = _why_nothing_to_learn(labels, self.scores)
         if not self.message:
             self.plan = self.relaxation.plan(batch, labels)
         if n_validation and not self.message:
             plan = self.relaxation.plan(held_out, held_labels)
-            self.validation = self.standardizer(held_out.features), plan
+            self.validation = self.columns(held_out), plan, held_out
+
+    def confidence(self, flat, X, batch):
+        """Compute the confidences, given flat parameters that end with the intercept."""
+        scores = self.model(self.unflatten(flat[:-1]), X)
+        if self.gain is None:
+            return scores
+        return -log_price(flat[-1] - scores, batch, self.q, self.gain)
 
     def _start(self, batch, labels, x):
         """Return the initial flat parameters, given the parameters ``x`` drawn by the model."""
         init = self.training.init
-        if not isinstance(init, str):
-            return np.array(init, dtype=np.float64)
-        if init == "random":
-            return x
-        target, judged, C = START[init](batch, labels)
+        is_named = isinstance(init, str) and init in START
+        target, judged, C = START[init if is_named else "hazard"](batch, labels)
         X = self.X[judged]
         target = target[judged]
-        start = x
+        # The smoothed log odds that a claim is false.
+        intercept = np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
+        if not isinstance(init, str):
+            return np.append(np.array(init, dtype=np.float64), intercept)
+        start = np.append(x, intercept)
         # The penalty can shrink all layers of a network to 0, but training cannot start from
         # weights of 0.
-        for weaker in (1, 10, 100, 1000):
+        for weaker in (1, 10, 100, 1000) if is_named else ():
             start = fit_logistic(
                 self.model,
                 X,
@@ -232,31 +243,36 @@ class _Run:
                 unflatten=self.unflatten,
                 C=weaker * C,
             )
-            if np.std(self.model(self.unflatten(start), self.X)) > LEAST_SPREAD:
+            if np.std(self.model(self.unflatten(start[:-1]), self.X)) > LEAST_SPREAD:
                 break
         return start
 
-    def for_level(self, alpha):
-        """Train for one level, drawing the same random numbers as for all other levels."""
-        params = self.unflatten(self.x)
+    def result(self, alpha, verbose):
         training_result = TrainingResult(
-            params, 1.0, self.standardizer, message=self.message
+            params=self.unflatten(self.x[:-1]),
+            intercept=self.x[-1],
+            q=self.q,
+            scale=1.0,
+            columns=self.columns,
+            message=self.message,
         )
         if not self.message:
-            self._minimise(alpha, training_result)
-        if self.training.unit_variance:
+            self._minimise(alpha, training_result, verbose)
+        if self.training.unit_variance and self.gain is None:
             training_result.scale = (
                 float(np.std(self.model(training_result.params, self.X))) or 1.0
             )
         return training_result
 
-    def _minimise(self, alpha, result):
+    def _minimise(self, alpha, result, verbose):
         objective = value_and_grad(self._objective(alpha))
         fun = self._halved(objective) if self.optimizer.halves else objective
-        watch = _Watch(self, alpha, result)
+        watch = _Watch(self, alpha, result, verbose)
         with watch.bar:
             x, finite = self.optimizer.minimize(fun, self.x, watch)
-        result.params = self.unflatten(x if watch.best is None else watch.best)
+        best = x if watch.best is None else watch.best
+        result.params = self.unflatten(best[:-1])
+        result.intercept = best[-1]
         if not finite:
             result.converged = False
             result.message = (
@@ -272,7 +288,7 @@ class _Run:
         loss = LOSSES[training.loss]
 
         def objective(flat, calibration=None, prediction=None):
-            scores = self.model(self.unflatten(flat), self.X)
+            scores = self.confidence(flat, self.X, self.batch)
             risk = standardised_risk(scores) if training.unit_variance else -scores
             kept = self.relaxation.true_claims(
                 risk, self.plan, alpha, calibration=calibration, prediction=prediction
@@ -285,11 +301,11 @@ class _Run:
 
         return objective
 
-    def retention(self, X, plan, alpha):
+    def retention(self, X, plan, batch, alpha):
         """Return the gain after calibration on all problems, as a function of the parameters."""
 
-        def measure(params):
-            scores = self.model(params, X)
+        def measure(flat):
+            scores = self.confidence(flat, X, batch)
             unit_variance = self.training.unit_variance
             risk = standardised_risk(scores) if unit_variance else -scores
             kept = self.relaxation.true_claims(risk, plan, alpha)
@@ -313,11 +329,12 @@ class _Run:
 class _Watch:
     """Callback that records training curves and the best validation epoch, and shows progress."""
 
-    def __init__(self, run, alpha, result):
+    def __init__(self, run, alpha, result, verbose):
         self.run = run
         self.result = result
         self.best = None
-        self.retention = run.retention(run.X, run.plan, alpha)
+        self.verbose = verbose
+        self.retention = run.retention(run.X, run.plan, run.batch, alpha)
         self.validation = None
         if run.validation is not None:
             self.validation = run.retention(*run.validation, alpha)
@@ -325,21 +342,20 @@ class _Watch:
             desc="training",
             unit="iteration",
             total=getattr(run.optimizer, "max_iter", None),
-            disable=not run.verbose,
+            disable=not verbose,
         )
 
     def __call__(self, iteration, x, value):
         """Record an iteration, and return whether to stop."""
-        params = self.run.unflatten(x)
         curve = self.result.validation_curve
         self.result.loss_curve.append(value)
-        if self.run.verbose:
-            retention = self.retention(params)
+        if self.verbose:
+            retention = self.retention(x)
             self.bar.set_postfix(loss=f"{value:.4f}", retention=f"{retention:.3f}")
             self.bar.update()
         if self.validation is None:
             return False
-        curve.append(self.validation(params))
+        curve.append(self.validation(x))
         best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
         if best == len(curve) - 1:
             self.best = x
@@ -407,11 +423,13 @@ def fit_logistic(
 
     Returns
     -------
-    params : ndarray of shape (n_params,)
+    params : ndarray of shape (n_params + 1,)
+        The parameters, followed by the intercept of the log odds that a claim is false.
         The fitted parameters as a flat array.
     """
     if target.all() or not target.any():
-        return np.zeros_like(x)
+        smoothed = np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
+        return np.append(np.zeros_like(x), smoothed)
     sign = np.where(target, 1.0, -1.0)
 
     def penalised(flat):
@@ -426,7 +444,7 @@ def fit_logistic(
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
-    return best[:-1]
+    return np.append(best[:-1], -best[-1])
 
 
 def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:

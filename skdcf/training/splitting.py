@@ -1,4 +1,4 @@
-"""Split problems at random, keeping the problems of each group together."""
+"""What training makes of its problems: splits by group, standardised columns, a weight."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._checks import is_integer
 from ..graphs import GraphBatch
+from ..ops.hard import below_true_claims
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
@@ -144,7 +145,160 @@ class Standardizer:
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return the rows of ``features`` after standardisation and clipping."""
-        return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
+        return np.clip(self.unclipped(features), -self.clip, self.clip)
+
+    def unclipped(self, features: np.ndarray) -> np.ndarray:
+        """Return the rows of ``features`` after standardisation."""
+        return (features - self.mean) / self.scale
+
+
+BLOCK = 2_000  # number of claims processed at a time
+
+# Scale of the columns that describe the whole problem. The ridge penalty of the logistic
+# regression at which training starts then weighs these columns a third as much as the others.
+SCALE_OF_MEANS = 3**-0.5
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Standardised columns of a model: the features and, with a price, those of the whole problem.
+
+    Parameters
+    ----------
+    own : Standardizer
+        Standardisation of the features.
+    whole : Standardizer or None
+        Standardisation of the feature means over the problem and the log number of claims. None if
+        the model does not use them.
+    """
+
+    own: Standardizer
+    whole: Standardizer | None
+
+    @classmethod
+    def fit(cls, batch: GraphBatch, clip: float, with_means: bool) -> "Columns":
+        """Standardise the columns on the training claims.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The training problems.
+        clip : float
+            Bound in standard deviations.
+        with_means : bool
+            Whether to add the columns of the whole problem. They are not added if no problem has
+            two claims.
+
+        Returns
+        -------
+        columns : Columns
+            The standardised columns.
+        """
+        own = Standardizer.fit(batch.features, clip)
+        if not with_means or batch.sizes.max(initial=0) < 2:
+            return cls(own, None)
+        means = _means(own.unclipped(batch.features), batch.sizes)
+        return cls(own, Standardizer.fit(means[batch.problem_of], clip))
+
+    @property
+    def _units(self):
+        """Units of the feature means and the log number of claims that `whole` reads.
+
+        The means of a constant feature, whose scale is infinite, are 0.
+        """
+        scale = self.own.scale
+        return np.append(np.where(np.isfinite(scale), scale, 1.0), 1.0)
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Scale of each column, by which its weight is divided."""
+        if self.whole is None:
+            return self.own.scale
+        of_whole = self.whole.scale * self._units / SCALE_OF_MEANS
+        return np.append(self.own.scale, of_whole)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean of each column over the training claims."""
+        if self.whole is None:
+            return self.own.mean
+        of_whole = np.append(self.own.mean, 0.0) + self.whole.mean * self._units
+        return np.append(self.own.mean, of_whole)
+
+    @property
+    def reach(self) -> NDArray[np.float64]:
+        """Distance from the mean at which each column is clipped."""
+        if self.whole is None:
+            return self.own.clip * self.own.scale
+        of_whole = self.whole.clip * self.whole.scale * self._units
+        return np.append(self.own.clip * self.own.scale, of_whole)
+
+    def raw(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Return the columns of each claim before standardisation and clipping."""
+        if self.whole is None:
+            return batch.features
+        means = _means(batch.features, batch.sizes)
+        return np.hstack([batch.features, means[batch.problem_of]])
+
+    def weighted_sum(
+        self, batch: GraphBatch, weights: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Return the sum of the weighted columns of each claim, as row-wise sums.
+
+        In contrast to a matrix product, the last bits of a row-wise sum do not depend on the
+        other rows.
+        """
+        n = batch.n_features
+        sums = np.empty(batch.n_claims)
+        for rows, X, whole, size in self._blocks(batch):
+            X *= weights[:n]
+            X.sum(axis=1, out=sums[rows])
+            if whole is not None:
+                sums[rows] += np.repeat((whole * weights[n:]).sum(axis=1), size)
+        return sums
+
+    def __call__(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Return the columns of each claim."""
+        parts = [
+            X if whole is None else np.hstack([X, np.repeat(whole, size, axis=0)])
+            for _, X, whole, size in self._blocks(batch)
+        ]
+        return np.concatenate(parts)
+
+    def _blocks(self, batch):
+        """Yield the columns of about 2,000 claims at a time, which fit into the processor cache.
+
+        Each block consists of the rows of its claims, their features, the columns of their
+        problems, and the number of claims of each of these problems.
+        """
+        offsets = batch.offsets
+        first = 0
+        while first < len(batch) or first == 0:
+            last = np.searchsorted(offsets, offsets[first] + BLOCK, side="right") - 1
+            last = min(max(last, first + 1), len(batch))
+            rows = slice(offsets[first], offsets[last])
+            size = np.diff(offsets[first : last + 1])
+            X = self.own.unclipped(batch.features[rows])
+            whole = None
+            if self.whole is not None:
+                # Multiples of 2^-32 are summed, so the sums are exact in any order.
+                on_grid = np.rint(np.clip(X, -1024, 1024) * 2.0**32)
+                whole = _means(on_grid, size)
+                whole[:, :-1] /= 2.0**32
+                whole = SCALE_OF_MEANS * self.whole(whole)
+            np.clip(X, -self.own.clip, self.own.clip, out=X)
+            yield rows, X, whole, size
+            first = max(last, 1)
+
+
+def _means(X, size):
+    """Return the column means and the log number of claims of each problem."""
+    filled = size > 0
+    first = np.cumsum(size) - size
+    means = np.zeros((len(size), X.shape[1]))
+    means[filled] = np.add.reduceat(X, first[filled], axis=0)
+    size = np.maximum(size, 1)
+    return np.column_stack([means / size[:, None], np.log(size)])
 
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -160,3 +314,30 @@ def _is_constant(mean, scale):
 
 def _is_noise(scale):
     return scale <= NOISE * scale.max(initial=0.0)
+
+
+# Weight of a true claim below a false one, relative to other true claims. With a weight of 1,
+# fewer claims are kept at small alpha, because the chance of such claims is estimated badly.
+WEIGHT_AFTER_ERROR = 0.5
+# Number of false claims that are added to the judged claims below errors. If few of them were
+# judged, most of them are taken for false.
+DOUBTED = 5
+
+
+def weight_below_errors(labels: NDArray[Any], batch: GraphBatch) -> float:
+    """Estimate the weight q of true claims below a false one, from the labels.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_claims,)
+        Claim labels (1 true, 0 false, -1 unknown).
+    batch : GraphBatch
+        The training problems.
+
+    Returns
+    -------
+    q : float
+        The weight, between 0 and 0.5.
+    """
+    below = labels[(labels >= 0) & ~below_true_claims(labels != 0, batch)]
+    return WEIGHT_AFTER_ERROR * np.sum(below == 1) / (len(below) + DOUBTED)

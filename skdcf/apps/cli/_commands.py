@@ -29,7 +29,7 @@ from ...estimators import (
     passing_answers,
     seen,
 )
-from ...exceptions import CalibrationWarning, ShareError
+from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...graphs import pack_labels
 from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
@@ -42,7 +42,7 @@ from ...scorers import (
     FeatureScorer,
 )
 from .. import labelling, reporting
-from .._messages import renumbered, reworded
+from .._messages import renumbered
 from . import _files as files
 
 RESULT = "filtered"  # metadata key for the decision of the filter
@@ -67,31 +67,32 @@ def _scorer_without_training(options, graphs, features):
     """If all answers are required for calibration, return a scorer that needs no training.
 
     The function returns None if enough answers remain for training, or if the scorer is not
-    "stack". Otherwise, the function returns a `FeatureScorer` for the column that measures how well
-    the context supports each claim.
+    "linear". Otherwise, the function returns a `FeatureScorer` for the column that measures how
+    well the context supports each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
     held_out = NoFalseClaim().calibration_count(n, options.alpha)
-    if options.scorer != "stack" or options.calibration or not held_out < needed <= n:
+    if options.scorer != "linear" or options.calibration or not held_out < needed <= n:
         return None
     computed = features is not None and graphs.context is not None
     if not (computed or _SUPPORT in (graphs.feature_names or ())):
         return None
     files.inform(
         f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
-        f"calibration. The remaining answers are too few to train the stack, so the "
-        f"column {_SUPPORT} is used as the scorer. Label more answers to use the stack"
+        f"calibration. The remaining answers are too few to train a scorer, so the "
+        f"column {_SUPPORT} is used as the scorer. Label more answers to train one"
     )
     return FeatureScorer(_SUPPORT)
 
 
 def wanted_features(options, graphs):
     """Return the transformer for the feature columns, or None to use the columns in the file."""
-    source = options.features or ("built-in" if graphs.features is None else "given")
-    if source == "given":
+    if options.features is None:
+        return "auto"
+    if options.features == "given":
         return None
-    return reasoning_features().set_params(keep_input=source == "both")
+    return reasoning_features().set_params(keep_input=options.features == "both")
 
 
 def fit(options):
@@ -126,21 +127,13 @@ def fit(options):
 def _fitted(filter, problems, share):
     """Fit and return the filter for the given share of passing answers.
 
-    If ``share`` is None, the value "auto" is tried first, and then 1.
+    If ``share`` is None, the value is "auto", or 1 for an online filter.
     """
+    if share is None:
+        share = 1 if filter.online else "auto"
     if share != 1:
-        filter.guarantee = NoFalseClaim(show=share or "auto")
-    try:
-        return filter.fit(problems.graphs, problems.labels)
-    except ShareError as error:
-        if share is not None:
-            raise
-        files.inform(
-            "there are too few answers to choose a share, so the guarantee covers "
-            "all answers (--show 1) instead of the passing answers: "
-            f"{reworded(error.reason, 'program')}"
-        )
-        return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
+        filter.guarantee = NoFalseClaim(show=share)
+    return filter.fit(problems.graphs, problems.labels)
 
 
 def calibrate(options):
@@ -197,20 +190,14 @@ def _save(filter, data, options):
         files.inform(unfinished)
     files.inform(f"guarantee: {filter.describe()}")
     files.inform(*_shares_tried(filter))
-    if filter.share_ != 0:
-        files.inform(*_levels_to_choose(filter, data))
-        files.inform(*_labels_missing(filter))
-        calibration = filter.calibration_
-        pass_ = "" if calibration.guarantee.show == 1 else ","
-        files.inform(
-            f"{reporting.describe_calibration(filter)}{pass_} allow any alpha of at least "
-            f"{1 / (getattr(calibration, 'among', calibration).n + 1):.3g}"
-        )
-    selection = getattr(filter.scorer_, "selection_", None)
-    if selection and options.verbose:
-        weights = zip(selection.scorers, selection.weights, strict=True)
-        shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
-        files.inform(f"weights of the scorers: {shares}")
+    files.inform(*_levels_to_choose(filter, data))
+    files.inform(*_labels_missing(filter))
+    calibration = filter.calibration_
+    pass_ = "" if calibration.guarantee.show == 1 else ","
+    files.inform(
+        f"{reporting.describe_calibration(filter)}{pass_} allow any alpha of at least "
+        f"{1 / (getattr(calibration, 'among', calibration).n + 1):.3g}"
+    )
     for reason in filter.provenance_.get("accepted", ()):
         files.inform(f"problems with a different provenance were accepted: {reason}")
     if keeps_nothing:
@@ -250,7 +237,7 @@ def _shares_tried(filter):
     if filter.share_ is None or table is None:
         return
     share = filter.share_
-    passing = filter.calibration_.passing if share else 0.0
+    passing = filter.calibration_.passing
     rounded = (
         ""
         if f"{passing:.0%}" == f"{share:.0%}"

@@ -1,7 +1,6 @@
 """The command ``demo``, which compares filters on example data."""
 
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from ... import datasets, estimators, metrics
-from ...exceptions import CalibrationWarning, ShareError
+from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
 from ..reporting import write_report
@@ -61,19 +60,17 @@ def demo(options):
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
-    # There may be too few answers to choose the share of passing answers.
-    with suppress(ShareError):
-        passing = getattr(estimators, LEARNT)(
-            guarantee=NoFalseClaim(show="auto"), **settings
-        )
-        passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
-        print(f'\nWith show="auto": {passing.describe()}.')
-        report = metrics.evaluate_filter(passing, test_graphs, y_test, [alpha])
-        print(
-            f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
-            f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "
-            "answers."
-        )
+    passing = getattr(estimators, LEARNT)(
+        guarantee=NoFalseClaim(show="auto"), **settings
+    )
+    passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
+    print(f'\nWith show="auto": {passing.describe()}.')
+    report = metrics.evaluate_filter(passing, test_graphs, y_test, [alpha])
+    print(
+        f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
+        f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "
+        "answers."
+    )
     print()
     show_answer(filters[LEARNT], test_graphs, y_test)
     folder = Path(options.output)

@@ -1,0 +1,192 @@
+"""The price of claims, against brute force, an isotonic regression and numerical gradients."""
+
+import itertools
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+from autograd import grad
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import chain, random_problems
+from sklearn.isotonic import isotonic_regression
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.graphs import _derived
+from skdcf.ops import price
+from skdcf.ops.price import exact_log_price, log_price, minorant_slopes
+
+Q = (0.0, 0.3, 1.0)
+WORTH = {1.0: lambda k: k, 0.5: np.sqrt, 0.0: np.log1p}
+
+
+def ancestors_of(graph):
+    """Claim -> set of itself and its ancestors, by walking up."""
+    above = {v: {v} for v in range(graph.n_claims)}
+    for _ in range(graph.n_claims):
+        for u, v in graph.edges.tolist():
+            above[v] |= above[u]
+    return above
+
+
+# --- slopes of the convex minorant
+
+
+@pytest.mark.parametrize("together", [0, 3, 64])
+@pytest.mark.parametrize("digits", [1, 8])  # few digits: many ties
+def test_slopes_are_the_isotonic_regression_of_each_curve(
+    monkeypatch, together, digits
+):
+    monkeypatch.setattr(price, "_TOGETHER", together)
+    rng = np.random.RandomState(0)
+    sizes = np.append(rng.randint(0, 12, size=200), 101)
+    segment = np.repeat(np.arange(len(sizes)), sizes)
+    rise, run = np.round(rng.uniform(0.1, 2, (2, len(segment))), digits)
+    # One curve that needs a round for each of its pieces.
+    rise[-101:] = np.append(np.linspace(1, 1.001, 100), 1e-4)
+    slopes = minorant_slopes(np.log(rise), np.log(run), segment)
+    for i in np.unique(segment):
+        mine = segment == i
+        expected = isotonic_regression(
+            rise[mine] / run[mine], sample_weight=run[mine], increasing=True
+        )
+        np.testing.assert_allclose(np.exp(slopes[mine]), expected, rtol=1e-9)
+        assert (np.diff(slopes[mine]) >= 0).all()
+
+
+def test_slopes_out_of_the_range_of_floats():
+    rise, run = np.array([-2000.0, -3000.0, -900.0]), np.array([-1900.0, -1000.0, -900])
+    slopes = minorant_slopes(rise, run, np.zeros(3, int))
+    np.testing.assert_allclose(slopes, [-1000, -1000, 0])
+
+
+# --- prices
+
+
+def value_of(kept, own, above, q, gain):
+    """Expected worth of the first claims: a true claim, or a true one below an error."""
+    worth, total = WORTH[gain], 0.0
+    for k, v in enumerate(kept):
+        all_true = np.exp(-sum(own[u] for u in above[v]))
+        above_true = np.exp(-sum(own[u] for u in above[v] if u != v))
+        added = worth(k + 1.0) - worth(k + 0.0)
+        total += added * (all_true + q * (1 - above_true))
+    return total
+
+
+@pytest.mark.parametrize("pricing", [log_price, exact_log_price])
+@pytest.mark.parametrize("gain", WORTH)
+@pytest.mark.parametrize("q", Q)
+def test_sets_below_a_price_are_the_best_prefixes(q, gain, pricing):
+    """No prefix is worth more, less what its risk costs."""
+    batch, _ = make_reasoning_graphs(30, random_state=1, return_X_y=True)
+    hazard = np.random.RandomState(1).normal(-1, 1.5, batch.n_claims)
+    own = batch.split(np.log1p(np.exp(hazard)))
+    prices = batch.split(pricing(hazard, batch, q, gain))
+    for i, at in itertools.product(range(30), [0.01, 0.1, 0.3, 1.0, 3.0]):
+        above = ancestors_of(batch[i])
+        m = {v: sum(own[i][u] for u in above[v]) for v in above}
+        order = sorted(above, key=lambda v: (m[v], len(above[v])))
+
+        def gained(kept, i=i, above=above, at=at):
+            risk = 1 - np.exp(-sum(own[i][v] for v in kept))
+            return at * value_of(kept, own[i], above, q, gain) - risk
+
+        kept = [v for v in order if prices[i][v] < np.log(at)]
+        best = max(gained(order[:k]) for k in range(len(order) + 1))
+        assert gained(kept) >= best - 1e-8
+
+
+def test_price_by_hand():
+    """A chain: h = 1/4, then 1/3. Risks 1/4, 1/2; gains 3/4, then 1/2 + q / 4."""
+    batch = GraphBatch.from_arrays(np.zeros((2, 1)), [0, 2], [(0, 1)])
+    hazard = np.log([1 / 3, 1 / 2])
+    np.testing.assert_allclose(np.exp(log_price(hazard, batch)), [1 / 3, 1 / 2])
+    found = np.exp(log_price(hazard, batch, 0.4))
+    np.testing.assert_allclose(found, [1 / 3, (1 / 4) / 0.6])
+
+
+def test_equal_claims_share_the_price_of_their_block():
+    """Three claims with hazard 1/5: risk 1 - .8^3, worth .8 sqrt(3)."""
+    batch = GraphBatch.from_arrays(np.zeros((3, 1)), [0, 3])
+    hazard = np.log([1 / 4] * 3) + np.array([0, 9e-16, -9e-16])
+    found = np.exp(exact_log_price(hazard, batch, 0.0, 0.5))
+    np.testing.assert_allclose(found, (1 - 0.8**3) / (0.8 * np.sqrt(3)), rtol=1e-8)
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.1, 2.0, 40.0, 800.0]),
+    st.sampled_from(Q),
+    st.sampled_from([1.0, 0.5, 0.01, 0.0]),
+    st.sampled_from([1, 10]),
+)
+@settings(max_examples=60)
+def test_price_is_finite_never_falls_along_an_edge_and_ignores_the_storage_order(
+    seed, spread, q, gain, digits
+):
+    rng = np.random.RandomState(seed)
+    problems = random_problems(seed, n_problems=12, largest=12, density=0.3)
+    batch = problems.batch
+    hazard = np.round(rng.normal(0, spread, batch.n_claims), digits)
+    found = exact_log_price(hazard, batch, q, gain)
+    assert np.isfinite(found).all()
+    parent, child = batch.edges.T
+    assert (found[parent] <= found[child]).all()
+    for i in range(len(batch)):
+        mine = slice(*batch.offsets[i : i + 2])
+        order = rng.permutation(batch.sizes[i])
+        place = np.argsort(order)
+        edges = [(place[u], place[v]) for u, v in batch[i].edges]
+        alone = GraphBatch.from_graphs(
+            [ReasoningGraph(np.ones((len(order), 1)), edges)]
+        )
+        again = exact_log_price(hazard[mine][order], alone, q, gain)
+        assert np.array_equal(again, found[mine][order])
+
+
+def test_prices_far_from_each_other_are_those_of_training():
+    batch = random_problems(3, n_problems=60, largest=40, density=0.1).batch
+    hazard = np.random.RandomState(0).normal(-2, 2, batch.n_claims)
+    for gain, q in itertools.product(WORTH, Q):
+        exact = exact_log_price(hazard, batch, q, gain)
+        np.testing.assert_allclose(exact, log_price(hazard, batch, q, gain), atol=1e-6)
+
+
+@pytest.mark.parametrize("edges", [chain(3000), []])
+def test_prices_of_large_problems(edges):
+    hazard = np.random.RandomState(0).normal(-3, 2, 3000)
+    batch = GraphBatch.from_arrays(np.zeros((3000, 1)), [0, 3000], edges)
+    found = exact_log_price(hazard, batch, 0.3, 0.5)
+    parent, child = batch.edges.T
+    assert np.isfinite(found).all() and (found[parent] <= found[child]).all()
+
+
+@pytest.mark.parametrize("small", [4, 64])
+@pytest.mark.parametrize("gain", [1.0, 0.5, 0.0])
+@pytest.mark.parametrize("q", [0.0, 0.4])
+def test_gradient_against_differences(monkeypatch, q, gain, small):
+    """With pooled blocks, empty answers, clipped hazards and large problems."""
+    monkeypatch.setattr(_derived, "SMALL", small)
+    graphs = [
+        ReasoningGraph(
+            np.ones((n, 1)), [(u, v) for v in range(n) for u in range(v)][::3]
+        )
+        for n in (0, 1, 2, 5, 9, 70, 0)
+    ]
+    batch = GraphBatch.from_graphs(graphs)
+    rng = np.random.RandomState(0)
+    hazard = rng.normal(-2, 2, batch.n_claims)
+    hazard[:2] = 40.0, -40.0
+    weights = rng.normal(size=batch.n_claims)
+
+    def loss(h):
+        return anp.sum(weights * log_price(h, batch, q, gain))
+
+    gradient = grad(loss)(hazard)
+    for v in range(batch.n_claims):
+        step = np.zeros(batch.n_claims)
+        step[v] = 1e-5
+        expected = (loss(hazard + step) - loss(hazard - step)) / 2e-5
+        assert gradient[v] == pytest.approx(expected, abs=2e-6)

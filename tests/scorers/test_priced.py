@@ -1,0 +1,254 @@
+"""Scorers with a price: their columns, their training, and confidences equal to the bit."""
+
+import pickle
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+from autograd import value_and_grad
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+import skdcf
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import below_true_claims
+from skdcf.ops.price import exact_log_price
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+from skdcf.scorers import ClassifierScorer, ConfTrScorer, FitTask, LinearModel, MLPModel
+from skdcf.training import LBFGS, SoftTraining
+
+GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+LABELS = pack_labels(Y, GRAPHS)
+SCORERS = [
+    ConfTrScorer(),
+    ConfTrScorer(MLPModel((3,))),
+    ClassifierScorer(),
+    ClassifierScorer(RandomForestClassifier(20, random_state=0)),
+]
+
+
+def task():
+    return FitTask(rng=np.random.RandomState(0))
+
+
+def start_only():
+    return FitTask(
+        rng=np.random.RandomState(0), training=SoftTraining(LBFGS(1), shrinkage=1e12)
+    )
+
+
+def columns_of(batch):
+    """Features, their means over the problem and the log size, for each claim."""
+    rows = []
+    for graph in batch:
+        X = graph.features
+        rows += [[*x, *X.mean(axis=0), np.log(len(X))] for x in X]
+    return np.array(rows)
+
+
+def test_training_starts_at_the_regression_of_the_hazards():
+    """C = .03, standardised and clipped columns, and those of the problem at a third."""
+    n = GRAPHS.n_features
+    X = columns_of(GRAPHS)
+    X = np.clip(StandardScaler().fit_transform(X), -3, 3)
+    X[:, n:] *= 3**-0.5
+    at_risk = below_true_claims(LABELS, GRAPHS)
+    regression = LogisticRegression(C=0.03, tol=1e-8, max_iter=10_000)
+    regression.fit(X[at_risk], LABELS[at_risk])
+    scorer = ConfTrScorer().fit(GRAPHS, LABELS, start_only())
+    expected = -regression.decision_function(X)
+    np.testing.assert_allclose(scorer.hazard(GRAPHS), expected, atol=2e-3)
+    found = np.column_stack([*columns_of(GRAPHS).T]) @ scorer.coef_
+    assert np.corrcoef(found, -expected)[0, 1] > 0.9
+    names = scorer.get_feature_names_out(GRAPHS.feature_names)
+    assert len(names) == len(scorer.coef_) and names[-1] == "log n_claims"
+
+
+def test_a_table_has_no_columns_of_problems():
+    X = np.random.RandomState(0).normal(size=(200, 3))
+    y = (X[:, 0] > -1).astype(int)
+    cf = CoherentConformalFilter(alpha=0.2, random_state=0).fit(X, y)
+    assert cf.coef_.shape == (3,)
+
+
+@pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()])
+def test_loss_and_gradient_against_a_plain_spelling(relaxation):
+    """One level of training, through price, path risk, calibration and prediction."""
+    from skdcf.ops.price import log_price
+    from skdcf.training.loop import _Run
+
+    batch = GRAPHS[:40]
+    labels = LABELS[: batch.n_claims]
+    run = _Run(
+        LinearModel(),
+        relaxation,
+        SoftTraining(shrinkage=50.0).resolved(0.5),
+        rng=np.random.RandomState(0),
+        gain=0.5,
+    )
+    run.prepare(batch, labels, None, clip=3.0)
+    objective = value_and_grad(run._objective(0.2))
+    start = -log_price(run.x[-1] - run.X @ run.x[:-1], batch, run.q, 0.5)
+
+    def plain(flat):
+        confidence = -log_price(flat[-1] - run.X @ flat[:-1], batch, run.q, 0.5)
+        unit = (confidence - anp.mean(confidence)) / anp.std(confidence)
+        kept = relaxation.true_claims(-unit, run.plan, 0.2)
+        loss = -anp.log(anp.mean((kept + 0.001) ** 0.5))
+        before = (start - start.mean()) / start.std()
+        return loss + 50 / (0.2 * 40) ** 2 * (1 - anp.mean(unit * before))
+
+    x = run.x + np.random.RandomState(1).normal(0, 0.05, len(run.x))
+    value, gradient = objective(x)
+    expected, slope = value_and_grad(plain)(x)
+    assert value == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=str)
+def test_confidences_are_equal_to_the_bit(scorer):
+    """Alone, in a slice, in the batch, and for every storage order of the claims."""
+    fitted = clone(scorer).fit(GRAPHS, LABELS, task())
+    rng = np.random.default_rng(0)
+    whole = GRAPHS.split(fitted.confidence(GRAPHS))
+    part = GRAPHS[30:60].split(fitted.confidence(GRAPHS[30:60]))
+    for i in range(30, 60):
+        assert np.array_equal(part[i - 30], whole[i])
+        graph = GRAPHS[i]
+        order = rng.permutation(graph.n_claims)
+        place = np.argsort(order)
+        mixed = ReasoningGraph(
+            graph.features[order],
+            [(place[u], place[v]) for u, v in graph.edges],
+            feature_names=graph.feature_names,
+        )
+        found = fitted.confidence(GraphBatch.from_graphs([mixed]))
+        assert np.array_equal(found, whole[i][order])
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=str)
+def test_path_risk_is_the_risk_and_fits_repeat(scorer):
+    cf = HardCF(scorer, random_state=0).fit(GRAPHS, Y)
+    risk = np.concatenate(list(cf.path_risk(GRAPHS)))
+    assert np.array_equal(risk, -cf.scorer_.confidence(GRAPHS))
+    again = pickle.loads(pickle.dumps(clone(cf).fit(GRAPHS, Y)))
+    assert np.array_equal(again.scorer_.confidence(GRAPHS), -risk)
+
+
+def test_weight_of_true_claims_below_a_false_one():
+    false_so_far = []
+    for graph, y in zip(GRAPHS, Y, strict=True):
+        for v in range(graph.n_claims):
+            above = graph.ancestors(v)
+            if any(y[u] == 0 for u in above if u != v):
+                false_so_far.append(y[v])
+    scorer = ClassifierScorer().fit(GRAPHS, LABELS)
+    expected = 0.5 * sum(false_so_far) / (len(false_so_far) + 5)
+    assert scorer.weight_below_errors_ == pytest.approx(expected)
+
+
+def test_a_classifier_is_priced_or_left_alone():
+    plain = ClassifierScorer(gain=None).fit(GRAPHS, LABELS)
+    priced = ClassifierScorer(gain=0.25).fit(GRAPHS, LABELS)
+    expected = plain.estimator_.decision_function(GRAPHS.features)
+    np.testing.assert_allclose(plain.confidence(GRAPHS), expected, atol=1e-9)
+    q = priced.weight_below_errors_
+    found = -exact_log_price(-expected, GRAPHS, q, 0.25)
+    np.testing.assert_allclose(priced.confidence(GRAPHS), found, atol=1e-6)
+
+
+DEGENERATE = {
+    "no errors": lambda b, y: (b, np.ones_like(y)),
+    "all false": lambda b, y: (b, np.zeros_like(y)),
+    "constant": lambda b, y: (b.replace_features(np.ones_like(b.features)), y),
+    "no features": lambda b, y: (b.replace_features(b.features[:, :0]), y),
+    "one problem": lambda b, y: (b[:1], y[: b.offsets[1]]),
+    "one false claim": lambda b, y: (b, (np.arange(len(y)) != 7).astype(int)),
+    "nothing is known": lambda b, y: (b, np.full_like(y, -1)),
+    "more columns than claims": lambda b, y: (
+        b.replace_features(np.random.RandomState(0).normal(size=(b.n_claims, 500))),
+        y,
+    ),
+    "an empty problem": lambda b, y: (
+        GraphBatch.from_arrays(b.features, np.insert(b.offsets, 3, b.offsets[3])),
+        y,
+    ),
+    "hazards of 0 and 1": lambda b, y: (
+        b.replace_features(1e6 * (y[:, None] - 0.5)),
+        y,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("scorer", [ConfTrScorer(), ClassifierScorer()], ids=str)
+def test_degenerate_data(scorer, name):
+    batch, labels = DEGENERATE[name](GRAPHS[:20], LABELS[: GRAPHS.offsets[20]])
+    fitted = clone(scorer).fit(batch, labels, task())
+    confidence = fitted.confidence(batch)
+    assert confidence.shape == (batch.n_claims,) and np.isfinite(confidence).all()
+    assert fitted.confidence(batch[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("gain", [-1, 0.001, 1.5, "claims", np.sqrt, True])
+@pytest.mark.parametrize("scorer", [ConfTrScorer, ClassifierScorer])
+def test_gains_without_a_price_are_refused(scorer, gain):
+    with pytest.raises(ValueError, match=r"gain.*0\.01"):
+        HardCF(scorer(gain=gain)).fit(GRAPHS, Y)
+
+
+class Broken(LinearModel):
+    def __call__(self, params, X):
+        return X @ params + (anp.nan if len(X) < 20 else 0.0)
+
+
+def test_a_model_that_returns_nan_is_named():
+    fitted = ConfTrScorer(Broken()).fit(GRAPHS, LABELS, task())
+    with pytest.raises(ValueError, match=r"Broken\(\).*nan"):
+        fitted.confidence(GRAPHS[:1])
+
+
+@pytest.mark.parametrize(
+    "estimator", [HistGradientBoostingClassifier(), RandomForestClassifier(5)]
+)
+def test_filters_with_trees_are_saved(tmp_path, estimator):
+    pytest.importorskip("skops")
+    cf = HardCF(estimator, random_state=0).fit(GRAPHS, Y)
+    back = skdcf.load(skdcf.save(cf, tmp_path / "f.skops"))
+    levels = [np.concatenate(list(f.predict_alpha(GRAPHS))) for f in (cf, back)]
+    assert np.array_equal(*levels)
+
+
+def test_prices_that_depend_on_the_last_digits_of_float32_are_refused():
+    """Claims with hazards that agree in float32 only share a price by chance."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(120, 1)).astype(np.float32)
+    graphs, labels = [], []
+    for i in range(60):
+        x = np.repeat(X[2 * i : 2 * i + 1], 4, axis=0)
+        graphs.append(ReasoningGraph(np.hstack([x, -x]), []))
+        labels.append((rng.rand(4) < 0.8).astype(int))
+    HardCF(ClassifierScorer(), alpha=0.2, random_state=0).fit(graphs, labels)
+    twins = [
+        ReasoningGraph(np.array([[a, b], [b, a]]), [])
+        for a, b in X.reshape(60, 2).astype(float)
+    ]
+    same = HardCF(Sum(), alpha=0.2)
+    with pytest.raises(ValueError, match=r"float32.*gain=1"):
+        same.fit(twins, [rng.rand(2) < 0.8 for _ in twins])
+
+
+class Sum(skdcf.scorers.Scorer):
+    """The sum of two columns, priced."""
+
+    gain = 0.5
+    requires_fit = False
+
+    def confidence(self, batch):
+        hazard = -batch.features.sum(axis=1)
+        return -exact_log_price(hazard, batch, 0.0, 0.5)

@@ -5,11 +5,9 @@ import http.client
 import json
 import os
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.datasets.jsonl import format_jsonl
@@ -26,37 +24,21 @@ GRAPHS = [
 Y = DATA.labels
 
 
-TOKEN = "a-secret-of-the-service-24680"
-
-
 def body_of(graph):
     return next(format_jsonl([graph])).encode()
 
 
 def call(app, path, content=b"", method="POST", **headers):
-    return asyncio.run(reply_of(app, path, content, method, **headers))
+    """Status, body and headers of a reply; the body is a list if it has several lines."""
+    if not isinstance(content, bytes):
+        content = json.dumps(content).encode()
+    pieces = [content[k : k + 65536] for k in range(0, len(content), 65536)]
+    return asyncio.run(reply_of(app, path, pieces or [b""], method, **headers))
 
 
-async def reply_of(
-    app,
-    path,
-    content=b"",
-    method="POST",
-    *,
-    pieces=None,
-    receive=None,
-    broken=False,
-    **headers,
-):
-    """Status, body and headers, or None without a reply; no lifespan is ever sent.
-
-    A client may send its request in pieces, or by a function of its own; a broken one takes
-    no reply.
-    """
+async def reply_of(app, path, pieces, method="POST", receive=None, **headers):
+    """A client may also send its request by a function of its own. No lifespan is ever sent."""
     headers = {"host": "127.0.0.1:1", "content_type": "application/json", **headers}
-    pairs = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
-    pieces = pieces or [content[k : k + 65536] for k in range(0, len(content), 65536)]
-    pieces = list(pieces) or [b""]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -67,11 +49,14 @@ async def reply_of(
         "root_path": "",
         "scheme": "http",
         "query_string": b"",
-        "headers": [pair for pair in pairs if pair[1] != b"-"],
+        "headers": [
+            (k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()
+        ],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 1),
     }
     sent = []
+    pieces = list(pieces)
 
     async def receive_piece():
         if not pieces:  # the client waits for its reply
@@ -80,27 +65,14 @@ async def reply_of(
         return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
     async def send(message):
-        if broken:
-            raise OSError("the connection is closed")
         sent.append(message)
 
     await app(scope, receive or receive_piece, send)
-    if not sent or sent[0]["status"] == 499:  # which nobody sees
-        return None
-    raw = b"".join(m.get("body", b"") for m in sent[1:])
+    text = b"".join(m.get("body", b"") for m in sent[1:]).decode()
     head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
-    text = raw.decode()
-    reply = json.loads(text) if head.get("content-type") == "application/json" else text
-    return sent[0]["status"], reply, head
-
-
-def rows_of(folder, columns):
-    """Rows of the journal of answers, as another program reads them."""
-    with closing(sqlite3.connect(folder / "journal.sqlite")) as db:
-        return db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
-
-
-GOOD = body_of(GRAPHS[200])
+    if path != "/v1/stream":
+        return sent[0]["status"], json.loads(text), head
+    return sent[0]["status"], [*map(json.loads, text.splitlines())], head
 
 
 def lines_of(graph, **about):
@@ -120,29 +92,23 @@ def as_lines(records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-LINES = {"content_type": "application/x-ndjson"}
-
-
 class Serving:
-    """``skdcf serve`` in another process; ``before`` is run in it first."""
+    """``skdcf serve`` in another process."""
 
-    def __init__(self, model, *options, before="", **environment):
-        program = (
-            f"import sys\n{before}\nfrom skdcf.__main__ import main\nsys.exit(main())"
-        )
+    def __init__(self, model, *options, **environment):
         for _ in range(3):  # another program may take the port that was found free
-            self._start(program, model, options, environment)
+            self._start(model, options, environment)
             if self._answers():
                 return
             self.process.kill()
             said = self.process.communicate()[1]
         raise AssertionError(f"it did not start: {said}")
 
-    def _start(self, program, model, options, environment):
+    def _start(self, model, options, environment):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        command = [sys.executable, "-c", program, "serve", str(model)]
+        command = [sys.executable, "-m", "skdcf", "serve", str(model)]
         command += ["--port", str(self.port), *map(str, options)]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, env=os.environ | environment, text=True
@@ -164,7 +130,7 @@ class Serving:
         try:
             connection.request(method, path, content, headers)
             reply = connection.getresponse()
-            return reply.status, reply.read()
+            return reply.status, json.loads(reply.read())
         finally:
             connection.close()
 
@@ -174,23 +140,3 @@ class Serving:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
-
-
-async def at_once(port, contents):
-    """All requests are sent before any reply is read."""
-
-    async def one(content):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        head = (
-            "POST /v1/filter HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-            "Content-Type: application/json\r\n"
-            f"Content-Length: {len(content)}\r\n\r\n"
-        )
-        writer.write(head.encode() + content)
-        await writer.drain()
-        reply = await reader.read()
-        writer.close()
-        top, _, body = reply.partition(b"\r\n\r\n")
-        return int(top.split()[1]), json.loads(body)
-
-    return await asyncio.gather(*(one(content) for content in contents))

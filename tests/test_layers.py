@@ -74,7 +74,7 @@ HEAVY = {
 }
 
 # A service is made of these. The command imports it when it serves.
-WEB = {"fastapi", "pydantic", "starlette", "uvicorn"}
+WEB = {"fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}
 
 
 def is_web(path):

@@ -1,115 +1,76 @@
 """How long the running service takes to filter one answer: median and 99th percentile.
 
-    python -m benchmarks.speed.service_latency [--before FOLDER]
+    python -m benchmarks.speed.service_latency
 
-``skdcf serve`` runs in a process of its own and writes its journal to a folder. A client with
-one open connection sends one answer at a time. With ``--before`` the service of an older
-checkout runs as well, with a filter that the older checkout has fitted. The two services then
-take turns, answer by answer, so a busy machine slows down both.
+``skdcf serve`` runs in a process of its own and stores its answers in a folder. A client with
+one open connection sends one answer at a time. In turn with the service, ``predict`` filters
+the same answer in this process, so a busy machine slows down both.
 """
 
 import argparse
-import os
-import socket
-import subprocess
+import http.client
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parents[2]
-TESTS = str(HERE / "tests")
-sys.path.insert(0, TESTS)
+import skdcf
 
-from serving import GRAPHS, Serving, body_of  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-HOST = b"127.0.0.1"
+from serving import GRAPHS, Serving, Y, body_of
+
 BODIES = [body_of(graph) for graph in GRAPHS[200:]]
 N_WARM = 200  # requests before the measurement
-FIT = """
-import sys
-sys.path.insert(0, {tests!r})
-import skdcf
-from serving import GRAPHS, Y
-cf = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:200], Y[:200])
-skdcf.save(cf, {path!r})
-assert skdcf.__file__.startswith({checkout!r}), skdcf.__file__
-"""
+HEADERS = {"Content-Type": "application/json"}
 
 
-def serve(stack, checkout, folder):
-    """Fit a filter and start a service, both with the package of a checkout."""
-    path = str(folder / "filter.skops")
-    # The safe path excludes the current folder, which may contain another checkout.
-    environment = {"PYTHONPATH": str(checkout.resolve()), "PYTHONSAFEPATH": "1"}
-    program = FIT.format(tests=TESTS, path=path, checkout=str(checkout.resolve()))
-    words = [sys.executable, "-c", program]
-    subprocess.run(words, env=os.environ | environment, check=True)
-    serving = Serving(path, "--folder", folder / "journal", **environment)
-    return stack.enter_context(serving)
+def seconds_of(work):
+    """Return the duration of a function call."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
 
 
-def measure(services, n_requests):
-    """Return the seconds of each request to each service."""
-    with ExitStack() as stack:
-        links = [stack.enter_context(linked(service.port)) for service in services]
-        seconds = np.empty((N_WARM + n_requests, len(links)))
-        for i, row in enumerate(seconds):
-            for k, link in enumerate(links):
-                begin = time.perf_counter()
-                ask(link, BODIES[i % len(BODIES)])
-                row[k] = time.perf_counter() - begin
-    return seconds[N_WARM:]
+def measure(cf, link, n_requests):
+    """Return the seconds of the service and of predict for each answer."""
+
+    def ask(i):
+        link.request("POST", "/v1/filter", BODIES[i], HEADERS)
+        reply = link.getresponse()
+        content = reply.read()
+        assert reply.status == 200, content
+
+    seconds = []
+    for k in range(N_WARM + n_requests):
+        i = k % len(BODIES)
+        service = seconds_of(lambda i=i: ask(i))
+        predict = seconds_of(lambda i=i: cf.predict([GRAPHS[200 + i]]))
+        seconds.append((service, predict))
+    return np.array(seconds[N_WARM:])
 
 
-def linked(port):
-    """Return an open connection."""
-    link = socket.create_connection((HOST, port), timeout=60)
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return link
-
-
-def body_in(reply):
-    """Return the body of a reply, or None while some of it is missing."""
-    head, end, body = reply.partition(b"\r\n\r\n")
-    length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
-    return body if end and len(body) >= int(length) else None
-
-
-def ask(link, content):
-    """Send a request to filter an answer, and read the whole reply."""
-    link.sendall(
-        b"POST /v1/filter HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%s" % (HOST, len(content), content)
-    )
-    reply = b""
-    while body_in(reply) is None:
-        reply += link.recv(65536)
-    assert reply.startswith(b"HTTP/1.1 200"), reply
-
-
-def main(before, n_requests):
-    """Print a line per checkout."""
-    checkouts = {"now": HERE} | ({} if before is None else {"before": before})
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        services = []
-        for name, checkout in checkouts.items():
-            (place := Path(folder) / name).mkdir()
-            services.append(serve(stack, checkout, place))
-        seconds = measure(services, n_requests)
+def main(n_requests):
+    """Print a line for the service, and a line for predict."""
+    cf = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:200], Y[:200])
+    with tempfile.TemporaryDirectory() as folder:
+        path = skdcf.save(cf, f"{folder}/filter.skops")
+        with (
+            Serving(path, "--folder", f"{folder}/answers") as service,
+            closing(http.client.HTTPConnection("127.0.0.1", service.port)) as link,
+        ):
+            seconds = measure(cf, link, n_requests)
     print(f"{n_requests} answers, one at a time, in milliseconds")
-    print(f"{'package':<8}  median  99th percentile")
-    for name, column in zip(checkouts, 1e3 * seconds.T, strict=True):
+    print(f"{'':<8}  median  99th percentile")
+    for name, column in zip(("service", "predict"), 1e3 * seconds.T, strict=True):
         median, high = np.quantile(column, [0.5, 0.99])
         print(f"{name:<8}  {median:6.2f}  {high:15.2f}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--before", type=Path, help="folder of an older checkout")
     parser.add_argument("--n-requests", type=int, default=4000)
-    options = parser.parse_args()
-    main(options.before, options.n_requests)
+    main(parser.parse_args().n_requests)

@@ -100,7 +100,7 @@ def _iter_lines(path, start, stop, first_line, nan, max_line_bytes):
     repaired: list[int] = []
     decoder = json.JSONDecoder(
         parse_constant=None if nan else _no_constant,
-        object_pairs_hook=_without_copies,
+        object_pairs_hook=without_copies,
     )
     with _opened(path, start) as file, _explained(name):
         lines = iter(partial(file.readline, max_line_bytes + 1), file.read(0))
@@ -246,7 +246,7 @@ def _whole(record, place, number, repaired):
     return json.loads(text) if text else record
 
 
-def _without_copies(pairs):
+def without_copies(pairs):
     """Convert (key, value) pairs to a dict, or raise ValueError if a key is repeated."""
     record = dict(pairs)
     if len(record) < len(pairs):

@@ -363,6 +363,8 @@ class Decision(NamedTuple):
         Smallest alpha at which each claim is kept, or NaN if it is undefined.
     form : LinearForm or None
         The confidence as a weighted sum of columns, or None if the scorer is not linear.
+    groups : list or None
+        Calibration group of each problem, or None if the guarantee has no groups.
     """
 
     batch: GraphBatch
@@ -372,6 +374,7 @@ class Decision(NamedTuple):
     threshold: NDArray[np.float64]
     smallest_alpha: NDArray[np.float64]
     form: LinearForm | None
+    groups: list[Any] | None
 
 
 @documented
@@ -411,4 +414,5 @@ def decide(
         threshold=threshold,
         smallest_alpha=calibration.levels(risks, fitted.ties == "include"),
         form=fitted.scorer_.linear_form(view.with_columns),
+        groups=risks.groups,
     )

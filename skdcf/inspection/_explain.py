@@ -76,6 +76,8 @@ class Explanation(Table):
         Values of these columns.
     passes : bool
         Whether the answer passes. Every answer passes if the guarantee has no ``show``.
+    group : object
+        The calibration group of the answer, or None if the guarantee has no groups.
     """
 
     graph: ReasoningGraph
@@ -92,6 +94,7 @@ class Explanation(Table):
     columns: tuple[str, ...] = ()
     values: np.ndarray | None = None
     passes: bool = True
+    group: Any = None
 
     @property
     def reasons(self) -> dict[int, str]:
@@ -328,6 +331,7 @@ def explain(
     per_problem["labels"] = (
         [None] * len(batch) if labels is None else batch.split(labels)
     )
+    per_problem["group"] = decision.groups or [None] * len(batch)
     per_problem["passes"] = np.ones(len(batch), bool)
     if guarantee.show != 1:
         per_problem["passes"] = passing_answers(filter, problems)

@@ -61,23 +61,6 @@ class AnswerReader:
         self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
         self.read_problem = records.LineReader(self.rename, own)
 
-    def has_claims(self, record: dict[str, Any]) -> bool:
-        """Return whether a line already has claims.
-
-        Parameters
-        ----------
-        record : dict
-            The JSON object parsed from a line.
-
-        Returns
-        -------
-        has_claims : bool
-            True if the line has claims.
-        """
-        keys = [theirs for theirs, ours in self.rename.items() if ours in _OF_CLAIMS]
-        claim_values = (value_at(record, key) for key in (*keys, *_OF_CLAIMS))
-        return any(value is not MISSING and value is not None for value in claim_values)
-
     def key_of_answer(self, record: dict[str, Any]) -> str | None:
         """Return the key or path of the answer in a line, or None if there is no answer.
 
@@ -181,15 +164,13 @@ class AnswerSplitter:
     no_claim: NoClaimList | None = None
 
     @classmethod
-    def from_filter(cls, filter: Any, no_claim: NoClaimList | None = None) -> Any:
+    def from_filter(cls, filter: Any) -> Any:
         """Return the splitter that created the calibration problems of a filter.
 
         Parameters
         ----------
         filter : fitted filter
             A filter calibrated on the output of ``skdcf split``.
-        no_claim : NoClaimList, optional
-            List of patterns that match sentences without a claim, as in `AnswerSplitter`.
 
         Returns
         -------
@@ -210,12 +191,12 @@ class AnswerSplitter:
                 'sentences in different ways. Send "claims" instead'
             )
         [extraction] = described
-        splitter = cls(extraction["language"], extraction["edges"], no_claim)
+        splitter = cls(extraction["language"], extraction["edges"])
         if splitter.provenance != extraction:
             raise ValueError(
                 "answers must be split in the same way as the calibration answers "
-                f"({extraction}), got {splitter.provenance}. Pass the same --no-claim FILE, "
-                "or use the same version of skdcf"
+                f"({extraction}), got {splitter.provenance}. Split them with "
+                '"skdcf split" and the same --no-claim FILE, and send "claims"'
             )
         return splitter
 

@@ -1,4 +1,4 @@
-"""HTTP service that filters answers and monitors the guarantee.
+"""HTTP service that filters answers with one filter and monitors its guarantee.
 
 The command ``skdcf serve MODEL`` starts the service. The service stores no texts and calls no
 language model.
@@ -8,7 +8,6 @@ from ..._checks import import_extra
 
 import_extra("fastapi", "apps")
 
-from ._app import Service, create_app  # noqa: E402
-from ._log import JsonFormatter as JsonFormatter  # noqa: E402
+from ._service import create_app  # noqa: E402
 
-__all__ = ["Service", "create_app"]
+__all__ = ["create_app"]

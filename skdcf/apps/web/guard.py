@@ -1,18 +1,13 @@
 """ASGI middleware that controls access and limits the duration and size of requests.
 
-The service and the labelling page both use this middleware. The body of a rejected request is
-not read. Except for streams, the body of an admitted request is read completely before the route
-is called, so routes do not wait for slow clients.
+The body of a rejected request is not read. The body of an admitted request is read completely
+before the route is called, so routes do not wait for slow clients.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from time import perf_counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -20,24 +15,19 @@ from starlette.requests import Request
 
 from .refusal import RefusedError
 
-LINES = "application/x-ndjson"
-GONE = 499  # conventional status code for a connection closed by the client
 _JSON = "application/json"
 _LONGEST = 8 * 2**20  # maximum size of a request in bytes
-_BODY = 30.0  # time limit in seconds for a whole body, or for the first line of a streamed body
-_IDLE = 600.0  # maximum number of seconds between two lines of a stream
+_BODY = 30.0  # time limit in seconds for a whole body
 # maximum number of request bodies that are received at the same time
 _MOST_BODIES = 4000
 # maximum total size of the request bodies that are received at the same time
 _MOST_BYTES = 2**28
 # maximum number of concurrent requests; further requests are rejected
 _MOST_WAITING = 4000
-_MOST_STREAMS = 1000  # maximum number of concurrent streams
-_REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 
 
 class Guard:
-    """Middleware that admits requests, reads their bodies and reports their status.
+    """Middleware that admits requests and reads their bodies.
 
     Parameters
     ----------
@@ -48,9 +38,6 @@ class Guard:
     admit : callable
         Function that is called with a request and its path, and raises RefusedError to reject
         the request.
-    report : callable, optional
-        Function that is called with the route, status, duration in seconds and id of each
-        finished request.
     headers : mapping, optional
         Headers to add to every response.
     """
@@ -60,20 +47,17 @@ class Guard:
         app: Any,
         routes: dict[str, str | None],
         admit: Callable[[Request, str], None],
-        report: Callable[[str, int, float, str], None] = lambda *_: None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._app = app
         self._routes = routes
         self._admit = admit
-        self._report = report
         self._headers = [
             (name.lower().encode(), value.encode())
             for name, value in (headers or {}).items()
         ]
         self._bodies = _Bodies()
-        self.n_waiting = 0
-        self.n_streams = 0
+        self._n_waiting = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle one request according to the ASGI protocol.
@@ -88,24 +72,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begin = perf_counter()
         request = Request(scope, receive)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        request_id = request.headers.get("x-request-id", "")
-        if not _REQUEST_ID.fullmatch(request_id):
-            request_id = secrets.token_hex(8)
-        status = GONE
 
         async def send_on(message: Any) -> None:
-            nonlocal send, status
+            nonlocal send
             if message["type"] == "http.response.start":
-                status = message["status"]
-                named = (b"x-request-id", request_id.encode())
-                message["headers"] += [named, *self._headers]
+                message["headers"] += self._headers
             try:
                 await send(message)
             except OSError:  # The client has closed the connection.
-                status = GONE
                 send = _drop
 
         try:
@@ -117,8 +93,6 @@ class Guard:
             await refusal(scope, receive, send_on)
         except Exception:
             pass
-        route = path if path in self._routes else "other"
-        self._report(route, status, perf_counter() - begin, request_id)
 
     async def _pass_on(self, request: Request, path: str, send: Any) -> None:
         """Reject the request, or pass it with its body to the application."""
@@ -144,25 +118,17 @@ class Guard:
                 f"the content encoding {coding!r} is not supported. Send the body "
                 "without an encoding",
             )
-        if kind == LINES:
-            with self._one_more("n_streams", _MOST_STREAMS):
-                await self._app(scope, _by_line(request.receive), send)
-            return
         body = await self._bodies.read(request.receive)
         if body is not None:
-            with self._one_more("n_waiting", _MOST_WAITING):
+            if self._n_waiting >= _MOST_WAITING:
+                raise RefusedError(
+                    503, "too many requests are waiting. Try again later"
+                )
+            self._n_waiting += 1
+            try:
                 await self._app(scope, _replay(body, request.receive), send)
-
-    @contextmanager
-    def _one_more(self, name: str, most: int) -> Iterator[None]:
-        """Count a request while it is handled, or reject it if there are too many requests."""
-        if getattr(self, name) >= most:
-            raise RefusedError(503, "too many requests are waiting. Try again later")
-        setattr(self, name, getattr(self, name) + 1)
-        try:
-            yield
-        finally:
-            setattr(self, name, getattr(self, name) - 1)
+            finally:
+                self._n_waiting -= 1
 
 
 class _Bodies:
@@ -243,33 +209,6 @@ def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
         return waiting.pop() if waiting else await receive()
 
     return receive_body
-
-
-def _by_line(receive: Any) -> Callable[[], Any]:
-    """Return an ASGI receive channel with a size limit and a deadline for each line."""
-    n_bytes = 0
-    patience = _BODY
-    deadline = asyncio.get_running_loop().time() + patience
-
-    async def receive_part() -> Any:
-        nonlocal n_bytes, patience, deadline
-        try:
-            async with asyncio.timeout_at(deadline):
-                message = await receive()
-        except TimeoutError as error:
-            raise RefusedError(
-                408, f"the next line must arrive within {patience:g} seconds"
-            ) from error
-        part = message.get("body", b"")
-        n_bytes += len(part)
-        if n_bytes > _LONGEST:
-            raise _too_long()
-        if b"\n" in part:
-            patience = _IDLE
-            deadline = asyncio.get_running_loop().time() + patience
-        return message
-
-    return receive_part
 
 
 async def _drop(_: Any) -> None:

@@ -1,8 +1,7 @@
-"""Error responses, and strict parsing of JSON."""
+"""Error responses."""
 
 from __future__ import annotations
 
-import json
 import logging
 import sqlite3
 from typing import Any
@@ -14,10 +13,9 @@ from starlette.exceptions import HTTPException as FrameworkRefusal
 from .._messages import reworded
 
 _ALSO = {
-    401: {"WWW-Authenticate": "Bearer"},
     503: {"Retry-After": "1"},
 }
-_LOG = logging.getLogger("skdcf.apps.service")
+_LOG = logging.getLogger("skdcf.apps.web")
 
 
 class RefusedError(HTTPException):
@@ -82,46 +80,3 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
     if fault["type"] == "missing":
         return f'"{name}" is missing. Send this key'
     return f'"{name}" is {fault["input"]!r:.80}: {fault["msg"]}'
-
-
-def read_object(content: bytes | bytearray) -> dict[str, Any]:
-    """Parse a JSON object, and reject NaN, infinities and duplicate keys.
-
-    Parameters
-    ----------
-    content : bytes or bytearray
-        A request body, or a line of a request body.
-
-    Returns
-    -------
-    record : dict
-        The parsed object.
-
-    Raises
-    ------
-    RefusedError
-        If the content is not a JSON object or contains an object with duplicate keys.
-    """
-    try:
-        record = _decode(content.decode())
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise RefusedError(400, "the request must be a JSON object")
-    return record
-
-
-def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dict of the keys and values, or raise RefusedError if a key is repeated."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise RefusedError(400, f"the key {twice!r} must not occur twice. Send it once")
-    return record
-
-
-_decode = json.JSONDecoder(
-    parse_constant=int,  # int raises ValueError for NaN and infinities.
-    object_pairs_hook=_without_copies,
-).decode

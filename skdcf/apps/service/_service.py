@@ -1,0 +1,454 @@
+"""The routes of the service, the checks of requests, and the store of answers and labels."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import warnings
+import weakref
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from fastapi import Depends, FastAPI, HTTPException, Request, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect
+
+from ..._checks import is_loopback
+from ...datasets.lines import without_copies
+from ...datasets.records import read_problem
+from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs.problems import hashes_of
+from ...inspection import explain
+from ...monitoring import CoverageMonitor
+from .._messages import reworded
+from ..llm import AnswerReader, AnswerSplitter
+
+LONGEST = 8 * 2**20  # maximum size of a request body in bytes
+_LINES = "application/x-ndjson"
+_ABOUT = (
+    "id",
+    "problem",
+    "context",
+    "alternatives",
+    "feature_names",
+    "provenance",
+    "metadata",
+)
+_OPEN = "/health", "/docs", "/openapi.json"  # These paths do not require a token.
+
+# The column part is the position of the answer's calibration group. It is NULL if the monitor
+# must not count the answer.
+_TABLES = """PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, filter TEXT, mask TEXT,
+question INTEGER, part INTEGER, labels TEXT, judged INTEGER);
+CREATE INDEX IF NOT EXISTS judged ON answers (judged);
+CREATE INDEX IF NOT EXISTS questions ON answers (question)"""
+
+# The labels that other processes may have added, of the first labelled answer to each question.
+_NEW_LABELS = """SELECT judged, mask, labels, part FROM answers
+WHERE judged > ? AND filter = ? AND part IS NOT NULL AND (question < 0 OR judged =
+(SELECT min(judged) FROM answers AS same WHERE same.question = answers.question
+AND same.filter = answers.filter AND same.part IS NOT NULL))
+ORDER BY judged"""
+_SHOWN = "alarm", "n_problems", "n_errors", "p_value", "cannot_see"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Head(_Strict):
+    """What is known about an answer before its first claim."""
+
+    version: int | None = None
+    id: str | int | None = None
+    problem: str | None = None
+    question: str | None = None
+    context: str | list[str] | None = None
+    alternatives: list[str] | None = None
+    feature_names: list[str] | None = None
+    group: str | int | None = None
+    provenance: dict[str, str | float | bool | None] | None = None
+    metadata: dict[str, JsonValue] | None = None
+    alpha: float | None = None
+
+
+class Claim(_Strict):
+    """One claim of a streamed answer."""
+
+    text: str | None = None
+    parents: list[int] | None = None
+    features: list[float] | None = None
+
+
+class Answer(Head):
+    """An answer to filter: its claims, or a text to split as the calibration answers were."""
+
+    answer: str | None = None
+    logprobs: JsonValue = None
+    claims: list[str] | None = None
+    features: list[list[float]] | None = None
+    parents: list[list[int]] | None = None
+    edges: list[list[int]] | None = None
+
+
+class Verdicts(_Strict):
+    """The labels of one answer: 1 (true), 0 (false) or -1 (unknown) for each claim."""
+
+    id: str
+    labels: list[Literal[-1, 0, 1]]
+
+
+class Filtered(BaseModel):
+    """A filtered answer. ``reasons`` has the position of each dropped claim as its key."""
+
+    id: str
+    alpha: float
+    mask: list[bool]
+    passes: bool
+    text: str | None
+    reasons: dict[int, str]
+    warnings: list[str]
+
+
+def create_app(
+    filter: Any,
+    *,
+    token: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> FastAPI:
+    """Create an ASGI application that filters answers with one filter.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter. With ``online=True``, it also filters answers claim by claim.
+    token : str, optional
+        Secret that each request must send as a bearer token. If None, only requests to loopback
+        host names are answered.
+    folder : path-like, optional
+        Folder for ids, masks and labels, which several processes may share. If None, they are
+        lost when the process ends.
+
+    Returns
+    -------
+    app : fastapi.FastAPI
+        The application. ``GET /docs`` describes its routes.
+
+    Raises
+    ------
+    ValueError
+        If the token is empty.
+
+    Examples
+    --------
+    >>> import skdcf
+    >>> from skdcf.apps.service import create_app
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> app = create_app(skdcf.HardCF("frequency-score").fit(graphs, y))
+    >>> sorted(app.openapi()["paths"])
+    ['/health', '/v1/filter', '/v1/labels', '/v1/status', '/v1/stream']
+    """
+    if token == "":
+        raise ValueError("token must not be empty. Pass a secret string, or None")
+    app = FastAPI(
+        title="skdcf serve",
+        dependencies=[Security(HTTPBearer(auto_error=False))],
+        exception_handlers={RequestValidationError: _refuse, ValueError: _refuse},
+    )
+    app.add_middleware(_guard, token=token)
+    store = Store(filter, folder)
+
+    def decide(sent: Answer) -> dict[str, Any]:
+        return store.decide(_read(filter, sent), sent.alpha)
+
+    @app.post("/v1/filter", dependencies=[Depends(_check_json)])
+    async def filter_answer(sent: Answer) -> Filtered:
+        """Filter one answer, which is sent as claims or as a text."""
+        # FastAPI would change threads several times for a function that is not async.
+        return Filtered(**await asyncio.to_thread(decide, sent))
+
+    @app.post("/v1/stream", openapi_extra={"requestBody": {"content": {_LINES: {}}}})
+    async def stream_answer(request: Request) -> _Lines:
+        """Filter an answer claim by claim.
+
+        The first line of the body is an object with what is known before the answer (question,
+        context, feature_names, ...). Each further line is a claim (text, parents, features). The
+        reply has a line with "claim" and "keep" for each claim, which is sent before the next
+        claim is read. The last line is the filtered answer, or an object with "detail" after an
+        error.
+        """
+        lines = _lines(request)
+        head = Head.model_validate(await anext(lines, None))
+        decide_next = store.stream(_read(filter, head, claims=[]), head.alpha)
+        return _Lines(_replies(store, head, lines, decide_next), media_type=_LINES)
+
+    @app.post("/v1/labels", dependencies=[Depends(_check_json)])
+    def save_labels(sent: Verdicts) -> dict[str, bool]:
+        """Store the verdicts on an answer that was drawn at random, and update the monitor."""
+        store.label(sent.id, sent.labels)
+        return {"alarm": store.watch().alarm}
+
+    @app.get("/v1/status")
+    def show_status() -> dict[str, JsonValue]:
+        """Return the guarantee, the numbers of answers and claims, and the monitor's state."""
+        return store.status()
+
+    @app.get("/health")
+    async def show_health() -> dict[str, str]:
+        """Return that the service is running."""
+        return {"status": "ok"}
+
+    return app
+
+
+def _guard(app: Any, token: str | None) -> Any:
+    """Return an ASGI application that checks each request, and the size of its body."""
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        n_bytes = 0
+
+        async def receive_counted() -> Any:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > LONGEST:
+                raise HTTPException(413, f"a body must have at most {LONGEST:,} bytes")
+            return message
+
+        answer = app
+        if scope["type"] == "http":
+            answer = _refusal(Request(scope), token) or app
+        await answer(scope, receive_counted, send)
+
+    return guarded
+
+
+def _refusal(request: Request, token: str | None) -> JSONResponse | None:
+    """Return the reply to a request that must not be answered, or None."""
+    if token is None and is_loopback(request.url.hostname):
+        return None
+    if token is None:
+        detail = "without a token, only this machine may send requests"
+        return JSONResponse({"detail": detail}, 403)
+    sent = request.headers.get("authorization", "").encode()
+    is_right = secrets.compare_digest(sent, f"Bearer {token}".encode())
+    if is_right or request.url.path in _OPEN:
+        return None
+    return JSONResponse({"detail": "the token is missing or wrong"}, 401)
+
+
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": _reason(error)}, 422)
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong with a request."""
+    if isinstance(error, HTTPException):
+        return error.detail
+    if isinstance(error, RequestValidationError | ValidationError):
+        [fault, *_] = error.errors()
+        place = ".".join(map(str, fault["loc"]))
+        return f"the request is invalid at {place!r}: {fault['msg']}"
+    return reworded(error, "client")
+
+
+async def _check_json(request: Request) -> None:
+    """Refuse what FastAPI accepts: NaN, unpaired surrogates and repeated keys."""
+    _parse(await request.body())
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        from_json(content, allow_inf_nan=False)
+        return json.loads(content, object_pairs_hook=without_copies)
+    except ValueError as error:
+        raise HTTPException(422, f"the body cannot be read: {error}") from error
+
+
+def _read(filter: Any, sent: Head, **claims: Any) -> ReasoningGraph:
+    """Return the answer in a request, which is split if the request contains its text."""
+    record = sent.model_dump(exclude_none=True, exclude={"alpha"}) | claims
+    if "answer" not in record:
+        return read_problem(record).graph
+    splitter = AnswerSplitter.from_filter(filter)
+    return splitter.split(record, AnswerReader({})).graph
+
+
+async def _replies(
+    store: Store, head: Head, lines: Any, decide_next: Callable[[Any], bool]
+) -> AsyncIterator[str]:
+    """Yield the decision on each claim, and then the filtered answer or an error."""
+    claims: list[Any] = []
+    try:
+        async for line in lines:
+            claim = Claim.model_validate(line).model_dump(exclude_none=True)
+            keep = await asyncio.to_thread(decide_next, claim)
+            yield json.dumps({"claim": len(claims), "keep": keep}) + "\n"
+            claims.append(claim if claims else {"parents": []} | claim)
+        columns = {
+            {"text": "claims"}.get(key, key): [claim.get(key) for claim in claims]
+            for key in (claims or [{"text": ""}])[-1]
+        }
+        graph = _read(store.filter, head, **columns)
+        reply = await asyncio.to_thread(store.decide, graph, head.alpha)
+    except (HTTPException, ValueError, ClientDisconnect) as error:
+        reply = {"detail": _reason(error)}
+    yield json.dumps(reply) + "\n"
+
+
+async def _lines(request: Request) -> AsyncIterator[Any]:
+    """Yield the object of each line of a body as soon as the line is complete."""
+    rest = b""
+    async for chunk in request.stream():
+        # The last chunk is empty and ends the last line.
+        *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
+        for line in filter(bytes.strip, lines):
+            yield _parse(line)
+
+
+class _Lines(StreamingResponse):
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the reply while the route reads the body."""
+        await self.stream_response(send)
+
+
+class Store:
+    """Store of the filtered answers of one filter, without their texts.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter.
+    folder : path-like or None
+        Folder of the database. If None, the database is temporary.
+    """
+
+    def __init__(self, filter: Any, folder: Any) -> None:
+        path: Any = ""  # SQLite stores a database without a name in a temporary file.
+        if folder is not None:
+            os.makedirs(folder, exist_ok=True)
+            path = Path(folder, "answers.sqlite")
+            path.touch(0o600)
+        self.filter = filter
+        content = filter.describe().encode() + filter.nonconformity_scores_.tobytes()
+        self._digest = hashlib.sha256(content).hexdigest()
+        self._guarantee = filter.calibration_.guarantee
+        self._alpha = self._guarantee.level(None, filter.alpha)
+        self._monitor = CoverageMonitor(filter)
+        self._reason = self._monitor.why_not_watched()
+        self._parts = [] if self._reason else list(filter.calibration_.by_group())
+        self._n_judged = 0  # position of the last labelled answer that was read
+        # Python records warnings for all threads together.
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(
+            path, timeout=10, check_same_thread=False, isolation_level=None
+        )
+        weakref.finalize(self, self._db.close)
+        self._db.executescript(_TABLES)
+        self._db.row_factory = sqlite3.Row
+
+    def decide(self, graph: ReasoningGraph, alpha: float | None) -> dict[str, Any]:
+        """Filter an answer as ``predict`` does, store the decision, and return the reply."""
+        with self._lock, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            [explained] = explain(self.filter, [graph], alpha=alpha)
+        hashes = hashes_of(GraphBatch.from_graphs([graph]))
+        part = None
+        if (
+            explained.passes
+            and explained.alpha == self._alpha
+            and explained.group in self._parts
+            and not hashes.among(self.filter._calibrated)[0].any()
+        ):
+            part = self._parts.index(explained.group)
+        name = secrets.token_hex(12)
+        mask = explained.kept.tolist()
+        self._db.execute(
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL, NULL)",
+            (name, self._digest, json.dumps(mask), int(hashes.question[0]), part),
+        )
+        return {
+            "id": name,
+            "alpha": explained.alpha,
+            "mask": mask,
+            "passes": bool(explained.passes),
+            "text": None if graph.claims is None else explained.text,
+            "reasons": explained.reasons,
+            "warnings": [reworded(warning.message, "client") for warning in caught],
+        }
+
+    def stream(
+        self, graph: ReasoningGraph, alpha: float | None
+    ) -> Callable[[Any], bool]:
+        """Return a function that decides on each claim of a streamed answer."""
+        coming: list[Any] = []
+        about = {name: getattr(graph, name) for name in _ABOUT}
+        decisions = self.filter.stream(iter(coming.pop, None), alpha, **about)
+
+        def decide_next(claim: Any) -> bool:
+            coming.append(claim)
+            with self._lock:
+                return next(decisions)
+
+        return decide_next
+
+    def label(self, name: str, labels: Sequence[int]) -> None:
+        """Store the labels of an answer, unless it has the same labels already."""
+        text = json.dumps(labels)
+        self._db.execute(
+            "UPDATE answers SET labels = ?, judged = (SELECT coalesce(max(judged), 0) + 1 "
+            "FROM answers) WHERE id = ? AND labels IS NULL AND json_array_length(mask) = ?",
+            (text, name, len(labels)),
+        )
+        query = "SELECT json_array_length(mask) AS n, labels FROM answers WHERE id = ?"
+        row = self._db.execute(query, (name,)).fetchone()
+        if row is None:
+            raise HTTPException(404, "no answer has this id")
+        if row["labels"] != text:
+            raise HTTPException(
+                409,
+                f"this answer has {row['n']} claims and the labels {row['labels']}, "
+                f"got {text}",
+            )
+
+    def watch(self) -> CoverageMonitor:
+        """Return the monitor, after it has read the new labels of all processes."""
+        with self._lock:
+            for row in self._db.execute(_NEW_LABELS, (self._n_judged, self._digest)):
+                self._n_judged = row["judged"]
+                kept = np.array(json.loads(row["mask"]), dtype=bool)
+                labels = np.array(json.loads(row["labels"]), dtype=int)
+                losses = self._guarantee.loss(labels, kept, np.array([0, len(kept)]))
+                self._monitor.update_losses(losses, self._parts[row["part"]])
+        return self._monitor
+
+    def status(self) -> dict[str, Any]:
+        """Return the guarantee, the numbers of answers and claims, and the monitor's state."""
+        query = (
+            "SELECT count(*) AS answers, count(labels) AS labelled_answers, "
+            "coalesce(sum(json_array_length(mask)), 0) AS claims, coalesce(sum(length(mask) "
+            "- length(replace(mask, 'true', 'tru'))), 0) AS kept_claims "
+            "FROM answers WHERE filter = ?"
+        )
+        counts = self._db.execute(query, (self._digest,)).fetchone()
+        summary = self.watch().summary()
+        return {
+            "guarantee": self.filter.describe(),
+            **dict(counts),
+            "monitor": {name: summary[name] for name in _SHOWN},
+            "not_monitored": self._reason,
+        }

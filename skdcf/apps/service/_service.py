@@ -172,14 +172,11 @@ def create_app(
     app.add_middleware(_guard, token=token)
     store = Store(filter, folder)
 
-    def decide(sent: Answer) -> dict[str, Any]:
-        return store.decide(_read(filter, sent), sent.alpha)
-
     @app.post("/v1/filter", dependencies=[Depends(_check_json)])
     async def filter_answer(sent: Answer) -> Filtered:
         """Filter one answer, which is sent as claims or as a text."""
         # FastAPI would change threads several times for a function that is not async.
-        return Filtered(**await asyncio.to_thread(decide, sent))
+        return Filtered(**await asyncio.to_thread(store.decide, sent))
 
     @app.post("/v1/stream", openapi_extra={"requestBody": {"content": {_LINES: {}}}})
     async def stream_answer(request: Request) -> _Lines:
@@ -193,7 +190,16 @@ def create_app(
         """
         lines = _lines(request)
         head = Head.model_validate(await anext(lines, None))
-        decide_next = store.stream(_read(filter, head, claims=[]), head.alpha)
+        graph = _read(filter, head, claims=[])
+        about = {name: getattr(graph, name) for name in _ABOUT}
+        coming: list[Any] = []
+        decisions = filter.stream(iter(coming.pop, None), head.alpha, **about)
+
+        def decide_next(claim: Any) -> bool:
+            coming.append(claim)
+            with store.lock:
+                return next(decisions)
+
         return _Lines(_replies(store, head, lines, decide_next), media_type=_LINES)
 
     @app.post("/v1/labels", dependencies=[Depends(_check_json)])
@@ -303,8 +309,7 @@ async def _replies(
             {"text": "claims"}.get(key, key): [claim.get(key) for claim in claims]
             for key in (claims or [{"text": ""}])[-1]
         }
-        graph = _read(store.filter, head, **columns)
-        reply = await asyncio.to_thread(store.decide, graph, head.alpha)
+        reply = await asyncio.to_thread(store.decide, head, **columns)
     except (HTTPException, ValueError, ClientDisconnect) as error:
         reply = {"detail": _reason(error)}
     yield json.dumps(reply) + "\n"
@@ -344,16 +349,16 @@ class Store:
             path = Path(folder, "answers.sqlite")
             path.touch(0o600)
         self.filter = filter
-        content = filter.describe().encode() + filter.nonconformity_scores_.tobytes()
-        self._digest = hashlib.sha256(content).hexdigest()
+        self._digest = hashlib.sha256(
+            filter.describe().encode() + filter.nonconformity_scores_.tobytes()
+        ).hexdigest()
         self._guarantee = filter.calibration_.guarantee
-        self._alpha = self._guarantee.level(None, filter.alpha)
         self._monitor = CoverageMonitor(filter)
         self._reason = self._monitor.why_not_watched()
         self._parts = [] if self._reason else list(filter.calibration_.by_group())
         self._n_judged = 0  # position of the last labelled answer that was read
         # Python records warnings for all threads together.
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
         )
@@ -361,16 +366,17 @@ class Store:
         self._db.executescript(_TABLES)
         self._db.row_factory = sqlite3.Row
 
-    def decide(self, graph: ReasoningGraph, alpha: float | None) -> dict[str, Any]:
+    def decide(self, sent: Head, **claims: Any) -> dict[str, Any]:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
-        with self._lock, warnings.catch_warnings(record=True) as caught:
+        graph = _read(self.filter, sent, **claims)
+        with self.lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            [explained] = explain(self.filter, [graph], alpha=alpha)
+            [explained] = explain(self.filter, [graph], alpha=sent.alpha)
         hashes = hashes_of(GraphBatch.from_graphs([graph]))
         part = None
         if (
             explained.passes
-            and explained.alpha == self._alpha
+            and explained.alpha == self._guarantee.level(None, self.filter.alpha)
             and explained.group in self._parts
             and not hashes.among(self.filter._calibrated)[0].any()
         ):
@@ -390,21 +396,6 @@ class Store:
             "reasons": explained.reasons,
             "warnings": [reworded(warning.message, "client") for warning in caught],
         }
-
-    def stream(
-        self, graph: ReasoningGraph, alpha: float | None
-    ) -> Callable[[Any], bool]:
-        """Return a function that decides on each claim of a streamed answer."""
-        coming: list[Any] = []
-        about = {name: getattr(graph, name) for name in _ABOUT}
-        decisions = self.filter.stream(iter(coming.pop, None), alpha, **about)
-
-        def decide_next(claim: Any) -> bool:
-            coming.append(claim)
-            with self._lock:
-                return next(decisions)
-
-        return decide_next
 
     def label(self, name: str, labels: Sequence[int]) -> None:
         """Store the labels of an answer, unless it has the same labels already."""
@@ -427,7 +418,7 @@ class Store:
 
     def watch(self) -> CoverageMonitor:
         """Return the monitor, after it has read the new labels of all processes."""
-        with self._lock:
+        with self.lock:
             for row in self._db.execute(_NEW_LABELS, (self._n_judged, self._digest)):
                 self._n_judged = row["judged"]
                 kept = np.array(json.loads(row["mask"]), dtype=bool)

@@ -9,13 +9,12 @@ from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import (
-    ClassifierScorer,
-)
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.scorers._models import _tanh
 from skdcf.training import SoftTraining
 
 FREQUENCY, LOGISTIC = "CF, frequency", "CF, logistic regression"
+PRICED = "CF, priced logistic regression"
 AUTO, LINEAR = "auto", "DCF, path relaxation"
 PUBLISHED = "DCF, as published"
 MARGIN = f"{PUBLISHED}, margin 0.1"
@@ -27,8 +26,9 @@ TIES = {"ties": "jitter"}
 def sharpened():
     """The published procedure from a better start and with a sharper grid."""
     training = SoftTraining.from_paper().set_params(init="coherent")
+    scorer = ConfTrScorer(gain=None)
     return CoherentConformalFilter(
-        "linear", relaxation=GridRelaxation(), training=training, **TIES
+        scorer, relaxation=GridRelaxation(), training=training, **TIES
     )
 
 
@@ -60,9 +60,10 @@ def published(alpha, margin=20.0):
 def compared():
     """Baselines and ours, on whatever columns there are."""
     return {
-        LOGISTIC: HardCF(ClassifierScorer(), **TIES),  # the fair baseline
-        LINEAR: CoherentConformalFilter("linear", **TIES),
-        AUTO: CoherentConformalFilter("stack", **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(gain=None), **TIES),
+        PRICED: HardCF(ClassifierScorer(), **TIES),  # the fair baseline
+        LINEAR: CoherentConformalFilter(ConfTrScorer(gain=None), **TIES),
+        AUTO: CoherentConformalFilter(**TIES),
     }
 
 

@@ -18,6 +18,7 @@ from skdcf.datasets import fetch_process_bench, make_reasoning_graphs
 from skdcf.features import reasoning_features
 from skdcf.metrics import coverage_score, retention_score
 from skdcf.ops.conformal import conformal_rank
+from skdcf.scorers import ClassifierScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 
@@ -92,7 +93,7 @@ def measure_price(name, X, y, n_splits, features=None):
         train, test = order[: len(X) // 2], order[len(X) // 2 :]
         for i, online in enumerate((False, True)):
             cf = CoherentConformalFilter(
-                "neyman-pearson",
+                ClassifierScorer(),
                 features=features,
                 online=online,
                 random_state=split,

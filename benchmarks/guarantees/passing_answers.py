@@ -1,9 +1,9 @@
 """Measure the error rates of passing answers and of shown answers on published data.
 
     python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16]
-    python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer regression
+    python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer priced
     python -m benchmarks.guarantees.passing_answers table FILE.npz
-    python -m benchmarks.guarantees.passing_answers scorers STACK.npz REGRESSION.npz
+    python -m benchmarks.guarantees.passing_answers scorers DEFAULT.npz PRICED.npz REGRESSION.npz
 
 The default filter is trained on a quarter of the questions, calibrated on another quarter, and
 applied to the other half. All variants use the same scorer for each level, which was trained with
@@ -12,8 +12,10 @@ applied to the other half. All variants use the same scorer for each level, whic
 answers to its question), and the results are ratios of sums over the new answers of all halves.
 Errors are corrected as by Nadeau and Bengio, because the halves share answers.
 
-"table" writes benchmarks/results/passing_answers.txt. "scorers" writes
-benchmarks/results/passing_scorers.json, which contains the table of the README.
+The scorers are the default, a logistic regression with the same price, and the same regression
+without it. "table" writes benchmarks/results/passing_answers.txt. "scorers" writes
+benchmarks/results/passing_scorers.json, which contains the table of the README: what each scorer
+keeps at the same share of answers that pass.
 """
 
 import argparse
@@ -30,7 +32,7 @@ from skdcf import CoherentConformalFilter
 from skdcf.estimators import passing_answers
 from skdcf.guarantees import NoFalseClaim
 from skdcf.monitoring import release
-from skdcf.scorers import ClassifierScorer, StackingScorer
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 
 ALPHAS = (0.05, 0.1, 0.2)
 SETS = (
@@ -45,6 +47,12 @@ SETS = (
     "qags-cnndm",
 )
 VARIANTS = ("auto", "0.25", "0.5", "1", "release")
+SCORERS = {
+    "default": ConfTrScorer(),
+    "priced": ClassifierScorer(),
+    "regression": ClassifierScorer(gain=None),
+}
+COMPARED = "0.5"  # the variant in which the scorers are compared
 SUMS = ("answers", "passing", "wrong", "shown", "true")
 
 
@@ -115,7 +123,7 @@ def one_half(problems, scorer, alpha, seed):
 def run(options):
     """Write the sums of all sets, levels and halves."""
     saved = {}
-    scorer = StackingScorer() if options.scorer == "stack" else ClassifierScorer()
+    scorer = SCORERS[options.scorer]
     for name in options.data:
         graphs, labels, groups = problems_of(name)
         problems = graphs, labels, in_order(groups)
@@ -223,22 +231,29 @@ def table(options):
 
 
 def scorers(options):
-    """Save what the stack and the regression show with the chosen share, for each set."""
-    stack, regression = np.load(options.stack), np.load(options.regression)
+    """Save what each scorer shows and keeps at the same share of passing answers."""
+    saved = {name: np.load(getattr(options, name)) for name in SCORERS}
     rows = []
-    for key in (key for key in stack.files if key.count("/") == 1):
-        n = min(len(stack[key]), len(regression[key]))
+    place = VARIANTS.index(COMPARED)
+    for key in (key for key in saved["default"].files if key.count("/") == 1):
+        n = min(len(file[key]) for file in saved.values())
         name, alpha = key.split("/")
         row = {"set": name, "alpha": float(alpha), "halves": n}
-        for scorer, saved in (("stack", stack), ("regression", regression)):
-            answers, passing, wrong, shown, true = saved[key][:n, 0].sum(axis=0)
-            row[scorer] = {
-                "shown": round(shown / answers, 4),
-                "true claims": round(true / answers, 4),
-                "wrong among passing": round(wrong / passing, 4) if passing else None,
-                "wrong among shown": round(wrong / shown, 4) if shown else None,
+        for scorer, file in saved.items():
+            sums = dict(zip(SUMS, file[key][:n, place].T, strict=True))
+            over = {
+                "shown": ("shown", "answers"),
+                "true claims": ("true", "answers"),
+                "wrong among passing": ("wrong", "passing"),
+                "wrong among shown": ("wrong", "shown"),
             }
-            row["unfiltered"] = round(saved[f"{key}/unfiltered"][:n].sum() / answers, 4)
+            row[scorer] = {
+                what: [round(x, 4) for x in ratio(sums[a], sums[b])]
+                for what, (a, b) in over.items()
+                if sums[b].sum()
+            }
+            unfiltered = file[f"{key}/unfiltered"][:n].sum()
+            row["unfiltered"] = round(unfiltered / sums["answers"].sum(), 4)
         rows.append(row)
     path = RESULTS / "passing_scorers.json"
     path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
@@ -254,17 +269,17 @@ def main():
     running.add_argument(
         "--first", type=int, default=0, help="number of the first half"
     )
-    running.add_argument("--scorer", choices=("stack", "regression"), default="stack")
+    running.add_argument("--scorer", choices=SCORERS, default="default")
     running.add_argument("--jobs", type=int, default=1)
     running.add_argument("--data", nargs="+", default=SETS)
     running.set_defaults(call=run)
     writing = commands.add_parser("table")
     writing.add_argument("path")
     writing.set_defaults(call=table)
-    both = commands.add_parser("scorers")
-    both.add_argument("stack")
-    both.add_argument("regression")
-    both.set_defaults(call=scorers)
+    each = commands.add_parser("scorers")
+    for name in SCORERS:
+        each.add_argument(name)
+    each.set_defaults(call=scorers)
     options = parser.parse_args()
     options.call(options)
 

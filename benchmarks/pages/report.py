@@ -290,37 +290,34 @@ def compared_rows(results):
 
 
 def readme_table():
-    """Compare the default and the regression among answers that pass, in Markdown."""
+    """Compare the scorers at the same share of passing answers, in Markdown."""
     rows = json.loads(PASSING.read_text("utf-8"))
     rows = [row for row in rows if row["alpha"] == README_LEVEL]
-
-    def both(row, number, form):
-        values = (row[scorer][number] for scorer in ("stack", "regression"))
-        return " / ".join("-" if x is None else form.format(x) for x in values)
-
-    def line(name, row):
-        return [
-            name,
-            f"{100 * row['unfiltered']:.0f} %",
-            both(row, "shown", "{:.0%}").replace("%", " %"),
-            both(row, "wrong among passing", "{:.0%}").replace("%", " %"),
-            both(row, "wrong among shown", "{:.0%}").replace("%", " %"),
-            both(row, "true claims", "{:.2f}"),
-        ]
-
     named = {row["set"]: row for row in rows}
-    lines = [line(title, named[name]) for name, title in texts.README_SETS.items()]
-    mean = {"unfiltered": np.mean([row["unfiltered"] for row in rows])}
-    for scorer in ("stack", "regression"):
-        numbers = {
-            number: np.mean([row[scorer][number] for row in rows])
-            for number in ("shown", "true claims")
+    numbers = ("shown", "wrong among passing", "true claims")
+    means = {
+        scorer: {
+            number: [
+                np.mean([row[scorer][number][0] for row in rows]),
+                np.sqrt(np.sum([row[scorer][number][1] ** 2 for row in rows]))
+                / len(rows),
+            ]
+            for number in numbers
         }
-        mean[scorer] = numbers | {
-            "wrong among passing": None,
-            "wrong among shown": None,
-        }
-    lines.append(line(f"**mean over {len(rows)} sets**", mean))
+        for scorer in texts.README_SCORERS
+    }
+    of_set = {title: named[name] for name, title in texts.README_SETS.items()}
+    lines = []
+    for title, row in {**of_set, f"**mean over {len(rows)} sets**": means}.items():
+        cells = [title]
+        for number in numbers:
+            each = (row[scorer][number] for scorer in texts.README_SCORERS)
+            form = "{:.2f} ± {:.2f}" if number == "true claims" else "{:.0f} ± {:.0f}"
+            scale = 1 if number == "true claims" else 100
+            cells.append(
+                " / ".join(form.format(scale * x, scale * error) for x, error in each)
+            )
+        lines.append(cells)
     return markdown([texts.README_HEAD, *lines])
 
 

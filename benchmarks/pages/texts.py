@@ -81,13 +81,12 @@ EVIDENCE = {
 }
 
 README_HEAD = [
-    "default / regression, alpha = 0.1",
-    "unfiltered answers with an error",
-    "shown",
-    "errors among passing",
-    "errors among shown",
+    "default / priced regression / regression, alpha = 0.1, half of the answers pass",
+    "shown, %",
+    "errors among passing, %",
     "true claims kept per answer",
 ]
+README_SCORERS = "default", "priced", "regression"
 
 README_SETS = {
     "felm": "FELM",

@@ -49,8 +49,8 @@ def compare(name, kind, n_folds, jobs):
         filters = {
             CF: HardCF("frequency-score", **TIES),
             TABLED: printed(kind, alphas),
-            LOGISTIC: HardCF(ClassifierScorer(), **TIES),
-            AUTO: CoherentConformalFilter("stack", **TIES),
+            LOGISTIC: HardCF(ClassifierScorer(gain=None), **TIES),
+            AUTO: CoherentConformalFilter(**TIES),
             name: load(name),
         }
         if "frequency-score" not in table.feature_names:

@@ -50,7 +50,7 @@ from skdcf.graphs import question_groups
 from skdcf.inspection import shap_values
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import Adam, SoftTraining
 
 FOLDS, DRAWS, SEARCHES, TRAININGS = 20, 10, 3, 6
@@ -320,7 +320,7 @@ def with_settings(settings, alpha):
     named = {SYMBOLS[key]: value for key, value in settings.items()}
     relaxation = GridRelaxation(**named)
     more = {"relaxation": relaxation, "training": SoftTraining.from_paper()}
-    return CoherentConformalFilter("linear", alpha=alpha, **more, **TIES)
+    return CoherentConformalFilter(ConfTrScorer(gain=None), alpha=alpha, **more, **TIES)
 
 
 def settings_tried(kind):
@@ -350,8 +350,8 @@ def settings_tried(kind):
 def reference(alpha):
     """What the printed procedure is compared with."""
     return {
-        LINEAR: CoherentConformalFilter("linear", alpha=alpha, **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(target="hazard"), alpha=alpha, **TIES),
+        LINEAR: CoherentConformalFilter(ConfTrScorer(gain=None), alpha=alpha, **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(gain=None), alpha=alpha, **TIES),
     }
 
 
@@ -390,12 +390,12 @@ def learning(kind, alphas):
         TABLED: printed(kind, alphas),
         NARROW: printed(kind, alphas, MARGINS[-1]),
         PROBABLE: {
-            alpha: filter.set_params(scorer=Probabilities())
+            alpha: filter.set_params(scorer=ConfTrScorer(Probabilities(), gain=None))
             for alpha, filter in printed(kind, alphas).items()
         },
-        LINEAR: CoherentConformalFilter("linear", **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **TIES),
-        AUTO: CoherentConformalFilter("stack", **TIES),
+        LINEAR: CoherentConformalFilter(ConfTrScorer(gain=None), **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(gain=None), **TIES),
+        AUTO: CoherentConformalFilter(**TIES),
     }
 
 
@@ -494,7 +494,9 @@ def understanding_cells():
     X, y = problems("math")
     for alpha in ALPHAS["math"]:
         filters = {TABLED: printed("math", [alpha])[alpha]}
-        filters |= {LINEAR: CoherentConformalFilter("linear", alpha=alpha)}
+        filters |= {
+            LINEAR: CoherentConformalFilter(ConfTrScorer(gain=None), alpha=alpha)
+        }
         for name, one in filters.items():
             yield f"shap/{name}/{alpha:g}", (shap_of, one, X, y, alpha)
             yield f"separation/{name}/{alpha:g}", (separation_of, one, X, y, alpha)

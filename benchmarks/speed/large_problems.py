@@ -106,7 +106,7 @@ def run(task, shape, n):
     filters = {
         "HardCF": HardCF("frequency-score"),
         # Nearly all problems train, the large one among them.
-        "stack": CoherentConformalFilter(calibration_size=30, random_state=0),
+        "default": CoherentConformalFilter(calibration_size=30, random_state=0),
     }
     batch, labels = problems(shape, n)
     start = time.process_time()
@@ -163,7 +163,7 @@ def main(with_growth):
         f"fit and predict of {N_SMALL} problems and a large one; features of the latter"
     )
     for shape, (_, n) in SHAPES.items():
-        for task in ("HardCF", "stack", "features"):
+        for task in ("HardCF", "default", "features"):
             command = [sys.executable, __file__, "--one", task, shape, str(n)]
             subprocess.run(command, check=True)
     if with_growth:

@@ -1,77 +1,75 @@
-"""Measure the training time of two scorers by the numbers of problems and levels.
+"""Measure the default scorer against the least that any scorer has to do.
 
-Bounds: 0.25 s per level at 300 problems, growth at most linear to 20,000 problems.
+    python -m benchmarks.speed.scorer_speed [--problems 200000]
 
-    python -m benchmarks.speed.scorer_speed [--sizes 300 2000 20000]
+"predict" filters generated problems with 31 columns, and is compared with one pass of numpy over
+the same arrays: a matrix product and a maximum over the edges. One answer is compared with
+``predict_proba`` of scikit-learn's LogisticRegression. Bounds for the default: 60 and 4. All ratios
+come from one run.
 """
 
 import argparse
-from time import perf_counter
+import warnings
+from time import process_time
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
-from skdcf.ops.neyman_pearson import log_price
-from skdcf.scorers import FitTask, NeymanPearsonScorer, StackingScorer
-
-LEVELS = {1: [0.1], 4: [0.02, 0.05, 0.1, 0.2], 10: np.linspace(0.02, 0.2, 10)}
+from skdcf.scorers import ClassifierScorer
 
 
-def timed(function, repeats):
-    """The least of some repetitions, in seconds."""
-    best = np.inf
+def seconds(function, repeats):
+    """The least processor time of some repetitions."""
+    times = []
     for _ in range(repeats):
-        start = perf_counter()
+        start = process_time()
         function()
-        best = min(best, perf_counter() - start)
-    return best
+        times.append(process_time() - start)
+    return min(times)
 
 
-def fit_mixture(batch, labels, alphas):
-    """What `CoherentConformalFilter` with ``scorer="stack"`` trains, for each level."""
-    tasks = [FitTask(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
-    return StackingScorer().fit_levels(batch, labels, tasks)
+def main(n_problems):
+    """Print the ratios."""
+    warnings.simplefilter("ignore")
+    graphs, y = make_reasoning_graphs(20_000, random_state=0, return_X_y=True)
+    big = graphs[np.resize(np.arange(len(graphs)), n_problems)]
+    weights = np.random.default_rng(0).normal(size=big.n_features)
 
+    def one_pass():
+        risk = big.features @ weights
+        path_risk = risk.copy()
+        np.maximum.at(path_risk, big.edges[:, 1], risk[big.edges[:, 0]])
 
-def measure(n_problems, n_levels):
-    """Seconds per level of the mixture, and of the parts of its second member."""
-    batch, y = make_reasoning_graphs(n_problems, random_state=0, return_X_y=True)
-    labels = pack_labels(y, batch)
-    _ = batch.closure  # structure is worked out once per fit of a filter
-    repeats = 3 if n_problems < 5000 else 1
-    auto = {
-        k: timed(lambda k=k: fit_mixture(batch, labels, LEVELS[k]), repeats) / k
-        for k in n_levels
-    }
-    scorer = NeymanPearsonScorer()
-    fit = timed(lambda: scorer.fit(batch, labels), repeats)
-    hazard = scorer.hazard(batch)
-    score = timed(lambda: scorer.confidence(batch), repeats)
-    price = timed(lambda: log_price(hazard, batch), repeats)
-    return auto, fit, score, price
+    def fresh():
+        arrays = big.features, big.offsets, big.edges
+        return GraphBatch.from_arrays(*arrays, feature_names=big.feature_names)
 
-
-def main(sizes, n_levels):
-    """Print the table."""
-    head = "".join(f"{f'auto, {k} levels':>16}" for k in n_levels)
-    print("Seconds; those of auto per level")
-    print(f"{'problems':>8}{head}{'NP fit':>10}{'NP score':>10}{'prices':>10}")
-    first = None
-    for n in sizes:
-        auto, fit, score, price = measure(n, n_levels)
-        row = "".join(f"{auto[k]:16.3f}" for k in n_levels)
-        print(f"{n:8d}{row}{fit:10.3f}{score:10.3f}{price:10.4f}", flush=True)
-        first = first or (n, auto)
-    growth = {k: auto[k] / first[1][k] / (n / first[0]) for k in n_levels}
-    print("growth over linear:", *(f"{g:.2f} ({k} levels)" for k, g in growth.items()))
+    train = graphs[:500], y[:500]
+    flat = np.concatenate(y[:500])
+    regression = LogisticRegression(max_iter=5000).fit(train[0].features, flat)
+    bare = seconds(one_pass, 3)
+    alone = seconds(lambda: regression.predict_proba(graphs[0].features), 200)
+    print(
+        f"{big.n_claims} claims: one pass {bare:.3f} s; one answer {1e3 * alone:.3f} ms"
+    )
+    print(f"{'times as long':28}{'fit, s':>8}{'all':>8}{'one answer':>12}")
+    for name, scorer in {
+        "frequency": "frequency-score",
+        "regression, no price": ClassifierScorer(gain=None),
+        "regression": ClassifierScorer(),
+        "default": "linear",
+    }.items():
+        make = HardCF if name == "frequency" else CoherentConformalFilter
+        fit = seconds(lambda make=make, scorer=scorer: make(scorer).fit(*train), 3)
+        cf = make(scorer).fit(*train)
+        whole = seconds(lambda cf=cf: cf.predict(fresh()), 2)
+        one = seconds(lambda cf=cf: cf.predict([graphs[0]]), 200)
+        print(f"{name:28}{fit:8.2f}{whole / bare:8.1f}{one / alone:12.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[300, 2000, 20_000])
-    parser.add_argument(
-        "--levels", type=int, nargs="+", default=[1, 4, 10], choices=LEVELS
-    )
-    options = parser.parse_args()
-    main(options.sizes, options.levels)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", type=int, default=200_000)
+    main(parser.parse_args().problems)

@@ -1,7 +1,6 @@
 """Read the numbers of the landing page from the benchmark results.
 
-|shown| and |true| compare the default with the regression at alpha 0.1, as means over the |sets|
-published sets of ``benchmarks/guarantees/passing_answers.py``.
+|shown| and |true| compare three scorers at alpha 0.1, as means over the |sets| published sets of ``benchmarks/guarantees/passing_answers.py``.
 """
 
 import json
@@ -29,12 +28,12 @@ def setup(app):
 
 
 def compared(rows, number, form):
-    """Return the means over the data sets for the default filter and for the regression."""
+    """Return the means over the data sets for each scorer."""
     means = (
-        sum(row[scorer][number] for row in rows) / len(rows)
-        for scorer in ("stack", "regression")
+        sum(row[scorer][number][0] for row in rows) / len(rows)
+        for scorer in ("default", "priced", "regression")
     )
-    return " against ".join(form.format(mean) for mean in means)
+    return " / ".join(form.format(mean) for mean in means)
 
 
 def million(text):

@@ -229,12 +229,6 @@ def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
     assert names == documented
 
 
-def test_guards_are_called_by_the_estimators_alone():
-    assert {
-        package_of(p) for p in python_files() if "guards" in packages_imported(p)
-    } == {"estimators"}
-
-
 def test_maths_without_sklearn():
     assert [
         place(path)

@@ -1,6 +1,7 @@
 """Read the numbers of the landing page from the benchmark results.
 
-|shown| and |true| compare three scorers at alpha 0.1, as means over the |sets| published sets of ``benchmarks/guarantees/passing_answers.py``.
+|shown| and |true| compare three scorers at alpha 0.1, as means over the |sets| published sets of
+``benchmarks/guarantees/passing_answers.py``.
 """
 
 import json

@@ -17,7 +17,7 @@ from ..graphs.problems import Groups
 from ..guards.levels import level_in_force, level_of
 from ._calibrate import calibrate_with, labelled_part, score
 from ._fit import count_held_out, divide, prepare, take_scorer, task_of
-from ._share import is_chosen, set_share
+from ._share import count_passing, is_chosen
 from ._validation import filter_in
 
 
@@ -108,7 +108,7 @@ def _fit_together(estimators, selection, scorer, n_held):
     for each, task, scorer_of_level in zip(estimators, tasks, fitted, strict=True):
         take_scorer(each, scorer_of_level, split)
         if is_chosen(each):
-            set_share(each, split, task)
+            count_passing(each, split, task)
         if id(scorer_of_level) not in parts:
             parts[id(scorer_of_level)] = score(each, split.calibration)
         calibrate_with(each, parts[id(scorer_of_level)], split.fewest)

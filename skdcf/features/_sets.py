@@ -162,7 +162,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     """
     check_choice("name", name, _PAPER)
     semantic, domains, metrics = _PAPER[name]
-    members = [
+    members: list[Any] = [
         ("given", GivenColumns(("frequency-score", *semantic))),
         ("domains", DomainIndicators(domains)),
         ("graph", GraphFeatures(metrics)),

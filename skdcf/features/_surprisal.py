@@ -63,11 +63,8 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     begin = written.rfind(_encode(answer))
     if begin < 0:
         raise ValueError(_say_other_text(written, answer))
-    ends = [end - begin for end in accumulate(map(len, encoded))]
-    starts = [
-        end - len(token.lstrip()) for end, token in zip(ends, encoded, strict=True)
-    ]
-    starts, ends = np.array(starts, dtype=int), np.array(ends, dtype=int)
+    ends = np.fromiter(accumulate(map(len, encoded)), int, len(encoded)) - begin
+    starts = ends - np.array([len(token.lstrip()) for token in encoded], dtype=int)
     rows = [np.empty((0, len(SURPRISAL)))]
     for first, last in _places(answer, claims):
         inside = (starts < last) & (ends > first)

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from ..graphs import GraphBatch
 from ..graphs.ragged import starts_run
-from .ancestors import sum_ancestors, sum_descendants
-from .segments import with_vjp
+from .ancestors import sum_ancestors
 
 # Maximum log odds of a hazard, which corresponds to a probability of 1 - 1e-13.
 CERTAIN = 30.0
@@ -63,87 +62,11 @@ def log_added_worth(before: NDArray[Any], count: Any, gain: float) -> NDArray[An
     return np.where(before > 0, added, gain * np.log(count))
 
 
-def _log_weight(m, lone, q):
+def log_weight(m, lone, q):
     """Compute ``log g`` from m and l."""
     with np.errstate(divide="ignore"):
         below_error = np.log(q) + np.log(-np.expm1(-np.maximum(m - lone, 0)))
     return np.logaddexp(-m, below_error)
-
-
-def _curve(hazard, batch, q, gain):
-    """Return l, m, the order of the claims, and their log risks and log worths in this order."""
-    lone = np.logaddexp(0, hazard)
-    m = sum_ancestors(lone, batch)
-    order = np.lexsort((batch.depth, m, batch.problem_of))
-    log_risk = hazard[order] - lone[order] - _sum_before(lone[order], batch.offsets)
-    position = np.arange(len(m)) - batch.offsets[batch.problem_of]
-    log_worth = _log_weight(m, lone, q)[order] + log_added_worth(position, 1.0, gain)
-    return lone, m, order, log_risk, log_worth
-
-
-def _pull_price(ans, hazard, batch, q, gain):
-    """Return the function that computes the gradient for the hazards.
-
-    The price of a pooled block is ``log(sum of risks) - log(sum of worths)``, so its gradient is
-    the difference of two softmax functions.
-    """
-    clipped = np.clip(hazard, -CERTAIN, CERTAIN)
-    lone, m, order, log_risk, log_worth = _curve(clipped, batch, q, gain)
-    block = np.cumsum(pooled(log_risk, log_worth, batch.problem_of)[1]) - 1
-
-    def pull(g):
-        total = np.bincount(block, g[order])[block]
-        of_risk = total * _softmax(log_risk, block)
-        to_claims = np.argsort(order)
-        # log_risk = h - l - (sum of l over the claims before it)
-        after = _sum_before(of_risk[::-1], (len(g) - batch.offsets)[::-1])[::-1]
-        of_lone = (-of_risk - after)[to_claims]
-        # log_worth depends on l and on m, the sum of l over the claim and its ancestors.
-        of_worth = (-total * _softmax(log_worth, block))[to_claims]
-        above = q * np.exp(lone - m)
-        weight = np.exp(-m) + q - above
-        tiny = weight == 0
-        share = above / np.where(tiny, 1, weight)
-        of_lone -= of_worth * share
-        of_m = of_worth * np.where(
-            tiny, -1, share - np.exp(-m) / np.where(tiny, 1, weight)
-        )
-        of_lone += sum_descendants(of_m, batch)
-        slope = of_risk[to_claims] + of_lone * np.exp(clipped - lone)
-        return np.where(clipped == hazard, slope, 0)
-
-    return pull
-
-
-@with_vjp(_pull_price)
-def log_price(
-    hazard: NDArray[Any], batch: GraphBatch, q: float = 0.0, gain: float = 1.0
-) -> NDArray[np.float64]:
-    """Compute the log price of each claim for training, with a gradient for the hazards.
-
-    Claims with equal sums m are priced in the order in which they are stored.
-
-    Parameters
-    ----------
-    hazard : ndarray of shape (n_claims,)
-        Log odds that a claim is false given that all its ancestors are true.
-    batch : GraphBatch
-        The problems.
-    q : float in [0, 1], default=0.0
-        Weight of a true claim below a false one, times the chance of such a claim.
-    gain : float, default=1.0
-        Exponent of the number of kept claims, which is 0 or between 0.01 and 1.
-
-    Returns
-    -------
-    log_prices : ndarray of shape (n_claims,)
-        The log prices, which never decrease along the edges.
-    """
-    clipped = np.clip(hazard, -CERTAIN, CERTAIN)
-    *_, order, log_risk, log_worth = _curve(clipped, batch, q, gain)
-    price = np.empty(len(order))
-    price[order] = minorant_slopes(log_risk, log_worth, batch.problem_of)
-    return price
 
 
 def exact_log_price(
@@ -151,10 +74,11 @@ def exact_log_price(
 ) -> NDArray[np.float64]:
     """Compute the log price of each claim, which does not depend on the order of the claims.
 
-    The parameters and the result are the same as those of `log_price`. Hazards, and l, are
-    rounded to 9 decimals, so sums of l are exact. Claims of a problem with equal m form one block
-    of the curve. The risk of the block is that of all its claims, its worth is the mean weight
-    times the value of adding all of them, and all claims of the block have the slope of the block.
+    The parameters and the result are the same as those of `skdcf.ops.soft_price.log_price`.
+    Hazards, and l, are rounded to 9 decimals, so sums of l are exact. Claims of a problem with
+    equal m form one block of the curve. The risk of the block is that of all its claims, its worth
+    is the mean weight times the value of adding all of them, and all claims of the block have the
+    slope of the block.
     """
     if not len(hazard):
         return np.zeros(0)
@@ -166,15 +90,15 @@ def exact_log_price(
     problem = batch.problem_of[order]
     first = np.flatnonzero(starts_run(m[order]) | starts_run(problem))
     last = np.append(first[1:], len(order)) - 1
-    before = _sum_before(units[order], batch.offsets)[first]
+    before = sum_before(units[order], batch.offsets)[first]
     count = (last - first + 1).astype(np.float64)
     # Within a block, the claims are sorted by hazard, so the sums do not depend on their order.
     with np.errstate(divide="ignore"):
         log_risk = np.log(-np.expm1(-np.add.reduceat(lone[order], first)))
     log_risk -= before / 10**DECIMALS
     scale = 10.0**-DECIMALS
-    log_weight = _log_weight(m * scale, units * scale, q)[order]
-    log_worth = np.logaddexp.reduceat(log_weight, first) - np.log(count)
+    weights = log_weight(m * scale, units * scale, q)[order]
+    log_worth = np.logaddexp.reduceat(weights, first) - np.log(count)
     kept_before = first - batch.offsets[problem[first]]
     log_worth += log_added_worth(kept_before, count, gain)
     slopes = minorant_slopes(log_risk, log_worth, problem[first])
@@ -200,15 +124,7 @@ def _sort(problem, m, hazard):
     return order
 
 
-def _softmax(values, block):
-    """Return the softmax of the values within each block."""
-    highest = np.full(block.max(initial=-1) + 1, -np.inf)
-    np.maximum.at(highest, block, values)
-    exponentials = np.exp(values - highest[block])
-    return exponentials / np.bincount(block, exponentials)[block]
-
-
-def _sum_before(values, offsets):
+def sum_before(values, offsets):
     """For each value, compute the sum of all previous values in the same segment."""
     total = np.concatenate([[0], np.cumsum(values)])
     return total[:-1] - np.repeat(total[offsets[:-1]], np.diff(offsets))

@@ -169,8 +169,9 @@ class ReasoningGraphDisplay:
             _, ax = plt.subplots(
                 figsize=(9 if lines else 4.5, height), layout="constrained"
             )
-        kept = np.ones(graph.n_claims, bool) if self.kept is None else self.kept
-        labels = np.ones(graph.n_claims) if self.labels is None else self.labels
+        n = graph.n_claims
+        kept = np.ones(n) if self.kept is None else np.asarray(self.kept)
+        labels = np.ones(n) if self.labels is None else np.asarray(self.labels)
         for v in range(graph.n_claims):
             fill, ink, shape = KEPT if kept[v] else DROPPED
             wrong = labels[v] == 0
@@ -212,6 +213,7 @@ class ReasoningGraphDisplay:
             said = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
             out += textwrap.wrap(printable(said), WIDE)
             why = printable(reasons.get(v, ""))
-            indent = {"initial_indent": "    ", "subsequent_indent": "    "}
-            out += textwrap.wrap(why, WIDE, **indent)
+            out += textwrap.wrap(
+                why, WIDE, initial_indent="    ", subsequent_indent="    "
+            )
         return out

@@ -298,10 +298,11 @@ class ConfTrScorer(Scorer):
         need_features(batch)
         task = task or FitTask()
         model = LinearModel() if self.model is None else clone(self.model, safe=False)
+        settings: Any = task
         result = train(
             model=model,
-            relaxation=task.relaxation or PathRelaxation(),
-            training=task.training or SoftTraining(),
+            relaxation=settings.relaxation or PathRelaxation(),
+            training=settings.training or SoftTraining(),
             batch=batch,
             labels=labels,
             alpha=task.alpha,
@@ -312,7 +313,7 @@ class ConfTrScorer(Scorer):
             gain=self.gain,
         )
         self.model_ = model
-        self.params_ = result.params
+        self.params_: Any = result.params
         self.intercept_ = result.intercept
         self.columns_ = result.columns
         self.weight_below_errors_ = result.q

@@ -34,9 +34,9 @@ from tqdm.auto import tqdm
 from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
-from ..ops.price import log_price
 from ..ops.segments import with_vjp, with_vjps
 from ..ops.soft import log_loss
+from ..ops.soft_price import log_price
 from ._settings import lbfgs
 from .gain import soft_worth_of
 from .splitting import Columns, hold_out, pick, weight_below_errors

@@ -194,10 +194,11 @@ class Columns:
         columns : Columns
             The standardised columns.
         """
-        own = Standardizer.fit(batch.features, clip)
+        features: Any = batch.features
+        own = Standardizer.fit(features, clip)
         if not with_means or batch.sizes.max(initial=0) < 2:
             return cls(own, None)
-        means = _means(own.unclipped(batch.features), batch.sizes)
+        means = _means(own.unclipped(features), batch.sizes)
         return cls(own, Standardizer.fit(means[batch.problem_of], clip))
 
     @property
@@ -235,10 +236,10 @@ class Columns:
 
     def raw(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Return the columns of each claim before standardisation and clipping."""
+        features: Any = batch.features
         if self.whole is None:
-            return batch.features
-        means = _means(batch.features, batch.sizes)
-        return np.hstack([batch.features, means[batch.problem_of]])
+            return features
+        return np.hstack([features, _means(features, batch.sizes)[batch.problem_of]])
 
     def weighted_sum(
         self, batch: GraphBatch, weights: NDArray[Any]

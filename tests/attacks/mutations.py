@@ -39,7 +39,7 @@ TESTS = {
     "ops/hard.py": "hard oracle exact_levels guarantees recorded",
     "ops/conformal.py": "conformal hard oracle exact_levels guarantee guarantees "
     "few_problems show recorded",
-    "guarantees/_calibration.py": "shown exact_levels guarantee guarantees group_report overlap "
+    "guarantees/_calibration.py": "shown exact_levels guarantee guarantees group_report "
     "few_problems show",
     "guarantees/_guarantees.py": "exact_levels guarantee guarantees groups show "
     "few_problems settings",

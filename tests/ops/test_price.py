@@ -15,7 +15,8 @@ from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import _derived
 from skdcf.ops import price
-from skdcf.ops.price import exact_log_price, log_price, minorant_slopes
+from skdcf.ops.price import exact_log_price, minorant_slopes
+from skdcf.ops.soft_price import log_price
 
 Q = (0.0, 0.3, 1.0)
 WORTH = {1.0: lambda k: k, 0.5: np.sqrt, 0.0: np.log1p}

@@ -78,7 +78,7 @@ def test_a_table_has_no_columns_of_problems():
 @pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()])
 def test_loss_and_gradient_against_a_plain_spelling(relaxation):
     """One level of training, through price, path risk, calibration and prediction."""
-    from skdcf.ops.price import log_price
+    from skdcf.ops.soft_price import log_price
     from skdcf.training.loop import _Run
 
     batch = GRAPHS[:40]

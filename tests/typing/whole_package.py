@@ -34,7 +34,7 @@ from skdcf.monitoring import (
 from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, LinearModel, NeymanPearsonScorer
+from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel
 from skdcf.training import LBFGS, SoftTraining
 
 Masks = NDArray[np.object_]
@@ -55,7 +55,7 @@ def make_filters() -> dict[str, BaseEstimator]:
             training=training,
             random_state=0,
         ),
-        "hazards": HardCF(NeymanPearsonScorer(random_state=0), alpha=0.2),
+        "hazards": HardCF(ConfTrScorer(gain=0.25), alpha=0.2),
         "regression": HardCF(ClassifierScorer(LogisticRegression()), edges=chain_edges),
         "few false": HardCF("frequency-score", guarantee=NoFalseClaim(max_false=1)),
         "share": HardCF("frequency-score", guarantee=ExpectedFalse()),

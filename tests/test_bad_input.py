@@ -31,7 +31,7 @@ from skdcf.metrics import (
     evaluate_filter,
     leave_one_out,
 )
-from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 
 ONE = np.zeros((3, 1))
 
@@ -698,7 +698,7 @@ def test_problems_without_labels_among_others():
         HardCF(0).fit(graphs, [[1, 0], None, [1, 1]])
 
 
-@pytest.mark.parametrize("scorer", [NeymanPearsonScorer(), ClassifierScorer()], ids=str)
+@pytest.mark.parametrize("scorer", [ConfTrScorer(), ClassifierScorer()], ids=str)
 def test_columns_too_large_to_standardise_are_refused(scorer):
     """Their deviation is infinite, and no score could come of that."""
     graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)

@@ -27,7 +27,7 @@ from skdcf.estimators import fit_levels
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim
-from skdcf.scorers import ConfTrScorer, LinearModel, Scorer, StackingScorer
+from skdcf.scorers import Scorer
 
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 NEW = make_reasoning_graphs(40, random_state=1, return_X_y=True)[0]
@@ -55,11 +55,8 @@ class Noisy(Scorer):
         return batch.features @ self.weights_
 
 
-OWN = StackingScorer({"noisy": Noisy(), "linear": ConfTrScorer(LinearModel())})
 SEVERAL = {
-    "stack": CoherentConformalFilter(random_state=0),
-    "stack of its own": CoherentConformalFilter(OWN, random_state=0),
-    "linear": CoherentConformalFilter("linear", random_state=0),
+    "linear": CoherentConformalFilter(random_state=0),
     "one of its own": HardCF(Noisy(), random_state=0),
     "chosen share": CoherentConformalFilter(
         guarantee=NoFalseClaim(show="auto"), random_state=0
@@ -101,7 +98,7 @@ def test_threads_decide_the_same():
 
 
 def test_a_comparison_is_equal_to_the_bit():
-    filters = {"stack": CoherentConformalFilter(), "column": HardCF(0)}
+    filters = {"linear": CoherentConformalFilter(), "column": HardCF(0)}
 
     def compare(n_jobs):
         report = compare_filters(

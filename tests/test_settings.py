@@ -27,9 +27,7 @@ from skdcf.scorers import (
     FrequencyScorer,
     LinearModel,
     MLPModel,
-    NeymanPearsonScorer,
     Scorer,
-    StackingScorer,
 )
 from skdcf.training import LBFGS, Adam, SoftTraining
 
@@ -45,8 +43,6 @@ SETTINGS = [
     Adam(),
     GridRelaxation(),
     PathRelaxation(),
-    StackingScorer(),
-    NeymanPearsonScorer(),
     ConfTrScorer(),
     ClassifierScorer(),
     FrequencyScorer(),
@@ -147,10 +143,8 @@ def test_the_settings_of_the_paper():
     assert repr(filter.training) == repr(training)
     assert (filter.scorer, filter.alpha, filter.random_state) == ("linear", 0.05, 3)
     assert repr(filter.relaxation) == repr(GridRelaxation.from_paper("math", 0.05))
-    own = CoherentConformalFilter.from_paper(
-        "felm", 0.05, training=None, scorer="stack"
-    )
-    assert own.training is None and own.scorer == "stack"
+    own = CoherentConformalFilter.from_paper("felm", 0.05, training=None)
+    assert own.training is None
 
 
 def test_none_is_the_default_spelt_out():
@@ -217,23 +211,9 @@ def test_none_is_the_default_spelt_out():
             HardCF(LogisticRegression(max_iter=3000), alpha=0.2, random_state=0),
             {"scorer__C": [1e-7, 1.0]},
         ),
-        pytest.param(
-            HardCF(
-                NeymanPearsonScorer(),
-                alpha=0.3,
-                calibration_size=0.3,
-                random_state=0,
-            ),
-            {"scorer__gain": ["claims", "answers"]},
-            marks=pytest.mark.long,
-        ),
         (
-            HardCF(
-                StackingScorer({"a": FeatureScorer(0), "b": FeatureScorer(-1)}),
-                alpha=0.2,
-                random_state=0,
-            ),
-            {"scorer__scorers": [{"a": FeatureScorer(0)}, {"b": FeatureScorer(-1)}]},
+            HardCF(ConfTrScorer(), alpha=0.3, calibration_size=0.3, random_state=0),
+            {"scorer__gain": [1, 0.1]},
         ),
         (
             SingleFeatureCF(alpha=0.05),
@@ -296,13 +276,11 @@ class Counting(Scorer):
 
 UNUSED = {"relaxation": PathRelaxation(), "training": SoftTraining()}
 WITHOUT_TRAINING = {
-    "neyman-pearson": "neyman-pearson",
     "feature": "frequency-score",
     "column": 0,
     "function": lambda batch: batch.depth,
     "classifier": LogisticRegression(),
     "own": Counting(),
-    "stack": StackingScorer({"one": FeatureScorer(0)}, final=NeymanPearsonScorer()),
 }
 
 
@@ -315,20 +293,14 @@ def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting,
         filter.fit(GRAPHS, Y)
     message = str(info.value)
     assert f"Leave {setting} at None" in message
-    assert 'scorer="stack", scorer="linear"' in message and "MLPModel()" in message
+    assert 'scorer="linear"' in message and "MLPModel()" in message
     assert not hasattr(filter, "scorer_")
 
 
 @pytest.mark.parametrize("setting", UNUSED)
 @pytest.mark.parametrize(
     "scorer",
-    [
-        "linear",
-        "stack",
-        MLPModel((2,)),
-        ConfTrScorer(),
-        StackingScorer({"one": FeatureScorer(0), "two": ConfTrScorer()}),
-    ],
+    ["linear", MLPModel((2,)), ConfTrScorer(gain=None)],
     ids=str,
 )
 def test_and_accepted_where_something_is(setting, scorer):
@@ -338,11 +310,8 @@ def test_and_accepted_where_something_is(setting, scorer):
     assert filter.fit(GRAPHS, Y).n_calibration_ == 29
 
 
-@pytest.mark.parametrize(
-    "scorer", ["linear", pytest.param("stack", marks=pytest.mark.long)]
-)
-def test_what_is_accepted_makes_a_difference(scorer):
-    plain = CoherentConformalFilter(scorer, random_state=0).fit(GRAPHS, Y)
+def test_what_is_accepted_makes_a_difference():
+    plain = CoherentConformalFilter(random_state=0).fit(GRAPHS, Y)
     for change in (
         {"training": SoftTraining(LBFGS(max_iter=1), shrinkage=0.0)},
         {"relaxation": PathRelaxation(keep_temperature=5.0)},
@@ -413,7 +382,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=repr)
-@pytest.mark.parametrize("scorer", ["stack", "linear", Counting()], ids=str)
+@pytest.mark.parametrize("scorer", ["linear", Counting()], ids=str)
 def test_parameters_of_the_conformal_filter(name, value, scorer):
     filter = CoherentConformalFilter(scorer, **{name: value})
     match = f"The '{name}' parameter of CoherentConformalFilter must be "
@@ -478,7 +447,6 @@ def test_parameters_of_optimizers(value, name, bound):
         value.validate,
         training.validate,
         lambda: linear(training=training).fit(GRAPHS, Y),
-        lambda: CoherentConformalFilter(training=training).fit(GRAPHS, Y),
     ):
         with pytest.raises(ValueError, match=match):
             check()

@@ -84,15 +84,11 @@ COLUMNS = [
     GraphFeatures(),
     make_pipeline(GraphFeatures(), StandardScaler(), PCA(1)),
 ]
-# The members of the default are trained some 200 times by these checks: those of the linear
-# scorer come first, and of columns those of a pipeline. The others are long tests, and so are
-# xgboost's trees.
-LINEAR = CoherentConformalFilter("linear", random_state=0)
-CHEAP = [LINEAR if type(f) is CoherentConformalFilter else f for f in FILTERS]
+# Of columns, those of a pipeline come first. The others are long tests, and so are xgboost's
+# trees.
 CHECKED = [
-    *[pytest.param(f, id=type(f).__name__) for f in CHEAP if f is not FILTERS[3]],
+    *[pytest.param(f, id=type(f).__name__) for f in FILTERS if f is not FILTERS[3]],
     pytest.param(FILTERS[3], id="XGBoostCF", marks=pytest.mark.long),
-    pytest.param(FILTERS[4], id="default", marks=pytest.mark.long),
 ]
 for t in COLUMNS:
     marks = pytest.mark.long if t is not COLUMNS[-1] else ()
@@ -122,7 +118,7 @@ def test_scikit_learns_own_checks_one_by_one(estimator, check):
 
 # All filters, and the default once with another scorer.
 @pytest.mark.long
-@parametrize_with_checks([*FILTERS, LINEAR])
+@parametrize_with_checks(FILTERS)
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_own_checks_of_every_filter_one_by_one(estimator, check):
@@ -224,7 +220,7 @@ def test_a_table_is_one_claim_per_row(filter):
     ).tolist()
 
 
-@pytest.mark.parametrize("filter", CHEAP, ids=names)
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
 def test_labels_in_every_form(filter, data):
     graphs, y = data[0][:90], data[1][:90]
     flat = np.concatenate(y)
@@ -322,8 +318,7 @@ def test_every_kind_of_scorer(data):
         SingleFeatureCF("frequency-score"),
         XGBoostCF(),
         BoostedIndependentFactuality(),
-        CoherentConformalFilter("linear"),
-        CoherentConformalFilter("stack"),
+        CoherentConformalFilter(),
     ],
     ids=lambda filter: repr(filter)[:40],
 )

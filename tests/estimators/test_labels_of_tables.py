@@ -118,6 +118,7 @@ def test_what_is_predicted_as_true_keeps_the_guarantee():
 
 
 @pytest.mark.parametrize("minus", [-1, -1.0])
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 def test_minus_one_and_one_is_refused_with_both_readings(minus):
     y = np.where(IS_TRUE, 1, minus)
     with pytest.raises(ValueError, match=r"-1.*false.*unknown.*y"):
@@ -158,6 +159,7 @@ def test_one_class_is_enough_where_its_meaning_is_known(only, classes):
         HardCF(0).fit(X, np.full(400, 5))
 
 
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 def test_of_many_words_the_usual_ones_are_predicted():
     words = np.where(IS_TRUE, "supported", "refuted").astype(object)
     words[np.flatnonzero(~IS_TRUE)[:10]] = "hallucinated"

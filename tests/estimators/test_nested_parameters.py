@@ -28,7 +28,7 @@ LINEAR = CoherentConformalFilter("linear", alpha=0.3, random_state=0)
         (HardCF(), "scorer__C", "scorer.*None.*LogisticRegression"),
         (HardCF(), "scorer__beta_mix", r"scorer=FrequencyScorer\(\)"),
         (HardCF(0), "scorer__C", "scorer.*0.*LogisticRegression"),
-        (HardCF(), "features__n_components", "features.*None"),
+        (HardCF(), "features__n_components", "features.*auto"),
         (HardCF(), "alpha__x", "alpha.*0.1"),
         (HardCF(LogisticRegression()), "scorer__nonsense", "'nonsense'"),
         (HardCF(), "nonsense__x", "'nonsense'"),

@@ -49,7 +49,7 @@ def test_stream_equals_predict_whatever_looks_ahead():
     X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     for cf in (
         HardCF(descendants, online=True, alpha=0.1),
-        CoherentConformalFilter("neyman-pearson", online=True, random_state=0),
+        CoherentConformalFilter(online=True, random_state=0),
     ):
         cf.fit(X[:200], y[:200])
         masks = cf.predict(X[200:240])

@@ -28,7 +28,7 @@ from skdcf.features import (
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
 KNOWN = make_reasoning_graphs(150, random_state=1, return_X_y=True)
-FITTED = CoherentConformalFilter("neyman-pearson", random_state=0).fit(*KNOWN)
+FITTED = CoherentConformalFilter(random_state=0).fit(*KNOWN)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ FILTERS = [
     HardCF("frequency-score"),
     HardCF("frequency-score", ties="include", edges="none"),
     HardCF(ties="jitter", random_state=3),
-    CoherentConformalFilter("neyman-pearson", random_state=0),
+    CoherentConformalFilter(random_state=0),
 ]
 
 

@@ -36,9 +36,7 @@ from skdcf.scorers import (
     FrequencyScorer,
     LinearModel,
     MLPModel,
-    NeymanPearsonScorer,
     Scorer,
-    StackingScorer,
 )
 from skdcf.scorers.resolve import FunctionScorer, as_scorer
 
@@ -84,9 +82,7 @@ class Levelled(Centroid):
 # By name: what is written for ``scorer=``, and whether it learns.
 SCORERS = {
     "none": (None, False),
-    "stack": ("stack", True),
     "linear": ("linear", True),
-    "neyman-pearson": ("neyman-pearson", True),
     "name": ("nx_reachability", False),
     "number": (3, False),
     "feature": (FeatureScorer(-1), False),
@@ -100,18 +96,9 @@ SCORERS = {
     "linear model": (LinearModel(), True),
     "perceptron": (MLPModel((3,)), True),
     "conformal": (ConfTrScorer(MLPModel(())), True),
-    "hazards": (NeymanPearsonScorer(weight_after_error=0.2), True),
-    "stack of its own": (
-        StackingScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
-        True,
-    ),
+    "without a price": (ConfTrScorer(gain=None), True),
     "own": (Centroid(2.0), True),
     "own, for alpha": (Levelled(), True),
-}
-CHEAP = {
-    name: s
-    for name, (s, _) in SCORERS.items()
-    if name not in ("stack", "neyman-pearson")
 }
 
 FILTERS = {
@@ -126,7 +113,7 @@ FILTERS = {
 
 
 # Filters differ in what they do with a score, so that one of them meets those that train long.
-TRAIN_LONG = ("stack", "neyman-pearson", "hazards", "perceptron")
+TRAIN_LONG = ("linear", "linear model", "perceptron", "conformal")
 EVERY_PAIR = [
     pytest.param(
         cls,
@@ -180,7 +167,7 @@ def test_searches_over_scorers(cls):
     """The best of all scorers, whatever they are, in one grid."""
     search = GridSearchCV(
         cls(alpha=0.2, random_state=0),
-        {"scorer": list(CHEAP.values())},
+        {"scorer": [scorer for scorer, _ in SCORERS.values()]},
         cv=2,
         error_score="raise",
     ).fit(GRAPHS, Y)
@@ -193,7 +180,7 @@ def test_searches_over_scorers(cls):
 def retention_of_hard_filters(edges):
     filters = {
         name: HardCF(scorer, edges=edges, random_state=0)
-        for name, scorer in CHEAP.items()
+        for name, (scorer, _) in SCORERS.items()
     }
     report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)
     return report.retention
@@ -201,9 +188,11 @@ def retention_of_hard_filters(edges):
 
 @pytest.mark.long
 def test_comparisons_of_scorers(cls):
-    filters = {name: cls(scorer, random_state=0) for name, scorer in CHEAP.items()}
+    filters = {
+        name: cls(scorer, random_state=0) for name, (scorer, _) in SCORERS.items()
+    }
     report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)
-    assert report.names == tuple(CHEAP)
+    assert report.names == tuple(SCORERS)
     retention = report.retention.mean(axis=1)
     assert (retention[:, 1] >= retention[:, 0]).all() and (retention[:, 1] > 0).all()
     # A filter adds nothing to its scorer: HardCF gives the same.
@@ -288,7 +277,7 @@ def test_edges_are_dropped_before_a_scorer_sees_them(calls):
     assert any(len(batch.edges) for _, batch, *_ in calls)
 
 
-@pytest.mark.parametrize("name", ["frequency", "stack", "hazards", "linear"])
+@pytest.mark.parametrize("name", ["frequency", "classifier scorer", "linear"])
 def test_incoherent_is_coherent_without_edges(name):
     """The same computation: a filter that never had the edges."""
     scorer, _ = SCORERS[name]
@@ -357,9 +346,7 @@ def corrupted():
     "scorer",
     [
         ClassifierScorer(GaussianNB()),
-        NeymanPearsonScorer(),
         ConfTrScorer(),
-        StackingScorer({"own": Centroid()}, n_folds=2),
         Centroid(),
         Levelled(),
     ],
@@ -424,14 +411,7 @@ CHANGES = [
     (LinearModel(), {"scorer__spread": 5.0}),
     (MLPModel((2,)), {"scorer__hidden_layer_sizes": (3,)}),
     (ConfTrScorer(MLPModel((3,))), {"scorer__model": LinearModel()}),
-    (
-        NeymanPearsonScorer(),
-        {"scorer__weight_after_error": 1.0, "scorer__gain": "answers"},
-    ),
-    (
-        StackingScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
-        {"scorer__n_folds": 2, "scorer__scorers": {"a": FeatureScorer(5)}},
-    ),
+    (ConfTrScorer(), {"scorer__gain": 1.0, "scorer__clip": 1.0}),
     (Centroid(), {"scorer__power": 3.0}),
 ]
 
@@ -459,19 +439,6 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     again = filter.fit(GRAPHS, Y)
     if "scorer__spread" not in changes:  # which decides about a random start alone
         assert (levels_of(again) != before[0]).any()
-
-
-def test_what_a_member_is_changed_to_afterwards():
-    member = Centroid()
-    filters = [
-        HardCF(
-            StackingScorer({"own": member, "plain": FeatureScorer(0)}), random_state=0
-        ),
-    ]
-    before = [levels_of(filter.fit(GRAPHS, Y)) for filter in filters]
-    member.set_params(power=5.0)
-    for filter, expected in zip(filters, before, strict=True):
-        np.testing.assert_array_equal(levels_of(filter), expected)
 
 
 class Stateful:
@@ -506,9 +473,7 @@ def test_a_function_with_a_state_is_copied(form):
     ("given", "kind"),
     [
         (None, FrequencyScorer),
-        ("stack", StackingScorer),
         ("linear", ConfTrScorer),
-        ("neyman-pearson", NeymanPearsonScorer),
         ("nx_reachability", FeatureScorer),
         (np.int64(3), FeatureScorer),
         (np.str_("nx_reachability"), FeatureScorer),
@@ -532,12 +497,11 @@ def test_nothing_said_is_a_classifier_where_there_is_no_frequency():
     assert type(as_scorer(None, unnamed)) is ClassifierScorer
 
 
-@pytest.mark.parametrize("name", ["stack", "linear", "neyman-pearson"])
-def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
-    odd = GRAPHS.replace_features(GRAPHS.features[:, :2], [name, "b"])
-    with pytest.raises(ValueError, match=f"Pass FeatureScorer\\('{name}'\\)"):
-        HardCF(name).fit(odd, Y)
-    assert HardCF(FeatureScorer(name)).fit(odd, Y).n_calibration_ == N
+def test_a_feature_of_a_scorers_name_is_not_guessed_at():
+    odd = GRAPHS.replace_features(GRAPHS.features[:, :2], ["linear", "b"])
+    with pytest.raises(ValueError, match=r"Pass FeatureScorer\('linear'\)"):
+        HardCF("linear").fit(odd, Y)
+    assert HardCF(FeatureScorer("linear")).fit(odd, Y).n_calibration_ == N
 
 
 @pytest.mark.parametrize(
@@ -546,7 +510,7 @@ def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
     ids=lambda wrong: type(wrong).__name__,
 )
 def test_what_is_no_scorer(cls, wrong):
-    match = r"None.*'stack', 'linear', 'neyman-pearson'.*feature"
+    match = r"None.*'linear'.*feature"
     with pytest.raises(ValueError, match=match):
         cls(wrong).fit(GRAPHS, Y)
 

@@ -9,7 +9,7 @@ that are trained in this way are compared to 1e-2, a tenth of what moves a mask 
 perceptron is not in the table, because its masks differ between kernels.
 
 What is changed on purpose is recorded again, by name:
-``SKDCF_DATA=... python tests/test_recorded.py "perl / stack" ...``
+``SKDCF_DATA=... python tests/estimators/test_recorded.py "perl / linear" ...``
 """
 
 import json
@@ -33,27 +33,24 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import reasoning_features
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, StackingScorer
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
 
 TABLE = Path(__file__).with_name("recorded_filters.json")
 RECORDED = json.loads(TABLE.read_text())
 ALPHAS = (0.05, 0.1, 0.2)
-GAIN = 0.75  # the default when the table was written
-PRICED = NeymanPearsonScorer(gain=GAIN, random_state=None)
-STACK = StackingScorer(gain=GAIN)
 
 
 def sum_of_features(batch):
     return batch.features.sum(axis=1)
 
 
-def soft(**settings):
-    return CoherentConformalFilter(random_state=0, **settings)
+def linear(scorer="linear", **settings):
+    return CoherentConformalFilter(scorer, random_state=0, **settings)
 
 
-def linear(**settings):
-    return soft(scorer="linear", **settings)
+def unpriced(**settings):
+    return linear(ConfTrScorer(gain=None), **settings)
 
 
 def hard(scorer=None, **settings):
@@ -64,39 +61,38 @@ FILTERS = {
     "default hard": hard(),
     "reachability": hard("nx_out_degree"),
     "reachability, ties included": hard("nx_out_degree", ties="include"),
-    "logistic": hard(ClassifierScorer(target="own")),
+    "logistic": hard(ClassifierScorer(target="own", gain=None)),
     "naive Bayes, coherent label": hard(
-        ClassifierScorer(GaussianNB(), target="coherent")
+        ClassifierScorer(GaussianNB(), target="coherent", gain=None)
     ),
     "function": hard(sum_of_features, edges="none", calibration_size=0.5),
-    "neyman-pearson in HardCF": hard(NeymanPearsonScorer(gain=GAIN)),
     "independent": IndependentFactuality(random_state=0),
     "single feature": SingleFeatureCF("nx_is_sink", beta_mix=0.5, random_state=0),
     "boosted independent": BoostedIndependentFactuality(random_state=0),
     "xgboost": XGBoostCF(random_state=0),
-    "stack": soft(scorer=STACK),
-    "stack, independent": soft(scorer=STACK, edges="none"),
-    "stack, grid": soft(scorer=STACK, relaxation=GridRelaxation()),
     "linear": linear(),
     "linear, independent": linear(edges="none"),
     "linear, grid": linear(
         relaxation=GridRelaxation(), training=SoftTraining(LBFGS(max_iter=10))
     ),
-    "linear, retention": linear(
+    "unpriced": unpriced(),
+    "unpriced, independent": unpriced(edges="none"),
+    "unpriced, grid": unpriced(
+        relaxation=GridRelaxation(), training=SoftTraining(LBFGS(max_iter=10))
+    ),
+    "unpriced, retention": unpriced(
         training=SoftTraining(loss="retention", shrinkage=1.0, unit_variance=False)
     ),
-    "linear, adam": linear(
+    "unpriced, adam": unpriced(
         training=SoftTraining(Adam(0.03, max_iter=20, patience=5, validation_size=30))
     ),
-    "linear, adam without validation": linear(
+    "unpriced, adam without validation": unpriced(
         training=SoftTraining(Adam(max_iter=20, validation_size=None))
     ),
-    "paper": linear(
+    "paper": unpriced(
         relaxation=GridRelaxation.from_paper("math", 0.1),
         training=SoftTraining.from_paper().set_params(optimizer__max_iter=20),
     ),
-    "neyman-pearson": soft(scorer=PRICED),
-    "neyman-pearson, independent": soft(scorer=PRICED, edges="none"),
 }
 
 
@@ -105,7 +101,7 @@ FIXED = ("reachability", "reachability, ties included", "single feature", "funct
 FREQUENCY = ("default hard", "independent")  # on problems that have such a feature
 BY_QUESTION = "perl, by question"
 PROBLEMS = ("math", "felm", "perl", BY_QUESTION)
-THROUGH_CALIBRATION = ("stack", "linear", "paper", "boosted independent")
+THROUGH_CALIBRATION = ("linear", "unpriced", "paper", "boosted independent")
 
 
 def recorded_columns():
@@ -155,17 +151,11 @@ def measure(name, label, known, new):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(
-    "label",
-    [
-        pytest.param(label, marks=pytest.mark.long if "stack, " in label else ())
-        for label in FILTERS
-    ],
-)
+@pytest.mark.parametrize("label", FILTERS)
 def test_as_recorded(parts, label):
     name, known, new = parts
     old = [int(part) for part in sklearn.__version__.split(".")[:2]] < [1, 9]
-    if old and any(word in label for word in ("stack", "neyman-pearson", "xgboost")):
+    if old and "xgboost" in label:
         pytest.skip("recorded with scikit-learn 1.9: older versions grow other trees")
     recorded = RECORDED[f"{name} / {label}"]
     found = measure(name, label, known, new)

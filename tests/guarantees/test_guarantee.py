@@ -201,8 +201,7 @@ def tied_problems(n, rng):
 @pytest.mark.parametrize(
     "filter",
     [
-        CoherentConformalFilter("linear", alpha=0.2, random_state=0),
-        CoherentConformalFilter("stack", alpha=0.2, random_state=0),
+        CoherentConformalFilter(alpha=0.2, random_state=0),
         HardCF(logistic(), alpha=0.2, random_state=0),
     ],
 )

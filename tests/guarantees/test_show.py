@@ -1,6 +1,5 @@
 """Of the answers that pass, at most alpha contain a false claim: by definition and by laws."""
 
-import re
 from fractions import Fraction
 from math import ceil, floor, inf
 
@@ -14,6 +13,7 @@ from skdcf.guarantees import (
     PathRisks,
     choose_share,
     problems_needed,
+    share_table,
 )
 from skdcf.ops.conformal import (
     Jumps,
@@ -325,7 +325,7 @@ def test_jumps_are_those_of_the_answers_that_pass():
 
 
 def test_the_largest_good_share_is_chosen():
-    """By the definition, over hundredths, from answers that do not calibrate."""
+    """By the definition, over hundredths: the best of those that are possible, if none is."""
     rng = np.random.default_rng(7)
     found = []
     for _ in range(40):
@@ -334,7 +334,7 @@ def test_the_largest_good_share_is_chosen():
         risks = as_risks(risk)
         labels = 1 - false.ravel().astype(int)
         n_calibration, level = int(rng.integers(10, 90)), 0.2
-        good = []
+        rates = {}
         for hundredths in range(10, 101):
             share = Fraction(hundredths, 100)
             k0 = ceil(share * (n + 1))
@@ -342,66 +342,52 @@ def test_the_largest_good_share_is_chosen():
             passing = [i for i in range(n) if cut == inf or risk[i].min() < cut]
             wrong = sum((false[i] & (risk[i] < cut)).any() for i in passing)
             reached = floor(Fraction(1, 5) * ceil(share * (n_calibration + 1)))
-            if reached and Fraction(1 + wrong, 1 + len(passing)) <= Fraction(1, 5):
-                good.append(hundredths / 100)
-        choice = choose_share(
+            if reached:
+                rates[hundredths / 100] = Fraction(1 + wrong, 1 + len(passing))
+        bound = max(Fraction(1, 5), min(rates.values()))
+        table = share_table(
             NoFalseClaim(show="auto"),
             risk.ravel(),
             labels,
             risks.offsets,
-            level=level,
-            n_calibration=n_calibration,
+            np.zeros(n, int),
         )
-        assert choice.chosen == max(good, default=0.0)
-        found.append(choice.chosen)
-    assert np.count_nonzero(found) > 0 and len(set(found)) > 5
+        found.append(choose_share(table, level, None, [n_calibration]))
+        assert found[-1] == max(c for c, rate in rates.items() if rate <= bound)
+    assert len(set(found)) > 5
 
 
-def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
-    risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4))
-    guarantee = NoFalseClaim(show="auto").with_share(0.0)
-    calibration = guarantee.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
-    assert not calibration.passes(risks).any()
-    assert np.isinf(calibration.levels(risks)).all()
-    assert calibration.shortage(0.5)
-    in_groups = NoFalseClaim(show="auto", by="kind").with_share(0.0, "no share")
-    groups = ["a", "b", "b"]
-    risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4), groups=groups)
-    calibration = in_groups.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
-    # One share is chosen for all groups, so the reason is given once.
-    assert calibration.shortage(0.5) == "no share"
-
-
-def choice_of(n_true, n_false, n_calibration=None):
+def choice_of(n_true, n_false, n_calibration=100):
     """The choice at alpha = 0.1 if each answer has one claim, and true claims are safer."""
     n = n_true + n_false
-    return choose_share(
+    table = share_table(
         NoFalseClaim(show="auto"),
         np.arange(n, dtype=float),
         np.repeat([1, 0], [n_true, n_false]),
         np.arange(n + 1),
-        level=0.1,
-        n_calibration=n_calibration,
+        np.zeros(n, int),
     )
+    return choose_share(table, 0.1, None, [n_calibration])
 
 
-def test_few_training_answers_are_not_called_wrong():
+def test_the_share_is_the_best_if_no_share_is_good():
     """Without errors, (1 + 0) / (1 + n) <= 0.1 needs 9 passing answers."""
-    few = choice_of(n_true=6, n_false=6)
-    assert few.chosen == 0
-    needed = re.search(
-        r"^12 training .* 0\.1.* (\d+) training", few.no_share(0.1, None)
-    )
-    assert int(needed[1]) == 18
-    assert choice_of(n_true=9, n_false=9).chosen > 0
-    assert choice_of(n_true=8, n_false=8).chosen == 0
-    assert "10%" in choice_of(n_true=0, n_false=12).no_share(0.1, None)
+    for n in (9, 8, 6):
+        assert choice_of(n_true=n, n_false=n) == pytest.approx(0.5, abs=0.06)
+    assert choice_of(n_true=0, n_false=12) == 1  # each share is as bad
 
 
-def test_few_calibration_answers_for_the_share_are_not_called_wrong():
-    share = choice_of(n_true=30, n_false=30).chosen
+def test_few_calibration_answers_leave_only_large_shares():
+    share = choice_of(n_true=30, n_false=30)
     needed = NoFalseClaim(show=share).problems_needed(0.1)
-    assert choice_of(n_true=30, n_false=30, n_calibration=needed).chosen == share
-    few = choice_of(n_true=30, n_false=30, n_calibration=12)
-    assert few.chosen == 0
-    assert re.search(rf"{share:g} .*{needed} calibration", few.no_share(0.1, None))
+    assert choice_of(n_true=30, n_false=30, n_calibration=needed) == share
+    fewer = choice_of(n_true=30, n_false=30, n_calibration=needed - 1)
+    assert fewer > share
+    assert NoFalseClaim(show=fewer).problems_needed(0.1) <= needed - 1
+    assert choice_of(n_true=30, n_false=30, n_calibration=8) == 1
+
+
+def test_groups_that_are_too_small_for_any_share_do_not_count():
+    table = np.array([[0.2, 10, 0], [0.5, 25, 0], [1.0, 50, 10]])
+    assert choose_share(table, 0.1, None, [100, 5]) == 0.5
+    assert choose_share(table, 0.1, None, [100, 12]) == 1

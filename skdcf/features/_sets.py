@@ -162,8 +162,9 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     """
     check_choice("name", name, _PAPER)
     semantic, domains, metrics = _PAPER[name]
+    given = GivenColumns(("frequency-score", *semantic))  # type: ignore[misc]
     members: list[Any] = [
-        ("given", GivenColumns(("frequency-score", *semantic))),
+        ("given", given),
         ("domains", DomainIndicators(domains)),
         ("graph", GraphFeatures(metrics)),
     ]

@@ -188,13 +188,14 @@ class ClassifierScorer(Scorer):
         return self.estimator_.predict_proba(X)[:, 1]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        if self.gain is not None or not _is_linear(self.estimator_):
+        if not _is_linear(self.estimator_):
             return None
         form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
         # Earlier steps of a pipeline may make the score nonlinear in the features.
         linear = form(batch.features)
-        is_linear = np.allclose(linear, self.confidence(batch), rtol=1e-6, atol=1e-6)
+        scores = self._decide(self._informative(batch))
+        is_linear = np.allclose(linear, scores, rtol=1e-6, atol=1e-6)
         return form if is_linear else None
 
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:

@@ -458,7 +458,7 @@ def test_alpha_outside(problems, alpha):
     [
         (HardCF("c"), r"feature 'c'.*features.*'a', 'b'"),
         (HardCF(2), r"feature.*2"),
-        (HardCF(1.5), r"scorer.*None.*'stack', 'linear'.*1.5"),
+        (HardCF(1.5), r"scorer.*None.*'linear'.*1.5"),
         (HardCF(True), r"scorer.*None.*True"),
         (HardCF(GaussianNB), r"scorer.*class"),
         (HardCF(get_scorer("accuracy")), r"scorer.*make_scorer(accuracy_score"),

@@ -117,10 +117,9 @@ def test_values_read_as_what_was_written():
     )
     assert repr(eval(text)) in (text, " ".join(text.split()))
     assert repr(SoftTraining()) == "SoftTraining()"
-    filter = CoherentConformalFilter("linear", training=SoftTraining(LBFGS(5)))
+    filter = CoherentConformalFilter(training=SoftTraining(LBFGS(5)))
     expected = (
-        "CoherentConformalFilter(scorer='linear',\n"
-        "                        training=SoftTraining(optimizer=LBFGS(max_iter=5)))"
+        "CoherentConformalFilter(training=SoftTraining(optimizer=LBFGS(max_iter=5)))"
     )
     assert repr(filter) == expected
 
@@ -141,7 +140,8 @@ def test_the_settings_of_the_paper():
     )
     filter = CoherentConformalFilter.from_paper("math", 0.05, random_state=3)
     assert repr(filter.training) == repr(training)
-    assert (filter.scorer, filter.alpha, filter.random_state) == ("linear", 0.05, 3)
+    assert repr(filter.scorer) == "ConfTrScorer(gain=None)"
+    assert (filter.alpha, filter.random_state) == (0.05, 3)
     assert repr(filter.relaxation) == repr(GridRelaxation.from_paper("math", 0.05))
     own = CoherentConformalFilter.from_paper("felm", 0.05, training=None)
     assert own.training is None
@@ -365,7 +365,6 @@ WRONG = [
     ("verbose", -1),
     ("verbose", 0.5),
     ("ties", None),
-    ("calibration_size", 0),
     ("calibration_size", 1.0),
     ("calibration_size", 1.5),
     ("calibration_size", -3),

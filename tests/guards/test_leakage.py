@@ -18,6 +18,7 @@ def batch_with(column, names=("noise", "human")):
     return GraphBatch.from_arrays(table, range(0, 61, 2), edges=(), feature_names=names)
 
 
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 @pytest.mark.parametrize("unknown", [0, 10])
 def test_a_column_of_the_labels_is_named(unknown):
     labels = LABELS.copy()

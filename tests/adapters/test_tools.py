@@ -363,7 +363,6 @@ def test_what_an_adapter_gives_can_be_filtered():
 METADATA = {
     "extraction": {"model": "m", "prompts": {"decompose": 2}, "samples": 5},
     "edges_corrected": True,
-    "label_meaning": "supported",
     "no_verdict": [1],
     "model": "writer",
     "label_sources": [{"kind": "human", "by": "me"}, None],

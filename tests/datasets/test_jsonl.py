@@ -821,10 +821,10 @@ FULL = {
     "labels": [1, 0, -1],
     "mask": [True, False, False],
     "group": "g",
+    "provenance": {"label_meaning": "supported"},
     "metadata": {
         "extraction": {"model": "m", "prompts": {"decompose": 2}, "samples": 5},
         "edges_corrected": True,
-        "label_meaning": "supported",
         "no_verdict": [2],
         "model": "writer",
         "label_sources": [{"kind": "human", "by": "me"}, None, None],

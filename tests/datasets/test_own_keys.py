@@ -114,7 +114,7 @@ def test_beside_a_context_nothing_is_asked(tmp_path):
 
 
 def test_labels_of_support_without_a_context_are_refused(tmp_path, capsys):
-    supported = {"labels": [1, 0], "metadata": {"label_meaning": "supported"}}
+    supported = {"labels": [1, 0], "provenance": {"label_meaning": "supported"}}
     path = write(tmp_path, **supported)
     out = tmp_path / "model.skops"
     assert main(["fit", str(path), "-o", str(out)]) == 2

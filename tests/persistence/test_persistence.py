@@ -58,9 +58,7 @@ from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
     MLPModel,
-    NeymanPearsonScorer,
     Scorer,
-    StackingScorer,
 )
 from skdcf.scorers.resolve import FunctionScorer
 
@@ -72,15 +70,12 @@ GRAPHS = GRAPHS.replace_features(
 )
 
 FILTERS = {
-    "stack": CoherentConformalFilter(random_state=0),
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
     "grid": CoherentConformalFilter("linear", relaxation=GridRelaxation()),
     "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
     "logistic": HardCF(ClassifierScorer()),
-    "trees": HardCF(NeymanPearsonScorer(), random_state=0),
-    "regressions": HardCF(StackingScorer({"one": ClassifierScorer()}), random_state=0),
     "forest": HardCF(RandomForestClassifier(3, random_state=0)),
     "boosted": HardCF(GradientBoostingClassifier(n_estimators=3)),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
@@ -157,7 +152,7 @@ def test_documented_modules_are_public(checkout):
 
 @pytest.mark.long
 def test_other_process_predicts_the_same(tmp_path):
-    cf = fitted("stack")
+    cf = fitted("linear")
     path = skdcf.save(cf, tmp_path / "cf.skops")
     code = (
         "import sys, skdcf, numpy as np\n"
@@ -196,7 +191,7 @@ def test_features_have_public_names(tmp_path):
 
 
 def test_calibrates_and_clones_after_loading(tmp_path):
-    cf = fitted("trees")
+    cf = fitted("forest")
     back = skdcf.load(skdcf.save(cf, tmp_path / "cf"))
     table = GRAPHS.features + 0.001  # other problems, which trained nothing
     new = GRAPHS.replace_features(table, GRAPHS.feature_names)[:60], LABELS[:60]
@@ -388,7 +383,7 @@ def with_array(path, change):
             yield array
 
 
-@pytest.mark.parametrize("name", ["forest", "histogram", "xgboost", "trees"])
+@pytest.mark.parametrize("name", ["forest", "histogram", "xgboost"])
 def test_trees_that_lead_nowhere(name, tmp_path):
     """All whole numbers in a table are places of nodes, columns and forests."""
     path = skdcf.save(fitted(name), tmp_path / "cf")

@@ -31,7 +31,7 @@ def judge_labels(
     *,
     prompt: str | Path | None = None,
 ) -> Bunch:
-    """Label claims with a model, and record the source of the labels in the metadata.
+    """Label claims with a model, and record the source of the labels.
 
     Use these labels to assist human annotators, or as a temporary substitute for human labels. A
     filter calibrated only on such labels issues a warning, because the guarantee then refers to
@@ -42,7 +42,7 @@ def judge_labels(
     ----------
     graphs : sequence of ReasoningGraph
         Graphs with claims. For a graph with a context, label 1 means that the context supports
-        the claim, and the metadata record this meaning (``label_meaning``).
+        the claim, and the provenance records this meaning (``label_meaning``).
     model : str
         Name of the judge model, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
@@ -54,9 +54,10 @@ def judge_labels(
     Returns
     -------
     dataset : Bunch
-        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is a
-        list of int arrays, in which 1 means true and 0 means false or unsure. The metadata list
-        the claims about which the model was unsure (``unsure_claims``). If the labels of these
+        ``graphs`` is a GraphBatch with the judge in the provenance (``label_source``) and the
+        source of each label in the metadata. ``labels`` is a list of int arrays, in which 1 means
+        true and 0 means false or unsure. The metadata list the claims about which the model was
+        unsure (``unsure_claims``). If the labels of these
         claims are set to -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and
         does not count them as false alarms.
 
@@ -83,12 +84,14 @@ def judge_labels(
     labels = LabelList()
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
-        metadata = {**meant, **(graph.metadata or {})}
+        provenance = meant | (graph.provenance or {}) | {"label_source": f"model {model}"}
+        metadata = dict(graph.metadata or {})
         # Mark the claims whose truth the model could not determine.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:
             metadata[UNSURE] = unsure
-        marked.append(set_label_sources(graph.replace(metadata=metadata), source))
+        graph = graph.replace(provenance=provenance, metadata=metadata)
+        marked.append(set_label_sources(graph, source))
         labels.append(np.maximum(row, 0))
     return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)

@@ -313,7 +313,7 @@ def test_the_whole_way_from_a_log_to_text(tmp_path, form):
     ]
     for line, wrong in zip(lines, truth, strict=True):
         line["labels"] = [int(not w) for w in wrong]
-        line["metadata"] |= {"label_meaning": "supported"}
+        line["provenance"] = {"label_meaning": "supported"}
     (tmp_path / "judged.jsonl").write_text("\n".join(map(json.dumps, lines[:80])))
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, lines[80:])))
     filter = tmp_path / "filter.skops"

@@ -28,7 +28,6 @@ def full_problems(n, seed=0):
             "model": "m1",
             "extraction": {"model": "x", "samples": 2},
             "no_verdict": [0],
-            "label_meaning": "true",
             "group": f"g{i // 2}",
         }
         graphs.append(
@@ -41,6 +40,7 @@ def full_problems(n, seed=0):
                 context=[f"passage {i}"],
                 feature_names=["x"],
                 id=f"id {i}",
+                provenance={"label_meaning": "true"},
                 metadata=metadata,
             )
         )

@@ -375,7 +375,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     if not (folder / "meant").exists():
         data = read_jsonl(folder / "train.jsonl")
         marked = [
-            graph.replace(metadata={**graph.metadata, "label_meaning": "true"})
+            graph.replace(provenance={"label_meaning": "true"})
             for graph in data.graphs
         ]
         write_jsonl(folder / "meant.jsonl", marked, data.labels)

@@ -472,6 +472,7 @@ def test_nothing_to_judge_where_all_is_known():
     assert next_to_label(filter, graphs, y) == []
 
 
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 def test_the_riskiest_claim_comes_first():
     filter, graphs = scored(
         [[0.1, 0.3, 0.2, 9.0]] + [[8.0]] * 8, [[-1] * 4] + [[0]] * 8, 0.1

@@ -653,7 +653,7 @@ def test_context_is_material_for_judges():
     batch = extractor.transform([item])
     assert batch[0].context == ("one", "two") and seen == [["one", "two"]] * 2
     labelled = judge_labels(list(batch), "judge", complete)
-    assert labelled.graphs[0].metadata["label_meaning"] == "supported"
+    assert labelled.graphs[0].provenance["label_meaning"] == "supported"
     assert seen[2] == ["one", "two"]
 
 

@@ -12,7 +12,6 @@ from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
-from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
@@ -61,6 +60,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
         "judge",
         "labels-3",
     )
+    assert back.graphs[0].provenance["label_source"] == "model judge"
     filter = HardCF("judge_log_odds", alpha=0.2)
     with pytest.warns(LabelWarning, match="model assigned"):
         filter.fit(back.graphs, back.labels)
@@ -74,8 +74,8 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
 @pytest.mark.parametrize("n_by_model", [0, 3, 30])
 def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
     X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    source = LabelSource("model", "m")
-    marked = [set_label_sources(g, source) for g in X[:n_by_model]]
+    source = {"label_source": "model m"}
+    marked = [g.replace(provenance=source) for g in X[:n_by_model]]
     filter = HardCF(0, alpha=0.2)
     n = sum(len(row) for row in y[:n_by_model])
     share = n / sum(map(len, y))
@@ -96,10 +96,11 @@ def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
 
 def test_what_a_label_means_stands_in_the_promise():
     X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-    meant = [g.replace(metadata={"label_meaning": "supported"}) for g in X]
+    meant = [g.replace(provenance={"label_meaning": "supported"}) for g in X]
     said = HardCF(0, alpha=0.2).fit(meant, y).describe()
     assert "no claim that is unsupported by its context is kept" in said
-    judged = [set_label_sources(g, LabelSource("model", "m")) for g in meant]
+    source = {"label_meaning": "supported", "label_source": "model m"}
+    judged = [g.replace(provenance=source) for g in X]
     share = ExpectedFalse()
     with pytest.warns(LabelWarning):
         filter = HardCF(0, alpha=0.2, guarantee=share).fit(judged, y)
@@ -109,7 +110,7 @@ def test_what_a_label_means_stands_in_the_promise():
 
 def test_a_reason_for_keeping_nothing_is_a_sentence_of_its_own():
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    meant = [g.replace(metadata={"label_meaning": "supported"}) for g in X]
+    meant = [g.replace(provenance={"label_meaning": "supported"}) for g in X]
     with pytest.warns(CalibrationWarning):
         said = HardCF(0, alpha=0.01).fit(meant, y).describe()
     assert re.search(r"nothing.*\. A [^.,]*claim[^.]*unsupported by its context", said)
@@ -132,8 +133,7 @@ def test_verdicts_of_a_judge_are_one_of_three():
 
 
 def test_the_report_says_who_gave_the_labels(graphs, tmp_path):
-    from skdcf.apps.labelling.sources import LabelSource, set_label_sources
-    from skdcf.apps.reporting import write_report
+        from skdcf.apps.reporting import write_report
 
     hostile = LabelSource("human", "<b>ann</b>")
     marked = [set_label_sources(g, hostile) for g in graphs]

@@ -19,6 +19,7 @@ import numpy as np
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.scorers import ConfTrScorer
 
 X, y = make_reasoning_graphs(402, "math", random_state=2, return_X_y=True)
 X, y, new, labels = X[:202], y[:202], X[202:], np.concatenate(y[202:])
@@ -30,7 +31,9 @@ weights = []
 for seed in range(20):
     fold = rng.permutation(len(X))[:171]
     filters = {
-        "trained": CoherentConformalFilter("linear", alpha=0.06, random_state=seed),
+        "trained": CoherentConformalFilter(
+            ConfTrScorer(gain=None), alpha=0.06, random_state=seed
+        ),
         "frequency": HardCF("frequency-score", alpha=0.06, random_state=seed),
     }
     for name, filter in filters.items():

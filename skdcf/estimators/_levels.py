@@ -98,9 +98,11 @@ def _fit_together(estimators, selection, scorer, n_held):
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
     fitted = [
-        clone(split.scorer).fit(training.with_columns, training.labels, t)
-        for t in tasks
+        clone(split.scorer).fit(training.with_columns, training.labels, task)
+        for task in (tasks if split.scorer.uses_alpha else tasks[:1])
     ]
+    if not split.scorer.uses_alpha:
+        fitted *= len(tasks)
 
     # Levels that share a scorer are scored once, because their guarantees only differ in the
     # level.

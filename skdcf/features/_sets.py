@@ -46,8 +46,12 @@ _FELM_20 = (
     " nx_in_degree nx_betweenness nx_closeness nx_clustering nx_is_source nx_is_sink "
     "nx_depth_from_sources",
 )
+_SEMANTIC = (
+    "claim_index coherent_to_ancestors inference_gap_size has_missing_dependencies "
+    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
+)
 _PAPER = {
-    "math": (None, None, None),
+    "math": (_SEMANTIC.split(), None, None),
     "felm-7": [names.split() for names in _FELM_7],
     "felm-20": [(a + b).split() for a, b in zip(_FELM_7, _FELM_20, strict=True)],
 }

@@ -193,24 +193,6 @@ def test_levels_that_hold_out_other_numbers_equal_separate_fits(data, seen):
         assert fitted.threshold_ == alone.threshold_
 
 
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-def test_a_scorer_may_share_work_between_levels(data):
-    graphs, labels = data
-    calls = []
-
-    class Sharing(ForEachAlpha):
-        def fit_levels(self, batch, labels, tasks):
-            calls.append(([task.alpha for task in tasks], len(batch)))
-            return super().fit_levels(batch, labels, tasks)
-
-    both = {"sharing": HardCF(Sharing()), "plain": HardCF(Remembering())}
-    report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
-    assert (
-        calls == [(ALPHAS, 83)] * 2
-    )  # of 84 problems one calibrates, until the fold's do
-    np.testing.assert_array_equal(report.retention[0], report.retention[1])
-
-
 def test_one_filter_per_alpha(data):
     graphs, labels = data
     names = dict(

@@ -173,6 +173,7 @@ def test_report_for_a_table():
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 def test_reports_of_unknown_labels_are_those_of_false_ones():
     """Except for the true claims, of which there are no fewer."""
     rng = np.random.default_rng(0)

@@ -142,6 +142,7 @@ def test_words_are_labels_of_graphs_as_they_are_of_tables():
         HardCF(0).fit(graphs, words)
 
 
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
 @pytest.mark.parametrize("blank", ["", " ", "\t "])
 def test_a_blank_cell_is_never_a_label_of_true(blank):
     """Nobody judged the claim: it is unknown, on graphs, on tables and in files."""

@@ -26,6 +26,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import Contributions, explain
+from skdcf.scorers import ClassifierScorer, ConfTrScorer
 
 X, Y = make_reasoning_graphs(360, random_state=0, return_X_y=True)
 FIT, NEW = (X[:200], Y[:200]), X[200:]
@@ -128,16 +129,16 @@ def test_sentences():
 LINEAR = {
     "feature": lambda: HardCF("claim_index"),
     "column": lambda: SingleFeatureCF(0),
-    "soft": lambda: CoherentConformalFilter("linear", random_state=0),
-    "logistic": lambda: HardCF(LogisticRegression(max_iter=5000), random_state=0),
-    "pipeline": lambda: HardCF(
-        make_pipeline(StandardScaler(), LogisticRegression()), random_state=0
-    ),
+    "soft": lambda: CoherentConformalFilter(ConfTrScorer(gain=None), random_state=0),
+    "logistic": lambda: HardCF(ClassifierScorer(gain=None), random_state=0),
     "frozen": lambda: HardCF(
-        FrozenEstimator(
-            LogisticRegression(max_iter=5000).fit(
-                X[300:].features, np.concatenate(Y[300:])
-            )
+        ClassifierScorer(
+            FrozenEstimator(
+                LogisticRegression(max_iter=5000).fit(
+                    X[300:].features, np.concatenate(Y[300:])
+                )
+            ),
+            gain=None,
         )
     ),
     "no edges": lambda: HardCF("frequency-score", edges="none"),
@@ -157,10 +158,19 @@ def test_contributions_add_up_to_the_confidence(name):
             )
 
 
+def test_contributions_to_a_price_add_up_to_the_log_odds():
+    filter = CoherentConformalFilter(random_state=0).fit(*FIT)
+    for found in explain(filter, NEW[:20]):
+        hazard = filter.scorer_.hazard(GraphBatch.from_graphs([found.graph]))
+        for v in range(found.graph.n_claims):
+            parts = found.contributions(v)
+            assert parts.total == pytest.approx(-hazard[v], abs=1e-6)
+            assert parts.log_price == pytest.approx(-found.confidence[v])
+
+
 @pytest.mark.parametrize(
     "scorer",
     [
-        "neyman-pearson",
         make_pipeline(PolynomialFeatures(2), StandardScaler(), LogisticRegression()),
         lambda batch: batch.features[:, 0] ** 2,
     ],
@@ -257,7 +267,8 @@ def test_long_answers_are_cut_and_say_so():
         [long.subgraph(np.arange(n) % 50 == i) for i in range(50)]
     )
     y = [np.arange(g.n_claims) % 7 > 0 for g in X]
-    filter = HardCF(LogisticRegression(), alpha=0.3, random_state=0).fit(X, y)
+    scorer = ClassifierScorer(gain=None)
+    filter = HardCF(scorer, alpha=0.3, random_state=0).fit(X, y)
     found = explain(filter, long)
     html = found._repr_html_()
     assert len(html) < 500_000 and len(found.reasons) == (~found.kept).sum() > 10_000

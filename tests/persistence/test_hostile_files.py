@@ -143,9 +143,6 @@ HOSTILE = {
         module="skdcf.edges",
         name="chain_edges",
     ),
-    "a tree that nobody looks through": lambda target, member: node(
-        "ObjectNode", "sklearn.tree._tree", "Tree"
-    ),
 }
 
 

@@ -84,7 +84,9 @@ def judge_labels(
     labels = LabelList()
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
-        provenance = meant | (graph.provenance or {}) | {"label_source": f"model {model}"}
+        provenance = (
+            meant | (graph.provenance or {}) | {"label_source": f"model {model}"}
+        )
         metadata = dict(graph.metadata or {})
         # Mark the claims whose truth the model could not determine.
         unsure = np.flatnonzero(row < 0).tolist()

@@ -343,7 +343,7 @@ def test_a_review_does_not_calibrate(folder, truth, tmp_path, capsys):
     capsys.readouterr()
     again = tmp_path / "m2"
     assert run("calibrate", folder / "m", out, "-o", again) == 2
-    assert "labelled in a review or an audit" in capsys.readouterr().err
+    assert "label_order 'review'" in capsys.readouterr().err
     assert not again.exists()
 
 
@@ -375,8 +375,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     if not (folder / "meant").exists():
         data = read_jsonl(folder / "train.jsonl")
         marked = [
-            graph.replace(provenance={"label_meaning": "true"})
-            for graph in data.graphs
+            graph.replace(provenance={"label_meaning": "true"}) for graph in data.graphs
         ]
         write_jsonl(folder / "meant.jsonl", marked, data.labels)
         assert run("fit", folder / "meant.jsonl", "-o", folder / "meant") == 0

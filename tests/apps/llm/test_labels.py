@@ -12,6 +12,7 @@ from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
+from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
@@ -133,7 +134,7 @@ def test_verdicts_of_a_judge_are_one_of_three():
 
 
 def test_the_report_says_who_gave_the_labels(graphs, tmp_path):
-        from skdcf.apps.reporting import write_report
+    from skdcf.apps.reporting import write_report
 
     hostile = LabelSource("human", "<b>ann</b>")
     marked = [set_label_sources(g, hostile) for g in graphs]

@@ -15,7 +15,7 @@ class DoubtfulChildren(Scorer):
         self.share = share
 
     def fit(self, batch, labels, task=None):
-        self.own_ = ClassifierScorer(self.classifier, target="own").fit(
+        self.own_ = ClassifierScorer(self.classifier, target="own", gain=None).fit(
             batch, labels, task
         )
         return self

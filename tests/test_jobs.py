@@ -130,11 +130,11 @@ def test_other_values_are_refused(value):
         HardCF(0, n_jobs=value).fit(GRAPHS, Y)
 
 
-@pytest.mark.parametrize("name", FILTERS)
-def test_every_filter_shows_a_bar(name, capsys):
+@pytest.mark.parametrize(
+    "name", ["CoherentConformalFilter", "BoostedIndependentFactuality"]
+)
+def test_trained_filters_show_a_bar(name, capsys):
     filter = clone(FILTERS[name]).set_params(alpha=0.3, random_state=0)
-    if name == "XGBoostCF":
-        pytest.importorskip("xgboost")
     filter.fit(GRAPHS, Y)
     assert capsys.readouterr() == ("", "")
     shown = clone(filter).set_params(verbose=1).fit(GRAPHS, Y)
@@ -144,12 +144,9 @@ def test_every_filter_shows_a_bar(name, capsys):
     assert flat([shown]) == flat([filter])
 
 
-def test_bars_of_levels_and_iterations(capsys):
-    # Levels that hold out the same number of questions share a fit.
-    cf = CoherentConformalFilter(calibration_size=40, random_state=0, verbose=1)
-    fit_levels(cf, GRAPHS, Y, [0.2, 0.3])
+def test_a_bar_of_iterations(capsys):
+    CoherentConformalFilter(random_state=0, verbose=1).fit(GRAPHS, Y)
     shown = capsys.readouterr().err
-    assert "2/2" in shown and "level" in shown
     assert "iteration" in shown and "retention=" in shown
 
 

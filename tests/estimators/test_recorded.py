@@ -161,7 +161,7 @@ def test_as_recorded(parts, label):
     found = measure(name, label, known, new)
     rtol = 1e-2 if label.startswith(THROUGH_CALIBRATION) else 1e-9
     if "xgboost" in label.lower():
-        rtol = 1e-5  # recorded in single precision; the sums are double now
+        rtol = 1e-5  # whose probabilities have single precision
         version = pytest.importorskip("xgboost").__version__
         if [int(part) for part in version.split(".")[:2]] > [3, 2]:
             rtol = 0.1  # its trees are others from 3.3 on

@@ -43,13 +43,10 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
 from skdcf.edges import chain_edges
-from skdcf.features import reasoning_features
 
 split = GroupShuffleSplit(1, test_size=0.5, random_state=0)
 known, new = next(split.split(graphs, groups=data.groups))
-cf = CoherentConformalFilter(
-    features=reasoning_features(), edges=chain_edges, random_state=0
-)
+cf = CoherentConformalFilter(edges=chain_edges, random_state=0)
 cf = cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
 
 # %%

@@ -41,14 +41,11 @@ print(data.graphs)
 from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
-from skdcf.features import reasoning_features
 
 split = GroupShuffleSplit(1, test_size=0.4, random_state=0)
 known, new = next(split.split(data.graphs, groups=data.groups))
 labels = [data.labels[i] for i in known]
-model = CoherentConformalFilter(
-    features=reasoning_features(), alpha=0.1, random_state=0
-)
+model = CoherentConformalFilter(alpha=0.1, random_state=0)
 model.fit(data.graphs[known], labels, groups=data.groups[known])
 print(f"{model.n_calibration_} calibration problems")
 

@@ -71,9 +71,8 @@ graphs, labels = zip(*(draw_answer(rng) for _ in range(400)), strict=True)
 # the words, word sequences, numbers and names of a sentence that occur in the passages. The first
 # 300 answers are used for training and calibration.
 
-from skdcf.features import reasoning_features
 
-cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.1, random_state=0)
+cf = CoherentConformalFilter(alpha=0.1, random_state=0)
 cf.fit(list(graphs[:300]), list(labels[:300]))
 kept = cf.predict(list(graphs[300:]))
 n_true = np.mean([mask @ y for mask, y in zip(kept, labels[300:], strict=True)])

@@ -68,9 +68,8 @@ graphs[0]
 # to `fit`, so all answers to a question are used either for training or for calibration.
 
 from skdcf import CoherentConformalFilter
-from skdcf.features import reasoning_features
 
-pipe = CoherentConformalFilter(features=reasoning_features(), alpha=0.1, random_state=0)
+pipe = CoherentConformalFilter(alpha=0.1, random_state=0)
 pipe.fit(graphs, labels)
 answers = [to_graph(record) for record in new]
 texts = pipe.filter(answers, output="text")

@@ -51,7 +51,7 @@ def refuse_unused(estimator, scorer):
         if not scorer.uses_relaxation:
             raise ValueError(
                 f"{name} has no effect with scorer={scorer!r}. Leave {name} at None, or use "
-                'scorer="stack", scorer="linear" or a model such as MLPModel()'
+                'scorer="linear" or a model such as MLPModel()'
             )
         setting.validate()
 

@@ -290,7 +290,7 @@ class Calibration(metaclass=ABCMeta):
         threshold = self.threshold(level)
         if np.isnan(threshold):
             return np.nan
-        return float(np.mean(self.lowest < threshold))
+        return float(np.sum(self.lowest < threshold) / max(len(self.lowest), 1))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the expected proportion of shown texts with a false claim, and its interval.

@@ -612,3 +612,11 @@ def test_the_share_of_wrong_texts_by_draws_of_its_law(alpha, share_false):
     expected = np.minimum(np.quantile(wrong / shown, [0.05, 0.95]), 1)
     bounds = cf.calibration_.false_among_shown(alpha)[1:]
     np.testing.assert_allclose(bounds, expected, rtol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:only 0 of 30")
+def test_if_no_answer_passes_nothing_is_shown():
+    graphs = [ReasoningGraph([[1.0], [0.0]], ()) for _ in range(30)]
+    guarantee = NoFalseClaim(show=0.2)
+    cf = HardCF(0, alpha=0.3, guarantee=guarantee).fit(graphs, [[1, 0]] * 30)
+    assert cf.calibration_.among.n == 0 and cf.calibration_.shown(0.3) == 0

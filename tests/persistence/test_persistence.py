@@ -76,7 +76,7 @@ FILTERS = {
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
     "logistic": HardCF(ClassifierScorer()),
-    "forest": HardCF(RandomForestClassifier(3, random_state=0)),
+    "forest": HardCF(RandomForestClassifier(3, random_state=0), random_state=0),
     "boosted": HardCF(GradientBoostingClassifier(n_estimators=3)),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
     "pipeline": HardCF(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))),

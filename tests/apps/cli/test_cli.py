@@ -73,7 +73,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "--alpha", "0.2")
     assert run(*fit, "--show", "0.5", "-o", tmp_path / "half") == 0
     said = capsys.readouterr().err
-    assert re.search(r"answers that pass \(about \d\d %\), at most 20 %", said)
+    assert re.search(r"answers that pass \(about \d\d % of all\), at most 20 %", said)
     half = skdcf.load(tmp_path / "half")
     n, n_passing = half.n_calibration_, half.calibration_.among.n
     assert f"alpha of at least {1 / (n_passing + 1):.3g}" in said

@@ -229,7 +229,8 @@ def test_commands_go_on_where_half_a_character_was(tmp_path, capsys):
     ]  # fmt: skip
     path, model = tmp_path / "a.jsonl", str(tmp_path / "m.skops")
     path.write_text("\n".join(lines))
-    assert main(["fit", str(path), "-o", model, "--alpha", "0.3"]) == 0
+    fit = ["fit", str(path), "-o", model, "--alpha", "0.3", "--show", "1"]
+    assert main(fit) == 0
     out = tmp_path / "texts"
     assert main(["filter", model, str(path), "-o", str(out), "--text"]) == 0
     assert "whole" in out.read_text("utf-8")

@@ -618,5 +618,6 @@ def test_the_share_of_wrong_texts_by_draws_of_its_law(alpha, share_false):
 def test_if_no_answer_passes_nothing_is_shown():
     graphs = [ReasoningGraph([[1.0], [0.0]], ()) for _ in range(30)]
     guarantee = NoFalseClaim(show=0.2)
-    cf = HardCF(0, alpha=0.3, guarantee=guarantee).fit(graphs, [[1, 0]] * 30)
+    labels = [[1, i % 2] for i in range(30)]
+    cf = HardCF(0, alpha=0.3, guarantee=guarantee).fit(graphs, labels)
     assert cf.calibration_.among.n == 0 and cf.calibration_.shown(0.3) == 0

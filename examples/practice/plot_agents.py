@@ -72,7 +72,7 @@ for run, labels in zip(data.graphs[300:], data.labels[300:], strict=True):
     stopped += not all(decisions)
     wrong += any(labels[v] == 0 for v, keep in enumerate(decisions) if keep)
 print(f"{stopped} of 300 runs were stopped, and {wrong} executed a wrong step")
-assert wrong < 300 * (0.1 + 0.08)  # 2.5 standard deviations over calibration sets
+assert wrong < 300 * (0.1 + 0.096)  # 3 standard deviations over calibration sets
 
 # %%
 # Approval or correction by a person

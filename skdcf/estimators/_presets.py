@@ -225,7 +225,7 @@ class HardCF(ConformalFilter):
     guarantee : Guarantee, optional
         The guarantee, including the groups for which it holds. Use an object from
         `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
-        If None, ``NoFalseClaim()`` is used.
+        If None, ``NoFalseClaim()`` is used. ``skdcf fit`` uses ``NoFalseClaim(show="auto")``.
     online : bool, default=False
         Whether to compute the risk of each claim only from this claim and earlier claims. If
         True, `stream` can make decisions while an answer is being written.

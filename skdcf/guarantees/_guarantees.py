@@ -757,17 +757,17 @@ class ExpectedFalse(Guarantee):
 
     Parameters
     ----------
-    bound : float in (0, 1), optional
-        Upper bound on the expected proportion of false claims. If None, the filter's ``alpha`` is
-        used. The bound determines how many problems `fit` holds out for calibration, and is used
-        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
-        as bounds.
     by : str, callable or list of these, optional
         Definition of the problem groups, as in `NoFalseClaim`. The guarantee holds in every group
         of problems.
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.
+    bound : float in (0, 1), optional
+        Upper bound on the expected proportion of false claims. If None, the filter's ``alpha`` is
+        used. The bound determines how many problems `fit` holds out for calibration, and is used
+        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
+        as bounds.
 
     References
     ----------

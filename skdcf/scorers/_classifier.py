@@ -44,6 +44,9 @@ class ClassifierScorer(Scorer):
         claims whose ancestors are all true. With "own", the classifier is trained on the labels
         of all claims. With "coherent", the training target is True if the claim and all its
         ancestors are true. Claims with unknown labels are never used for training.
+    gain : float or None, default=0.5
+        Exponent of the value of keeping claims, as in `ConfTrScorer`. The confidence is computed
+        from the price of each claim. If None, the confidence is the log odds of the classifier.
 
     Attributes
     ----------

@@ -92,6 +92,7 @@ class ChatClient(Settings):
     max_calls : int, optional
         Maximum number of calls for one problem in a run. A problem that requires more calls
         fails. If None, there is no limit.
+
     Raises
     ------
     ValueError

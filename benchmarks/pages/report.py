@@ -209,7 +209,7 @@ def results_page(results):
         figure("forest", *texts.FIGURES["forest"]),
         figure("retention", *texts.FIGURES["retention"]),
         figure("labelled", alt, caption.format(draws=labelled[0]["draws"])),
-        heading("How the default was chosen"),
+        heading("How the scorer auto was chosen"),
         texts.CHOSEN,
         heading("Other packages"),
         texts.RIVALS,

@@ -36,13 +36,13 @@ effect for a data set is the logarithm of the ratio between the number of true c
 at which ``auto`` or the regression keeps no claims."""
 
 CHOSEN = """\
-The default scorer was selected from about ninety variants. These variants differed in the gain
+``auto`` was selected from about ninety variants. These variants differed in the gain
 exponent, the mixture components and the labels of claims that depend on an error. The variants were
 compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k and three subjects of Mr-Ben.
-Some of the variants were also compared on GSM8K solutions and ProcessBench math. The gains of the
-default scorer on the data sets of this comparison are therefore optimistically biased. QAGS XSum,
-PRMBench and Conformal-RAG were not used to select the default scorer, but PRMBench was used to
-select earlier versions of the scorer.
+Some of the variants were also compared on GSM8K solutions and ProcessBench math. The gains of
+``auto`` on the data sets of this comparison are therefore optimistically biased. QAGS XSum,
+PRMBench and Conformal-RAG were not used to select ``auto``, but PRMBench was used to select earlier
+versions of the scorer.
 """
 
 EVIDENCE_LEVEL = 0.05
@@ -125,7 +125,7 @@ With ``online=True``, the risk of a claim is computed only from the claim itself
 claims, both in calibration and in production. The filter can therefore keep or drop each claim
 while the answer is still being written (:doc:`../guide/deploying`). The program first passes the
 claims of random graphs to the filter one by one and compares the decisions with those of
-``predict``. It then compares the number of true claims kept by the Neyman-Pearson scorer without
+``predict``. It then compares the number of true claims kept by a scorer with a price without
 and with ``online=True`` on random splits of the questions. The guarantee holds at each level, both
 with and without ``online=True``."""
 
@@ -133,8 +133,10 @@ SUMMARY = """\
 Every filter on this page has the same guarantee: with probability at least 1 - alpha, a filtered
 answer contains no false claim. The filters differ in the number of true claims kept.
 
-``auto`` is the default scorer of `~skdcf.CoherentConformalFilter` (:doc:`../guide/training`). On
-this page, ``auto`` is compared with a logistic regression that uses the same columns and the same
+At the commit stated at the end of this page, ``auto`` was the default scorer of
+`~skdcf.CoherentConformalFilter`, a mixture of several priced and unpriced scores. The results do
+not describe the default of this version (:doc:`../guide/training`). On this page, ``auto`` is
+compared with a logistic regression without a price that uses the same columns and the same
 calibration. On the {n_sets} data sets with natural errors judged by people, the mean change in
 the number of true claims kept at alpha = 0.05 is {mean} % (± standard error). With ``auto``, the
 kept claims are distributed over more answers. At alpha = 0.05, {shown:.0f} % of the answers are

@@ -52,12 +52,15 @@ class ClassifierScorer(Scorer):
     ----------
     estimator_ : classifier or None
         The fitted classifier. The attribute is None if all training claims had the same label.
-        Without a fitted classifier, all claims have the same confidence. If ``table_`` is not
-        None, the classifier is not saved to files.
-    table_ : HazardTable or None
-        The fitted forest, boosted trees or logistic regression, stored as plain arrays. The
-        confidence is computed from these arrays. For all other types of classifiers, the
-        attribute is None.
+        All claims then have the same log odds.
+    weight_below_errors_ : float
+        Weight of a true claim below a false one in the price, estimated from the training labels.
+
+    Notes
+    -----
+    The price takes the result of ``decision_function`` for the log odds that a claim is true. If
+    a classifier returns something else, as a support vector machine does, wrap it in
+    `sklearn.calibration.CalibratedClassifierCV`.
 
     Examples
     --------

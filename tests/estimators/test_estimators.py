@@ -50,6 +50,7 @@ from skdcf.features import (
     ClaimTransformer,
     ContextFeatures,
     DomainIndicators,
+    FunctionColumns,
     GraphFeatures,
     GraphTransformer,
     MetadataIndicators,
@@ -172,7 +173,8 @@ def test_no_public_transformer_is_left_out():
         for cls in map(skdcf.features.__dict__.get, skdcf.features.__all__)
         if isinstance(cls, type) and issubclass(cls, GraphTransformer)
     }
-    assert public | {ClaimTransformer} == {*map(type, TRANSFORMERS), GraphTransformer}
+    tried = {*map(type, TRANSFORMERS), GraphTransformer, FunctionColumns}
+    assert public | {ClaimTransformer} == tried
     assert ClaimTransformer.__name__ in skdcf.features.__all__
 
 
@@ -470,7 +472,8 @@ def test_one_class_of_claims_keeps_all_or_nothing(data):
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs)).all()
     false = [np.zeros(g.n_claims, int) for g in graphs]
-    filter = HardCF(LogisticRegression()).fit(graphs, false)
+    plain = ClassifierScorer(LogisticRegression(), gain=None)
+    filter = HardCF(plain).fit(graphs, false)
     assert not np.concatenate(filter.predict(graphs)).any()
 
 

@@ -66,7 +66,7 @@ def test_own_model():
     batch, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     labels, rng = pack_labels(y, batch), np.random.RandomState(0)
     setting = Bilinear(), PathRelaxation(), SoftTraining(shrinkage=0.0)
-    [result] = train(*setting, batch, labels, [0.1], rng=rng)
+    result = train(*setting, batch, labels, 0.1, rng=rng)
     assert result.loss_curve[-1] < result.loss_curve[0]
     assert set(result.params) == {"a", "b"}
 

@@ -123,7 +123,7 @@ def test_command_without_its_extra_says_what_to_install(bare, tmp_path):
 
 @pytest.mark.wheel
 def test_wheel_brings_the_command(with_apps, tmp_path):
-    assert "evaluate" in run(with_apps / "skdcf", "--help", cwd=tmp_path)
+    assert "report" in run(with_apps / "skdcf", "--help", cwd=tmp_path)
     few = ("demo", "--n-problems", "100", "--output", "pictures")
     assert "report.html" in run(with_apps / "skdcf", *few, cwd=tmp_path)
 

@@ -465,15 +465,6 @@ class Words(Density):
         return -np.mean(rows, axis=1)
 
 
-class InFitLevels(Scorer):
-    """Has no `fit`, and was taken for a scorer that learns nothing."""
-
-    def fit_levels(self, batch, labels, tasks):
-        return [Density.fit(self, batch, labels)] * len(tasks)
-
-    confidence = Density.confidence
-
-
 class OfAFeature(FeatureScorer):
     """``requires_fit = False`` is what the parent class says, of its own `fit`."""
 
@@ -484,7 +475,7 @@ class OfAFrequency(FrequencyScorer):
     fit, confidence = Density.fit, Density.confidence
 
 
-LOOKING = [Density(), Near(), Words(), InFitLevels(), OfAFeature(0)]
+LOOKING = [Density(), Near(), Words(), OfAFeature(0)]
 LOOKING += [OfAFrequency(feature=0)]
 
 

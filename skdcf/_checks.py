@@ -88,13 +88,19 @@ def check_list(name, value, *, sized=True):
 
 
 def check_alpha(alpha):
-    """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
+    """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1).
+
+    The float 1 - 0.9 is slightly smaller than 0.1, although the same level is meant. So a level
+    that is smaller than its 12 leading digits by a rounding error only is replaced by these.
+    """
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
             f"alpha must be strictly between 0 and 1, got {alpha!r}. The level alpha is "
             "the maximum proportion of problems in which a false claim is kept"
         )
-    return float(alpha)
+    alpha = float(alpha)
+    rounded = float(f"{alpha:.12g}")
+    return max(alpha, rounded) if rounded - alpha < 2**-53 else alpha
 
 
 def check_alphas(alphas, check=check_alpha):

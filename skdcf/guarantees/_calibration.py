@@ -25,9 +25,6 @@ from ..ops.hard import segment_min
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
 
-# tolerance that exceeds the rounding error of a mean loss
-_ROUNDED = 1e-12
-
 
 @dataclass(frozen=True)
 class PathRisks:
@@ -456,46 +453,40 @@ class Controlled(Calibration):
     Raises
     ------
     ValueError
-        If the heights of the jumps are negative, or if those of one problem sum to more than 1.
+        If a loss is negative, decreases or exceeds 1.
     """
 
     def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Guarantee) -> None:
-        losses = np.bincount(jumps.problem, jumps.height)
-        if (jumps.height < 0).any() or (losses > 1 + 1e-9).any():
+        loss = jumps.loss
+        later = np.flatnonzero(jumps.problem[1:] == jumps.problem[:-1]) + 1
+        if (
+            not ((loss >= 0) & (loss <= 1)).all()
+            or (loss[later] < loss[later - 1]).any()
+        ):
             raise ValueError(
-                f"the losses of {guarantee!r} must grow from 0 to at most 1, but the heights of "
-                f"its jumps begin at {jumps.height.min():g} and sum to {losses.max():g} in one "
-                "problem. Divide the loss by its largest value"
+                f"the losses of {guarantee!r} must grow from 0 to at most 1 in each problem, but "
+                f"lie between {loss.min():g} and {loss.max():g}, or decrease. Divide the loss by "
+                "its largest value, and take its running maximum"
             )
         self.lowest = risks.lowest
-        self.position, self.sums = conformal.staircase(jumps)
+        self.position, self.level_after = conformal.levels_after(jumps)
         self.n = jumps.n
         self.guarantee = guarantee
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         below = np.searchsorted(self.position, risks.path_risk, side="right")
-        return self._level(self.sums[below])
-
-    def _level(self, sums):
-        """Return the level of a claim from the sum of the jumps at or below its path risk.
-
-        Due to rounding, sums of fractions such as 1/3 may differ in their last bits from the
-        decimal numbers with which they are compared. The level is lowered by slightly more than
-        the possible rounding error. The level is not lowered anywhere else, so all comparisons use
-        the same value. The tolerance increases the error rate by at most 1e-12 times alpha.
-        """
-        return (1.0 + sums) / (self.n + 1) * (1 - _ROUNDED)
+        return self.level_after[below]
 
     def thresholds(self, risks: PathRisks, level: float) -> float:
         return self.threshold(level)
 
     def threshold(self, level: float) -> float:
         # The level never decreases from one jump to the next.
-        n_included = np.count_nonzero(self._level(self.sums) <= level)
+        n_included = np.count_nonzero(self.level_after <= level)
         return float(np.concatenate([[-np.inf], self.position, [np.inf]])[n_included])
 
     def shortage(self, level: float) -> str | None:
-        if self.n and self._level(0.0) <= level:
+        if self.n and self.level_after[0] <= level:
             return None
         return self.guarantee.needed(self.n, level)
 

@@ -84,7 +84,7 @@ def share_table(
             cut = passing_cut(lowest[mine], row[0])
             passes = np.isposinf(cut) | (lowest[mine] < cut)
             row[1] += passes.sum()
-            row[2] += ((below.position < cut) * below.height).sum()
+            row[2] += below.losses(cut).sum()
     return table
 
 

@@ -13,9 +13,7 @@ from ..exceptions import CalibrationWarning, ParameterWarning
 
 def level_in_force(estimator):
     """Return the calibration level, which is either alpha or the guarantee's bound."""
-    if estimator.guarantee is None:
-        return estimator.alpha
-    return estimator.guarantee.level(None, estimator.alpha)
+    return estimator._resolved_guarantee().level(None, estimator.alpha)
 
 
 def level_of(estimator, alpha):

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from ..graphs.ragged import ranges, segment_ids, starts_run
+from ..graphs.ragged import ranges, reduce_segments, segment_ids, starts_run
 from .hard import segment_min
 
 MOST = 2**53  # largest number of problems that a message states
@@ -360,7 +360,7 @@ def leave_one_out_alpha(
 
 @dataclass(frozen=True)
 class Jumps:
-    """Positions and heights of the jumps in the losses of n problems.
+    """Positions of the jumps in the losses of n problems, and the losses after them.
 
     Attributes
     ----------
@@ -369,20 +369,20 @@ class Jumps:
         is +inf if the loss never jumps.
     problem : ndarray of int of shape (n_jumps,), not decreasing
         Problem index of each jump.
-    height : ndarray of shape (n_jumps,)
-        Height of each jump.
+    loss : ndarray of shape (n_jumps,)
+        Loss of the problem after each jump, which must not decrease within a problem.
     n : int
         Number of problems, some of which may have no jumps.
     """
 
     position: np.ndarray
     problem: np.ndarray
-    height: np.ndarray
+    loss: np.ndarray
     n: int
 
     @classmethod
     def of_scores(cls, scores: NDArray[Any]) -> Self:
-        """Return a single jump of height 1 at the score of each problem."""
+        """Return a single jump, to the loss 1, at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
@@ -392,12 +392,17 @@ class Jumps:
         n_jumps = np.diff(bounds)[rows]
         chosen = ranges(bounds[:-1][rows], n_jumps)
         problem = np.repeat(np.arange(len(rows)), n_jumps)
-        return Jumps(self.position[chosen], problem, self.height[chosen], len(rows))
+        return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
 
     @property
     def offsets(self) -> NDArray[Any]:
         """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
+
+    def losses(self, threshold: float) -> NDArray[np.float64]:
+        """Return the loss of each problem if claims with path risks below a threshold are kept."""
+        loss = np.where(self.position < threshold, self.loss, 0.0)
+        return reduce_segments(np.maximum, loss, self.offsets, 0.0)
 
     @classmethod
     def join(cls, several: Any) -> Self:
@@ -407,7 +412,7 @@ class Jumps:
         return cls(
             np.concatenate([jumps.position for jumps in several]),
             np.concatenate([jumps.problem + start for jumps, start in pairs]),
-            np.concatenate([jumps.height for jumps in several]),
+            np.concatenate([jumps.loss for jumps in several]),
             int(starts[-1]),
         )
 
@@ -439,7 +444,7 @@ def share_jumps(
     lower = np.append(0.0, top[:-1])[: len(top)]
     lower[starts_run(of)] = 0.0
     rises = top > lower
-    return Jumps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
+    return Jumps(risk[rises], of[rises], top[rises], len(offsets) - 1)
 
 
 def _sort_within(path_risk, offsets):
@@ -459,8 +464,13 @@ def _running_maximum(values, problem):
     return distinct[raised - problem * len(distinct)] if len(values) else values
 
 
-def staircase(jumps: Jumps) -> Any:
-    """Compute the cumulative sums of the jumps of all calibration problems.
+def levels_after(jumps: Jumps) -> Any:
+    """Compute the levels of claims between the jumps, (1 + sum of the losses) / (n + 1).
+
+    Each loss is split into a multiple of 2**-30 and the rest. Both are added without rounding,
+    so each total is rounded only once, as by `math.fsum`. Running sums of floats would decide
+    many levels that equal alpha wrongly. The quotients in the losses are rounded as well, so a
+    level that differs from a decimal number by a few rounding errors is replaced by this number.
 
     Parameters
     ----------
@@ -471,10 +481,18 @@ def staircase(jumps: Jumps) -> Any:
     -------
     position : ndarray of shape (n_jumps,), sorted
         Positions of the jumps.
-    sums : ndarray of shape (n_jumps + 1,)
-        Cumulative sums of the heights, where ``sums[j]`` is the height after j jumps and is
-        rounded only once.
+    levels : ndarray of shape (n_jumps + 1,)
+        ``levels[j]`` is the level after j jumps.
     """
+    scaled = np.ldexp(jumps.loss, 30)
+    parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
+    later = np.flatnonzero(~starts_run(jumps.problem))
+    heights = parts.copy()
+    heights[:, later] -= parts[:, later - 1]
     order = np.argsort(jumps.position, kind="stable")
-    sums = np.append(0.0, np.cumsum(jumps.height[order], dtype=np.longdouble))
-    return jumps.position[order], sums.astype(np.float64)
+    whole, rest = np.cumsum(heights[:, order], axis=1)
+    totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
+    levels = totals / (jumps.n + 1)
+    decimal = np.round(levels, DIGITS)
+    levels = np.where(np.abs(levels - decimal) < 2**-51, decimal, levels)
+    return jumps.position[order], levels

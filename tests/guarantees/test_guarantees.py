@@ -174,12 +174,12 @@ def test_jumps_of_the_share_are_its_running_maximum():
         risk = rng.integers(0, 5, offsets[-1]).astype(float)
         labels = rng.integers(-1, 2, offsets[-1])
         jumps = share_jumps(risk, labels, offsets)
-        assert (np.diff(jumps.problem) >= 0).all() and (jumps.height > 0).all()
+        assert (np.diff(jumps.problem) >= 0).all() and (jumps.loss > 0).all()
         for i, (a, b) in enumerate(pairwise(offsets)):
             own = jumps.problem == i
             for t in np.unique(risk[a:b]):
-                found = jumps.height[own & (jumps.position <= t)].sum()
-                assert found == pytest.approx(largest_share(risk[a:b], labels[a:b], t))
+                found = jumps.loss[own & (jumps.position <= t)].max(initial=0)
+                assert found == largest_share(risk[a:b], labels[a:b], t)
 
 
 # --- filters
@@ -547,15 +547,15 @@ def test_the_old_name_of_jumps_is_an_error_and_not_ignored(data):
         HardCF(guarantee=Halves()).fit(*data)
 
 
-@pytest.mark.parametrize("heights", [[-0.1, 0.5], [0.6, 0.6]])
-def test_losses_that_fall_or_exceed_1_are_refused(data, heights):
+@pytest.mark.parametrize("losses", [[-0.1, 0.5], [0.6, 1.2], [0.6, 0.5]])
+def test_losses_that_fall_or_exceed_1_are_refused(data, losses):
     class Costly(TrueConclusion):
         is_probability = False
 
         def jumps(self, path_risk, labels, offsets):
             n = len(offsets) - 1
             position = np.repeat(path_risk[offsets[:-1]], 2)
-            return Jumps(position, np.repeat(np.arange(n), 2), np.tile(heights, n), n)
+            return Jumps(position, np.repeat(np.arange(n), 2), np.tile(losses, n), n)
 
     with pytest.raises(ValueError, match=r"Costly.*at most 1"):
         HardCF(0, guarantee=Costly()).fit(*data)

@@ -1,15 +1,18 @@
 """Compare variants of the default scorer on published answers.
 
     python -m benchmarks.retention.default_scorer keep NAME.npz [--variants V ...] [--halves 16]
+    python -m benchmarks.retention.default_scorer keep NAME.npz --show auto
     python -m benchmarks.retention.default_scorer compare OLD.npz NEW.npz OLD_VARIANT NEW_VARIANT
 
 "keep" fits each variant on half of the questions and evaluates it leave-one-out on the others.
 All variants use the same halves, and numbers are means over which answer to a question is used
-for calibration: if there are several, that choice alone changes what is kept at .02 by half. To
-compare two versions of the package, run "keep" with each of them on the path. "compare" prints
-true claims kept, their worth (the mean of their number to the power .5), the share of answers
-shown, and the share of these with a false claim, with corrected errors (Nadeau and Bengio: the
-halves share answers), then geometric means over the sets, and fit times.
+for calibration: if there are several, that choice alone changes what is kept at .02 by half. With
+``--show auto``, the share of answers that pass is chosen for the number of questions in each draw,
+and only the answers of the draw are evaluated. To compare two versions of the package, run "keep"
+with each of them on the path. "compare" prints true claims kept, their worth (the mean of their
+number to the power .5), the share of answers shown, and the share of these with a false claim,
+with corrected errors (Nadeau and Bengio: the halves share answers), then geometric means over the
+sets, and fit times.
 """
 
 import argparse
@@ -25,6 +28,7 @@ from benchmarks.real_data import load
 from skdcf import CoherentConformalFilter, GraphBatch
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.graphs import question_groups
+from skdcf.guarantees import NoFalseClaim
 from skdcf.metrics import leave_one_out
 from skdcf.ops.conformal import leave_one_out_alpha
 from skdcf.ops.hard import nonconformity_scores
@@ -33,6 +37,7 @@ from skdcf.training import LBFGS, SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
+# With a chosen share, the share takes the place of the coverage.
 NUMBERS = ("retention", "shown", "false_among_shown", "coverage", "worth")
 GAIN = 0.5  # of "worth"
 SETS = (
@@ -68,14 +73,20 @@ def in_order(groups):
     return np.argsort(np.argsort(first))[code]
 
 
+def draws(groups, seed):
+    """Rows of one answer to each question, drawn several times if a question has several."""
+    rng = np.random.RandomState(seed)
+    questions = np.unique(groups)
+    for _ in range(N_DRAWS if len(questions) < len(groups) else 1):
+        order = rng.permutation(len(groups))
+        _, first = np.unique(groups[order], return_index=True)
+        yield np.sort(order[first])
+
+
 def worth(filter, graphs, labels, groups, alpha, seed):
     """Mean of (true claims kept)^GAIN over answers, one of each question at a time."""
-    rng = np.random.RandomState(seed)
     values = []
-    for _ in range(N_DRAWS):
-        order = rng.permutation(len(graphs))
-        _, first = np.unique(groups[order], return_index=True)
-        rows = np.sort(order[first])
+    for rows in draws(groups, seed):
         batch, flat = graphs[rows], np.concatenate([labels[i] for i in rows])
         risk = np.concatenate(list(filter.path_risk(batch)))
         scores = nonconformity_scores(risk, flat, batch.offsets)
@@ -83,6 +94,30 @@ def worth(filter, graphs, labels, groups, alpha, seed):
         counts = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
         values.append(np.mean(counts**GAIN))
     return np.mean(values)
+
+
+def with_chosen_share(filter, graphs, labels, groups, alpha, seed):
+    """Numbers of a filter whose share is chosen for the questions of each draw."""
+    rows_of_numbers = []
+    for rows in draws(groups, seed):
+        batch = graphs[rows]
+        truth = [labels[i] for i in rows]
+        filter.calibrate(batch, truth, groups=False)
+        guarantee = filter.calibration_.guarantee
+        jumps = filter.calibration_part(batch, truth, groups=False).jumps
+        risk = np.concatenate(list(filter.path_risk(batch)))
+        levels = guarantee.leave_one_out(jumps, guarantee.path_risks(risk, batch))
+        kept = levels <= alpha + 1e-12
+        flat = np.concatenate(truth)
+        true = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
+        wrong = np.bincount(batch.problem_of, kept & (flat != 1), len(batch)) > 0
+        shown = np.bincount(batch.problem_of, kept, len(batch)) > 0
+        rate = wrong.sum() / shown.sum() if shown.any() else np.nan
+        one = [true.mean(), shown.mean(), rate, filter.share_, np.mean(true**GAIN)]
+        rows_of_numbers.append(one)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.nanmean(rows_of_numbers, axis=0)
 
 
 def problems_of(name):
@@ -96,7 +131,7 @@ def problems_of(name):
     return columns, list(data.labels), question_groups(columns, groups)
 
 
-def one_half(problems, variant, seed, n_train=None):
+def one_half(problems, variant, seed, n_train=None, show="1"):
     """Numbers of one variant in one split, and the seconds of the fit."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
@@ -109,11 +144,21 @@ def one_half(problems, variant, seed, n_train=None):
         warnings.simplefilter("ignore")
         # Calibrated on one question only: the new ones calibrate each other.
         cf = CoherentConformalFilter(
-            **VARIANTS[variant], calibration_size=1, random_state=seed, ties="jitter"
+            **VARIANTS[variant],
+            guarantee=NoFalseClaim(show="auto" if show == "auto" else 1),
+            calibration_size=1,
+            random_state=seed,
+            ties="jitter",
         )
         start = time.process_time()
         filters = fit_levels(cf, *known, ALPHAS, groups[first])
         seconds = time.process_time() - start
+        if show == "auto":
+            numbers = [
+                with_chosen_share(filter, *new, groups[second], alpha, seed)
+                for alpha, filter in filters.items()
+            ]
+            return numbers, seconds
         reports = [
             leave_one_out(
                 filter,
@@ -123,11 +168,11 @@ def one_half(problems, variant, seed, n_train=None):
                 n_draws=N_DRAWS,
                 random_state=seed,
             )
-            for filter, alpha in zip(filters.values(), ALPHAS, strict=True)
+            for alpha, filter in filters.items()
         ]
     values = [
         worth(filter, *new, groups[second], alpha, seed)
-        for filter, alpha in zip(filters, ALPHAS, strict=True)
+        for alpha, filter in filters.items()
     ]
     numbers = [
         [*(getattr(report, name)[0] for name in NUMBERS[:-1]), value]
@@ -145,7 +190,7 @@ def keep(options):
         problems = graphs, labels, in_order(groups)
         for variant in options.variants:
             calls = (
-                delayed(one_half)(problems, variant, seed, options.train)
+                delayed(one_half)(problems, variant, seed, options.train, options.show)
                 for seed in range(options.halves)
             )
             numbers, seconds = map(np.array, zip(*parallel(calls), strict=True))
@@ -214,6 +259,7 @@ def main():
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)
     keeping.add_argument("--train", type=int, help="number of training answers")
+    keeping.add_argument("--show", default="1", choices=["1", "auto"])
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")
     comparing.add_argument("new_file")

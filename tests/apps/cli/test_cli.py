@@ -175,12 +175,14 @@ def test_fit_says_first_that_nothing_is_trained(tmp_path, capsys):
     fit = "fit", tmp_path / "p", "-o", tmp_path / "model", "--alpha", 0.05
     context = [g.replace(context=[" ".join(g.claims)]) for g in data.graphs]
     write_jsonl(tmp_path / "p", context, data.labels)
-    run(*fit, "--features", "built-in", "--show", 1, "--force")
-    first = capsys.readouterr().err.splitlines()[0]
-    assert "0.05" in first and "19 of these 20" in first
-    assert "the column context_trigrams" in first
-    found = skdcf.load(tmp_path / "model")
-    assert found.scorer_.feature == "context_trigrams" and found.n_calibration_ == 19
+    for show in ((), ("--show", 1)):
+        run(*fit, "--features", "built-in", *show, "--force")
+        first = capsys.readouterr().err.splitlines()[0]
+        assert "0.05" in first and "19 of these 20" in first
+        assert "the column context_trigrams" in first
+        found = skdcf.load(tmp_path / "model")
+        assert found.scorer_.feature == "context_trigrams"
+        assert found.n_calibration_ == 19
 
 
 def test_fit_shows_where_somebody_watches_how_long_it_takes(
@@ -453,6 +455,8 @@ def test_help_of_every_command_has_an_example_that_is_right(capsys):
         with pytest.raises(SystemExit, match="0"):
             run(command, "--help")
         said = capsys.readouterr().out
+        if command == "fit":
+            assert "default of fit: auto" in " ".join(said.split())
         example = " ".join(said.partition("Example: ")[2].split()).split()
         assert example[:2] == ["skdcf", command]
         with pytest.raises(SystemExit, match="2"):  # nothing else is wrong with it

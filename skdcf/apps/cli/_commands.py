@@ -81,7 +81,8 @@ def _scorer_without_training(options, graphs, features):
     files.inform(
         f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
         f"calibration. The remaining answers are too few to train a scorer, so the "
-        f"column {_SUPPORT} is used as the scorer. Label more answers to train one"
+        f"column {_SUPPORT} is used as the scorer, and all answers may pass unless --show is "
+        "given. Label more answers to train one"
     )
     return FeatureScorer(_SUPPORT)
 
@@ -108,14 +109,15 @@ def fit(options):
     settings["calibration_size"] = int(size) if size == 0 or (size or 0) >= 1 else size
     features = settings["features"] = wanted_features(options, graphs)
     scorer = _scorer_without_training(options, graphs, features)
+    share = options.show
     if scorer is None:
         scorer = options.scorer
+    elif share is None:
+        share = 1
     n = len(graphs)
     edges_note = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {counted(n, 'problem')}"):
-        model = _fitted(
-            make_filter(scorer, options, **settings), problems, options.show
-        )
+        model = _fitted(make_filter(scorer, options, **settings), problems, share)
     questions = files.count_questions(graphs)
     files.inform(
         f"the filter was fitted on {counted(n, 'problem')} of "
@@ -211,10 +213,11 @@ def _save(filter, data, options):
 
 
 def _labels_of(data):
-    """Yield the number of labels, and the share of them that a model gave."""
+    """Yield the number of labels, and the share of them that a model gave, if any."""
     yield f"labels: {labelling.describe_labels(data.graphs, data.labels)}"
     share, _ = labels_of_models(data.graphs, pack_labels(data.labels, data.graphs))
-    yield f"a model gave {share:.0%} of the labels"
+    if share > 0:
+        yield f"a model gave {share:.0%} of the labels"
 
 
 def _labels_missing(filter):

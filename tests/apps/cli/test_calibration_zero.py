@@ -44,7 +44,7 @@ def test_fit_saves_without_calibration_and_calibrate_completes_it(tmp_path, caps
         assert code
         assert "calibration_size=0. Call calibrate" in capsys.readouterr().err
     assert not main(["calibrate", trained, of_people, "-o", filter])
-    assert "a model gave 0% of the labels" in capsys.readouterr().err
+    assert "a model gave" not in capsys.readouterr().err
     assert load(filter).n_calibration_ == 79
     assert not main(["filter", filter, of_people, "-o", str(tmp_path / "out.jsonl")])
 

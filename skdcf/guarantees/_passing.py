@@ -94,7 +94,8 @@ def choose_share(
     """Choose the share of answers that may pass, without the labels of calibration answers.
 
     The rate of a share is (1 + wrong) / (1 + passing) on the training answers. The largest share
-    is chosen whose rate is at most the level, or at most the smallest rate if no rate is.
+    is chosen whose rate is at most the level, or at most the smallest rate if no rate is. Shares
+    at which no training answer passes are not considered, because of ties.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def choose_share(
     if not able:
         return 1.0
     reached = np.array([all(has_rank(share, n) for n in able) for share in table[:, 0]])
-    shares, passing, wrong = table[reached].T
+    shares, passing, wrong = table[reached & (table[:, 1] > 0)].T
     rate = (1 + wrong) / (1 + passing)
     return float(shares[rate <= max(level, rate.min())].max())
 

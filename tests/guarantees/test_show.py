@@ -391,3 +391,9 @@ def test_groups_that_are_too_small_for_any_share_do_not_count():
     table = np.array([[0.2, 10, 0], [0.5, 25, 0], [1.0, 50, 10]])
     assert choose_share(table, 0.1, None, [100, 5]) == 0.5
     assert choose_share(table, 0.1, None, [100, 12]) == 1
+
+
+def test_a_share_at_which_nothing_passes_is_not_chosen():
+    """With ties, and losses above 1, the rate (1 + 0) / (1 + 0) may be the smallest."""
+    table = np.array([[0.2, 0, 0], [0.5, 20, 30], [1.0, 50, 90]])
+    assert choose_share(table, 0.1, None, [100]) == 0.5

@@ -578,9 +578,7 @@ class PerGroup(Calibration):
         if self.guarantee.show != 1:
             passing = self._mean([part.passing for part in self.parts])
             among = self.guarantee.describe_passing(level)
-            sentence = (
-                f"of the answers that pass (about {100 * passing:.0f} %), {among}"
-            )
+            sentence = f"of the answers that pass (about {100 * passing:.0f} % of all), {among}"
         n_groups = len(self.names)
         delta = getattr(self.guarantee, "delta", None) or 1.0
         share = 1 - n_groups * delta

@@ -244,7 +244,7 @@ def test_of_groups_the_answers_that_pass_are_spoken_of(data):
     cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5, by="kind"))
     said = cf.fit(kinds[:198], y[:198]).describe()
     passing = np.mean([part.passing for part in cf.calibration_.parts])
-    assert f"pass (about {100 * passing:.0f} %)" in said and "'kind'" in said
+    assert f"pass (about {100 * passing:.0f} % of all)" in said and "'kind'" in said
     parts = dict(zip(cf.calibration_.names, cf.calibration_.parts, strict=True))
     cuts = [parts["ab"[i % 2]].cut for i in range(len(kinds))]
     passes = passing_answers(cf, kinds)

@@ -391,10 +391,14 @@ def test_graphs_that_disagree():
     named = ReasoningGraph(ONE, [], feature_names=["b"], id="n")
     with pytest.raises(ValueError, match=r'problem 1 \("n"\): feature names'):
         GraphBatch.from_graphs([ReasoningGraph(ONE, [], feature_names=["a"]), named])
-    with pytest.raises(ValueError, match=r"problem.*1.*problems.*features"):
-        GraphBatch.from_graphs(
-            [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
-        )
+    graphs = [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
+    with pytest.raises(ValueError, match=r"problem.*1.*problems.*features") as error:
+        GraphBatch.from_graphs(graphs)
+    separated = {"graphs": graphs}
+    for line in str(error.value).splitlines()[1:]:
+        exec(line.strip(), separated)
+    assert separated["with_features"] == graphs[:1]
+    assert separated["without_features"] == graphs[1:]
     with pytest.raises(ValueError, match=r"problem.*1.*ReasoningGraph"):
         GraphBatch.from_graphs([ReasoningGraph(ONE, []), 3])
 

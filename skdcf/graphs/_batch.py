@@ -493,7 +493,11 @@ def _find_difference(graph, first):
     table = graph.features
     due = first.features
     if (table is None) != (due is None):
-        return "some problems have features and others do not"
+        return (
+            "some problems have features and others do not. Separate them with\n"
+            "    with_features = [g for g in graphs if g.features is not None]\n"
+            "    without_features = [g for g in graphs if g.features is None]"
+        )
     if table is not None and table.shape[1] != due.shape[1]:
         return f"{table.shape[1]} features, but problem 0 has {due.shape[1]}"
     names = graph.feature_names

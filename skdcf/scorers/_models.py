@@ -214,7 +214,9 @@ class ConfTrScorer(Scorer):
         Standard deviation of the model output on the training claims, by which the confidences are
         divided. The scale is 1 with a gain, or if the output is not standardised during training.
     loss_curve_ : list of float
-        Training objective per iteration.
+        Training objective per iteration. The list is empty if no step lowers the objective, in
+        which case the scorer is the logistic regression at which training starts. This can happen
+        because the objective jumps if the order of two prices changes.
 
     Notes
     -----

@@ -140,7 +140,7 @@ class Standardizer:
         """
         mean = features.mean(axis=0)
         scale = features.std(axis=0)
-        left_out = _is_constant(mean, scale) | _is_noise(scale)
+        left_out = _is_constant(features, mean, scale) | _is_noise(scale)
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
@@ -306,11 +306,13 @@ def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the indices of columns that are not constant but vary only by rounding errors."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
-    return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))
+    return np.flatnonzero(_is_noise(scale) & ~_is_constant(features, mean, scale))
 
 
-def _is_constant(mean, scale):
-    return scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+def _is_constant(features, mean, scale):
+    # With many rows, rounding of the mean can make the scale of a constant column larger.
+    rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
+    return (scale <= rounding) | (features == features[:1]).all(axis=0)
 
 
 def _is_noise(scale):

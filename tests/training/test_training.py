@@ -134,6 +134,11 @@ def test_standardizer():
     assert standard(np.array([[1e4, -1e4, 1e9]])).tolist() == [[3, 0, 0]]  # constants
 
 
+def test_a_constant_column_is_left_out_in_spite_of_rounding():
+    X = np.full((300, 1), np.log(5.0))
+    assert np.std(X) > 1e-16 and np.isinf(Standardizer.fit(X).scale).all()
+
+
 def test_raw_weights_give_the_same_differences_inside_the_clip():
     result = run()
     raw = result.params / result.columns.own.scale / result.scale
@@ -443,6 +448,18 @@ def test_a_loss_that_is_no_number_ends_training(optimizer):
     assert not result.converged and "not finite after" in result.message
     assert np.isfinite(result.params).all() and np.isfinite(result.loss_curve).all()
     assert np.abs(result.params).max() < 0.1
+
+
+def test_a_start_from_which_no_step_goes_down_is_kept():
+    """The loss jumps where the order of two prices changes."""
+    start = np.array([0.3, -0.2])
+    steps = []
+
+    def jumping(x):
+        return float(np.any(x != start)), np.ones(2)
+
+    x, finite = LBFGS().minimize(jumping, start, lambda *step: steps.append(step))
+    assert finite and not steps and np.array_equal(x, start)
 
 
 FEW_EPOCHS = SoftTraining(Adam(max_iter=5, validation_size=None))

@@ -172,7 +172,12 @@ class ClassifierScorer(Scorer):
         log_odds : ndarray of shape (n_claims,)
             The log odds of each claim.
         """
-        scores = self._decide(self._informative(batch))
+        X = self._informative(batch)
+        trees: Any = self.estimator_
+        if hasattr(trees, "get_booster") and len(X):
+            # The probabilities of xgboost are too coarse near 1.
+            return -np.float64(trees.predict(X, output_margin=True))
+        scores = self._decide(X)
         if self.estimator_ is None or hasattr(self.estimator_, "decision_function"):
             return -scores
         return -logit(np.float64(scores))

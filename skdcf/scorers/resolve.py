@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
@@ -117,9 +118,19 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ------
     ValueError
         If the value cannot be converted, or if a parameter is invalid.
+    TypeError
+        If `fit` of the scorer does not accept the problems, the labels and the task.
     """
     scorer_made = _make(scorer, batch.feature_names or ())
     scorer_made.validate()
+    try:
+        inspect.signature(scorer_made.fit).bind(batch, None, None)
+    except TypeError:
+        raise TypeError(
+            f"{type(scorer_made).__name__}.fit must accept fit(batch, labels, task), where labels "
+            "is a 1-D array over all claims (1 for true, 0 for false, -1 for unknown), got "
+            f"fit{inspect.signature(scorer_made.fit)}"
+        ) from None
     return scorer_made
 
 

@@ -15,6 +15,7 @@ import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
+from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.hard import below_true_claims
 from skdcf.ops.price import exact_log_price
 from skdcf.relaxation import GridRelaxation, PathRelaxation
@@ -195,6 +196,73 @@ def test_degenerate_data(scorer, name):
     assert fitted.confidence(batch[:0]).shape == (0,)
 
 
+def flat(n_problems, size, edges=(), hazard=0.1, seed=0):
+    """Answers of one size with columns, and labels that are false with a given probability."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(n_problems, size, 3))
+    wrong = rng.rand(n_problems, size) < hazard
+    wrong |= X[:, :, 0] < -2.5
+    return [ReasoningGraph(x, edges) for x in X], list((~wrong).astype(int))
+
+
+def with_columns(change):
+    graphs, labels = flat(60, 5, [(0, 2), (1, 2)])
+    changed = [change(g.features, y) for g, y in zip(graphs, labels, strict=True)]
+    return [ReasoningGraph(x, [(0, 2), (1, 2)]) for x in changed], labels
+
+
+CHAIN = [(v, v + 1) for v in range(39)]
+BAD = {
+    "one value for all claims": lambda: with_columns(lambda X, y: np.full((5, 1), 0.5)),
+    "no error": lambda: flat(60, 5, hazard=-1.0),
+    "one error": lambda: (
+        flat(60, 5)[0],
+        [np.arange(5) != 5 - (i == 3) for i in range(60)],
+    ),
+    "all false": lambda: flat(60, 5, hazard=1.0),
+    "constant columns": lambda: with_columns(lambda X, y: np.hstack([X, X * 0 + 7])),
+    "more columns than claims": lambda: with_columns(
+        lambda X, y: np.random.RandomState(int(1e6 * abs(X[0, 0]))).normal(
+            size=(5, 400)
+        )
+    ),
+    "70 claims": lambda: flat(60, 70, [(0, v) for v in range(1, 70)], hazard=0.01),
+    "chain of 40, hazards near 1": lambda: flat(60, 40, CHAIN, hazard=0.97),
+    "hazards of 0 and 1": lambda: with_columns(lambda X, y: 1e6 * (y[:, None] - 0.5)),
+    "no answer has a claim": lambda: (
+        [ReasoningGraph(np.zeros((0, 3)), [])] * 60,
+        [np.zeros(0)] * 60,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("show", [1, "auto"])
+@pytest.mark.parametrize("name", BAD)
+def test_bad_data_give_a_valid_filter(name, show):
+    graphs, labels = BAD[name]()
+    guarantee = NoFalseClaim(show=show)
+    cf = CoherentConformalFilter(alpha=0.2, guarantee=guarantee, random_state=0)
+    cf.fit(graphs[:50], labels[:50])
+    new = GraphBatch.from_graphs(graphs[50:])
+    numbers = [*cf.path_risk(new), *cf.predict_alpha(new), *cf.scorer_.hazard(new)]
+    assert not np.isnan(np.concatenate(numbers, axis=None)).any()
+    assert not np.isnan(cf.threshold_)
+    for graph, kept in zip(new, cf.predict(new), strict=True):
+        assert not any(kept[v] and not kept[u] for u, v in graph.edges)
+    if name == "all false":
+        assert not np.concatenate(cf.predict(new)).any()
+    assert isinstance(cf.describe(), str)
+
+
+@pytest.mark.parametrize("show", [1, "auto"])
+def test_one_question_only_is_refused(show):
+    graphs, labels = flat(60, 5)
+    cf = CoherentConformalFilter(guarantee=NoFalseClaim(show=show))
+    with pytest.raises(ValueError, match=r"question"):
+        cf.fit(graphs, labels, groups=np.zeros(60, int))
+
+
 @pytest.mark.parametrize("gain", [-1, 0.001, 1.5, "claims", np.sqrt, True])
 @pytest.mark.parametrize("scorer", [ConfTrScorer, ClassifierScorer])
 def test_gains_without_a_price_are_refused(scorer, gain):
@@ -211,6 +279,24 @@ def test_a_model_that_returns_nan_is_named():
     fitted = ConfTrScorer(Broken()).fit(GRAPHS, LABELS, task())
     with pytest.raises(ValueError, match=r"Broken\(\).*nan"):
         fitted.confidence(GRAPHS[:1])
+
+
+def test_hazards_of_xgboost_are_not_rounded_to_probabilities():
+    """A probability of 1 - 1e-8 is 1 in float32."""
+    xgboost = pytest.importorskip("xgboost")
+    X = np.arange(40.0)[:, None]
+    labels = (X[:, 0] > 5).astype(int)
+    batch = GraphBatch.from_arrays(X, np.arange(41))
+    trees = xgboost.XGBClassifier(
+        n_estimators=60, learning_rate=1.0, reg_lambda=0.0, min_child_weight=0.0
+    )
+    scorer = ClassifierScorer(trees).fit(batch, labels)
+    hazard = scorer.hazard(batch)
+    chance = scorer.estimator_.predict_proba(X)[:, 0].astype(float)
+    assert chance.min() == 0 and np.isfinite(hazard).all() and hazard.min() < -16
+    between = (chance > 1e-3) & (chance < 0.999)
+    log_odds = np.log(chance[between] / (1 - chance[between]))
+    np.testing.assert_allclose(hazard[between], log_odds, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -241,6 +327,17 @@ def test_prices_that_depend_on_the_last_digits_of_float32_are_refused():
     same = HardCF(Sum(), alpha=0.2)
     with pytest.raises(ValueError, match=r"float32.*gain=1"):
         same.fit(twins, [rng.rand(2) < 0.8 for _ in twins])
+
+
+def test_a_fit_without_a_task_is_named():
+    class Old(Sum):
+        requires_fit = True
+
+        def fit(self, batch, y):
+            return self
+
+    with pytest.raises(TypeError, match=r"Old\.fit must accept.*got fit\(batch, y\)"):
+        HardCF(Old(), alpha=0.2).fit(GRAPHS, Y)
 
 
 class Sum(skdcf.scorers.Scorer):

@@ -17,7 +17,6 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
-    "accept_provenance",
     "load",
     "save",
 ]

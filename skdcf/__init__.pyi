@@ -69,9 +69,6 @@ from .estimators import (
 from .estimators import (
     XGBoostCF as XGBoostCF,
 )
-from .estimators import (
-    accept_provenance as accept_provenance,
-)
 from .graphs import GraphBatch as GraphBatch
 from .graphs import ReasoningGraph as ReasoningGraph
 from .persistence import load as load
@@ -86,7 +83,6 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
-    "accept_provenance",
     "load",
     "save",
 ]

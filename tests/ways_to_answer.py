@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
-from skdcf import HardCF, accept_provenance
+from skdcf import HardCF
 from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor, Verify
 from skdcf.apps.llm import _pace as pace_module
 
@@ -402,14 +402,17 @@ def measure(script):
     with ChatServer(play(plain)) as server:
         graphs = extract(server)
     known = [g for g in graphs for _ in range(10)]
-    known = [g.replace(id=str(i), problem=f"k{i}") for i, g in enumerate(known)]
+    known = [
+        g.replace(id=str(i), problem=f"k{i}", provenance=None)
+        for i, g in enumerate(known)
+    ]
     labels = [[int(TRUTH[claim]) for claim in g.claims] for g in known]
     filter = HardCF("judge_verdict", alpha=0.2).fit(known, labels)
     with ChatServer(play(script)) as server:
         try:
-            with accept_provenance("a table of ways to answer"):
-                graphs = extract(server)
-                masks = filter.predict(graphs)
+            # The options that a server does not support are part of the provenance.
+            graphs = [g.replace(provenance=None) for g in extract(server)]
+            masks = filter.predict(graphs)
         except CallError:
             return len(server.requests), 0, 0
         n_requests = len(server.requests)

@@ -627,7 +627,7 @@ def format_problems(columns: Columns) -> Iterator[str]:
     except BROKEN:
         lines = None
     if lines is None:
-        graphs = columns.graphs.replace_metadata(columns.metadata)
+        graphs = columns.graphs.replace(metadata=columns.metadata)
         lines = map(format_problem, columns._replace(graphs=graphs).problems())
     yield from lines
 

@@ -1,10 +1,5 @@
 """Filters that implement the scikit-learn estimator interface."""
 
-from ..guards.provenance import accept_provenance as accept_provenance
-from ..guards.provenance import compare_provenance as compare_provenance
-from ..guards.provenance import provenance_of as provenance_of
-from ..guards.provenance import reason_in_force as reason_in_force
-from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._calibrate import calibration_scores as calibration_scores
 from ._choose import choose as choose
 from ._choose import chosen_answers as chosen_answers

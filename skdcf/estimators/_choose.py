@@ -20,7 +20,6 @@ from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, question_groups
 from ..graphs.hashes import content_hashes, hash_numbers, mix
 from ..graphs.problems import Groups, Problems
-from ..guards.choices import CHOSEN_BY
 from ..ops.hard import path_risk, segment_min
 from ..training.splitting import number_groups
 from ._validation import View, admit, filter_in
@@ -77,7 +76,7 @@ def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]
     >>> rows = choose(cf, answers, question)
     >>> chosen = chosen_answers(cf, answers, question)
     >>> cf = cf.calibrate(chosen, [y[100 + i] for i in rows])
-    >>> chosen[0].metadata["chosen_by"]["k"]
+    >>> chosen[0].provenance["chosen_from"]
     3
     """
     _, rows, _ = _chosen(filter, X, groups)
@@ -85,7 +84,7 @@ def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]
 
 
 def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return the answers selected by `choose`, and record the choice in their metadata.
+    """Return the answers selected by `choose`, and record the choice in their provenance.
 
     Parameters
     ----------
@@ -99,9 +98,9 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
     Returns
     -------
     answers : GraphBatch
-        The chosen answers, with one answer per question. The metadata key ``chosen_by`` contains
-        the rule, the number k of answers to the question, and a hash of the scorer and its
-        columns.
+        The chosen answers, with one answer per question. The provenance contains
+        the rule (``chosen_by``), the number of answers to the question (``chosen_from``), and a
+        hash of the scorer and its columns (``chosen_scorer``).
 
     Raises
     ------
@@ -113,12 +112,13 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
 
 
 def _marked(filter, chosen, n_answers):
-    """Return the chosen answers, with metadata that record how they were chosen."""
+    """Return the chosen answers, whose provenance records how they were chosen."""
     scorer = filter_in(filter)._choice_fingerprint
-    rows = chosen.metadata_rows or [{}] * len(chosen)
-    return chosen.replace_metadata(
-        [
-            row | {CHOSEN_BY: {"rule": SAFEST_CLAIM, "k": k, "scorer": scorer}}
+    rows = chosen.provenance_rows or [{}] * len(chosen)
+    made = {"chosen_by": SAFEST_CLAIM, "chosen_scorer": scorer}
+    return chosen.replace(
+        provenance=[
+            row | made | {"chosen_from": k}
             for row, k in zip(rows, n_answers.tolist(), strict=True)
         ]
     )

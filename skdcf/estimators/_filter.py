@@ -32,7 +32,6 @@ from ..graphs.sources import makes_claim
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
-from ..guards.provenance import compare_provenance
 from ..guards.rounding import raised
 from ..guards.settings import refuse_changed, refuse_without_theory, settings_of
 from ..guards.several import warn_of_several_answers
@@ -126,13 +125,6 @@ class ConformalFilter(Settings):
     }
 
     __reduce__ = reduced
-
-    def __sklearn_clone__(self) -> Any:
-        clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        # Clones made by a search retain the reason for which the provenance was accepted.
-        if "_accepted" in vars(self):
-            clone._accepted = self._accepted
-        return clone
 
     @property
     def _transformer(self):
@@ -276,7 +268,7 @@ class ConformalFilter(Settings):
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
         return replace(
-            part, made_as=part_settings(self), origin=fitted.provenance_, probes=probes
+            part, made_as=part_settings(self), origin=fitted._origin, probes=probes
         )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
@@ -310,8 +302,7 @@ class ConformalFilter(Settings):
         part = CalibrationPart.join(parts)
         refuse_part(part, self)
         with unchanged_on_error(self):
-            if part.origin is not None:
-                compare_provenance(self, part.origin, new=True)
+            guards.replace_origin(self, part.origin)
             calibrate_with(self, part, fewest=True)
             return self
 
@@ -323,6 +314,11 @@ class ConformalFilter(Settings):
                 "the filter was fitted with calibration_size=0. Call calibrate(X, y) with "
                 "answers that were not used for training"
             )
+
+    @property
+    def provenance_(self) -> dict[str, list[Any]]:
+        """Values of each provenance key in the calibration problems."""
+        return self._origin["provenance"]
 
     def _classes(self):
         """Return the labels that mean false and true, which are False and True for graphs."""
@@ -697,7 +693,7 @@ class ConformalFilter(Settings):
         self.check_calibrated()
         refuse_changed(self)
         level = level_of(self, alpha)
-        sentence = name_errors(self.calibration_.describe(level), self.provenance_)
+        sentence = name_errors(self.calibration_.describe(level), self._origin)
         if self.calibration_.keeps_nothing(level):
             return sentence
         shown = self.calibration_.describe_shown(level)

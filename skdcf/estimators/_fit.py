@@ -105,8 +105,6 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
-    # Delete the stored provenance, because the guards store the provenance again.
-    vars(estimator).pop("provenance_", None)
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)

@@ -117,7 +117,8 @@ class CoherentConformalFilter(ConformalFilter):
         After `calibrate_parts`, each row contains the index of a part and the index of a problem
         in this part.
     provenance_ : dict
-        Provenance of the calibration problems, and the meaning of their labels.
+        Values of each provenance key that the calibration problems had. A value of None means that
+        the key was missing in some of these problems.
 
     References
     ----------
@@ -268,7 +269,8 @@ class HardCF(ConformalFilter):
         After `calibrate_parts`, each row contains the index of a part and the index of a problem
         in this part.
     provenance_ : dict
-        Provenance of the calibration problems, and the meaning of their labels.
+        Values of each provenance key that the calibration problems had. A value of None means that
+        the key was missing in some of these problems.
 
     Notes
     -----

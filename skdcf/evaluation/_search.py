@@ -25,7 +25,6 @@ from ..estimators import (
     at_level,
     check,
     fit_levels,
-    reason_sent_with,
 )
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
@@ -287,8 +286,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     # The filters in the search require metadata routing.
     with config_context(enable_metadata_routing=True):
         search.estimator.set_fit_request(groups=True)
-        with reason_sent_with(search):
-            search.fit(X, y, groups=groups)
+        search.fit(X, y, groups=groups)
     return clone(estimator).set_params(**search.best_params_), search
 
 

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_alphas, check_choice, warn
 from .._docs import documented
 from .._jobs import as_finished
-from ..estimators import accept_provenance, calibrated_masks, check, reason_in_force
+from ..estimators import calibrated_masks, check
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
@@ -154,7 +154,6 @@ def compare_filters(
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
     _warn_of_abstention(filters, questions, splits, levels)
-    reason = reason_in_force()
     jobs = {
         number: partial(
             run_split,
@@ -164,7 +163,6 @@ def compare_filters(
             filters=filters,
             data=(batch, split_labels, questions),
             alphas=levels,
-            reason=reason,
         )
         for number in range(len(splits))
     }
@@ -231,17 +229,12 @@ def run_split(
     filters: Any,
     data: Any,
     alphas: Any,
-    reason: Any,
 ) -> Any:
-    """Return the metrics of each filter on one split, as a dict keyed by filter and metric.
-
-    ``reason`` is passed to `accept_provenance`, because worker processes do not inherit the
-    caller's context.
-    """
+    """Return the metrics of each filter on one split, as a dict keyed by filter and metric."""
     batch, labels, questions = data
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
-    with warnings.catch_warnings(), accept_provenance(reason):
+    with warnings.catch_warnings():
         # Warnings about small calibration sets are ignored, because the filters will be
         # calibrated on other problems. The caller has already been warned.
         warnings.simplefilter("ignore", CalibrationWarning)

@@ -300,24 +300,24 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
         return self._trusted(**fields | new)
 
-    def replace_metadata(
-        self, metadata: Iterable[Mapping[str, Any] | None] | None
-    ) -> GraphBatch:
-        """Return the same problems with different metadata, sharing all other fields.
+    def replace(self, **rows: Iterable[Mapping[str, Any] | None] | None) -> GraphBatch:
+        """Return the same problems with other provenance or metadata, sharing all other fields.
 
         Parameters
         ----------
-        metadata : sequence of (dict or None), length n_graphs, or None
-            One dict or None per problem.
+        **rows : sequence of (dict or None), length n_graphs, or None
+            One dict or None per problem for each of the names ``provenance`` and ``metadata``.
 
         Returns
         -------
         new_batch : GraphBatch
-            The problems with the new metadata, and with the features, edges and texts of this
-            batch.
+            The problems with the new dicts, and with the features, edges and texts of this batch.
         """
-        fields = _inputs.check_fields("metadata", metadata, self)
-        return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
+        fields: dict[str, Any] = {
+            name: _inputs.check_fields(name, values, self)
+            for name, values in rows.items()
+        }
+        return self._trusted(**self.__dict__ | fields | {"tables": None})
 
     def without_edges(self) -> GraphBatch:
         """Return the same problems with independent claims.

@@ -22,11 +22,11 @@ from ..guarantees import refuse_dependence
 from .choices import refuse_chosen, refuse_other_scorer
 from .copies import refuse_copies, with_texts
 from .direction import warn_of_direction, warn_of_reversed_edges
-from .judges import note_judges
 from .labels import refuse_chosen_labels, warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
 from .overlap import refuse_trained, warn_of_copies_across_split
-from .provenance import compare_provenance, provenance_of, reason_in_force
+from .presence import compare_presence, presence_of, warn_of_counts, warn_of_edges
+from .provenance import compare_provenance, origin_of
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
 
@@ -37,8 +37,7 @@ def at_fit(estimator, view, training_rows, calibration_rows):
     Parameters
     ----------
     estimator : filter
-        The filter to be fitted. The attribute ``provenance_`` of the filter is set to the
-        provenance of the problems.
+        The filter to be fitted. Records how the calibration problems were made.
     view : View
         The problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
@@ -47,7 +46,6 @@ def at_fit(estimator, view, training_rows, calibration_rows):
     """
     if len(calibration_rows):
         refuse_chosen_labels(view.raw)
-    _note_provenance(estimator, view)
     warn_of_reversed_edges(view.raw)
     warn_of_labels_among_columns(view.raw, view.labels)
     has_texts = with_texts(view.raw)[calibration_rows]
@@ -56,7 +54,11 @@ def at_fit(estimator, view, training_rows, calibration_rows):
         warn_of_copies_across_split(view, training_rows, calibration_rows)
         warn_of_no_errors(view.labels)
     calibration = view.take(calibration_rows)
-    note_judges(estimator, calibration.raw, calibration.labels)
+    # Without calibration problems, the fields of the training problems are recorded.
+    origin = origin_of(estimator, calibration.raw, calibration.labels)
+    if not len(calibration_rows):
+        origin["presence"] = presence_of(estimator, view.raw)
+    estimator._origin = origin
     warn_of_unjudged(calibration.raw, calibration.labels)
 
 
@@ -66,16 +68,14 @@ def at_calibrate(estimator, view):
     Parameters
     ----------
     estimator : fitted filter
-        The filter to calibrate. The filter's training problems are rejected. The attribute
-        ``provenance_`` of the filter is set to the provenance of the problems.
+        The filter to calibrate. The filter's training problems are rejected.
     view : View
         The problems, with labels and hashes.
     """
     refuse_chosen_labels(view.raw)
-    _note_provenance(estimator, view)
     refuse_trained(view.raw, view.hashes, estimator._trained)
-    refuse_other_scorer(estimator, view.raw, reason_in_force(estimator))
-    note_judges(estimator, view.raw, view.labels)
+    refuse_other_scorer(estimator, view.raw)
+    replace_origin(estimator, origin_of(estimator, view.raw, view.labels))
     warn_of_unjudged(view.raw, view.labels)
 
 
@@ -124,8 +124,8 @@ def at_use(estimator, batch, *, labelled=False):
         Whether the problems have labels. If True, the meanings of the labels are compared as
         well.
     """
-    refuse_changed(estimator)
-    compare_provenance(estimator, provenance_of(estimator, batch, labelled))
+    left_out = () if labelled else ("label_",)
+    _compare(estimator, batch, prefix_left_out=left_out)
 
 
 def at_choice(estimator, batch):
@@ -141,14 +141,26 @@ def at_choice(estimator, batch):
     batch : GraphBatch
         All sampled answers.
     """
-    refuse_changed(estimator)
     refuse_chosen(batch)
-    provenance = provenance_of(estimator, batch, labelled=False)
-    # An empty list means that any selection rule is accepted.
-    compare_provenance(estimator, provenance | {"chosen_by": []})
+    _compare(estimator, batch, prefix_left_out=("label_", "chosen_"))
 
 
-def _note_provenance(estimator, view):
-    """Compare the provenance of the problems with that of the filter, and update the filter."""
-    provenance = provenance_of(estimator, view.raw, labelled=True)
-    compare_provenance(estimator, provenance, new=True)
+def replace_origin(estimator, origin):
+    """Record how new calibration problems were made, in place of the earlier ones."""
+    presence = estimator._origin["presence"]
+    compare_presence(presence, origin["presence"])
+    warn_of_edges(presence, origin["presence"])
+    estimator._origin = origin
+
+
+def _compare(estimator, batch, *, prefix_left_out):
+    """Compare settings, fields and provenance of problems with those in calibration."""
+    refuse_changed(estimator)
+    calibrated = estimator._origin
+    new = origin_of(estimator, batch)
+    compare_presence(calibrated["presence"], new["presence"])
+    warn_of_edges(calibrated["presence"], new["presence"])
+    warn_of_counts(calibrated["presence"], new["presence"])
+    compare_provenance(
+        calibrated["provenance"], new["provenance"], prefix_left_out=prefix_left_out
+    )

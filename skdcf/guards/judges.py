@@ -30,10 +30,9 @@ def labels_of_models(batch, labels):
     return n_of_models / max(int(n_labels.sum()), 1), sorted(names)
 
 
-def note_judges(estimator, batch, labels):
-    """Store the proportion of labels assigned by models, and warn if it exceeds 5 %."""
+def judges_of(batch, labels):
+    """Return the proportion of labels assigned by models, and warn if it exceeds 5 %."""
     share, names = labels_of_models(batch, labels)
-    estimator.provenance_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(
             f"a language model assigned {share:.0%} of the calibration labels "
@@ -43,13 +42,14 @@ def note_judges(estimator, batch, labels):
             "calibration_size=0, and calibrate on the labels of the person",
             LabelWarning,
         )
+    return {"share": [share], "names": names}
 
 
 def name_errors(sentence, origin):
     """Add the meaning of "false" and the kinds of judges to a sentence about the guarantee."""
-    shares = origin.get("judged") or [0.0]
-    judges = ", ".join(origin.get("judges", ()))
-    meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}
+    shares = origin["judges"].get("share") or [0.0]
+    judges = ", ".join(origin["judges"].get("names", ()))
+    meanings = set(origin["provenance"].get("label_meaning", ())) - {None}
     supported = meanings == {"supported"}
     error = "is unsupported by its context" if supported else ""
     if min(shares) == 1:

@@ -361,8 +361,6 @@ def test_what_an_adapter_gives_can_be_filtered():
 # --- every optional key, through every adapter ----------------------------------------------
 
 METADATA = {
-    "extraction": {"model": "m", "prompts": {"decompose": 2}, "samples": 5},
-    "edges_corrected": True,
     "no_verdict": [1],
     "model": "writer",
     "label_sources": [{"kind": "human", "by": "me"}, None],

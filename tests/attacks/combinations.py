@@ -125,7 +125,7 @@ def fitted(settings, control, rng, seed):
     estimator = SCORERS[settings["scorer"]]()
     if control == "every answer":
         groups = False
-        batch = batch.replace_metadata([{"kind": m["kind"]} for m in batch.metadata])
+        batch = batch.replace(metadata=[{"kind": m["kind"]} for m in batch.metadata])
     if control == "trained on what calibrates":
         estimator.fit(batch.features, pack_labels(labels, batch))
         settings = settings | {"features": "none", "calibration_size": None}

@@ -320,7 +320,7 @@ def test_other_values_are_written_or_refused_as_one_by_one(name, value):
         return found, None
 
     def one_by_one():
-        graphs = columns.graphs.replace_metadata(columns.metadata)
+        graphs = columns.graphs.replace(metadata=columns.metadata)
         for problem in columns._replace(graphs=graphs).problems():
             yield records.format_problem(problem)
 

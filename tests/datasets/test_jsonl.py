@@ -821,10 +821,8 @@ FULL = {
     "labels": [1, 0, -1],
     "mask": [True, False, False],
     "group": "g",
-    "provenance": {"label_meaning": "supported"},
+    "provenance": {"label_meaning": "supported", "samples": 5},
     "metadata": {
-        "extraction": {"model": "m", "prompts": {"decompose": 2}, "samples": 5},
-        "edges_corrected": True,
         "no_verdict": [2],
         "model": "writer",
         "label_sources": [{"kind": "human", "by": "me"}, None, None],

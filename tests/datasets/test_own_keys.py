@@ -247,9 +247,8 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         assert row["said"] == (" ".join(left) or "-")
         same = [row["asked"], row["docs"], row["shift"]]
         assert same == [before["asked"], before["docs"], before["shift"]]
-        assert set(row["metadata"]) == {"extraction", "filtered", "sentence_layout"}
-        extraction = row["metadata"]["extraction"]
-        assert extraction.items() >= splitter_of("en").items()
+        assert set(row["metadata"]) == {"filtered", "sentence_layout"}
+        assert row["provenance"].items() >= splitter_of("en").items()
 
     # A file under its own keys: they come back, and the text as well.
     renamed = {"problem": "asked", "context": "docs", "claims": "sentences"}

@@ -284,11 +284,11 @@ def test_metadata_goes_where_its_problem_goes():
         assert again.metadata == {"model": "b"} and again == graphs[1]
     assert graphs[1] == graphs[1].replace(metadata=None)
     bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
-    assert bare.replace_metadata(None)[0].metadata is None
+    assert bare.replace(metadata=None)[0].metadata is None
     with pytest.raises(ValueError, match=r"metadata.*dict.*3"):
         ReasoningGraph([[1.0]], [], metadata=3)
     with pytest.raises(ValueError, match=r"metadata.*1 entries.*2"):
-        bare.replace_metadata([{}, {}])
+        bare.replace(metadata=[{}, {}])
 
 
 def test_labels_in_arrays_of_several_kinds():

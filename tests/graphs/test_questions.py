@@ -34,7 +34,7 @@ def all_forms(graph):
     yield batch[np.array([False, True])][0]
     yield pickle.loads(pickle.dumps(batch))[1]
     yield batch.replace_features(batch.features)[1]
-    yield batch.replace_metadata(batch.metadata)[1]
+    yield batch.replace(metadata=batch.metadata)[1]
 
 
 @pytest.mark.parametrize("edges", [None, (), [(0, 1)]])
@@ -124,7 +124,7 @@ def test_missing_verdicts_are_renumbered_with_their_claims():
         with pytest.raises(ValueError, match="no_verdict"):
             graph.replace(metadata={"no_verdict": wrong})
         with pytest.raises(ValueError, match="problem 0: metadata 'no_verdict'"):
-            as_batch([graph]).replace_metadata([{"no_verdict": wrong}])
+            as_batch([graph]).replace(metadata=[{"no_verdict": wrong}])
 
 
 def count(batch, groups=None):
@@ -208,7 +208,7 @@ def test_groups_of_published_data(data_home):
     assert len(answers.graphs) == 1400
     assert count(keyed(answers)) == 200
     assert (
-        count(answers.graphs.replace_metadata(None)) == 1400
+        count(answers.graphs.replace(metadata=None)) == 1400
     )  # no question, no context
     empty = [g.replace(problem="", metadata=None) for g in answers.graphs]
     assert count(empty) == 1400
@@ -216,12 +216,12 @@ def test_groups_of_published_data(data_home):
     texts = {" ".join(g.problem.split()).casefold() for g in planted.graphs}
     n_questions = len(np.unique(planted.groups))
     assert count(keyed(planted)) == n_questions
-    assert count(planted.graphs.replace_metadata(None)) == len(texts) > n_questions
+    assert count(planted.graphs.replace(metadata=None)) == len(texts) > n_questions
 
 
 def keyed(data):
     rows = [{"group": int(group)} for group in data.groups]
-    return data.graphs.replace_metadata(rows)
+    return data.graphs.replace(metadata=rows)
 
 
 TRUE = [

@@ -265,7 +265,7 @@ def test_groups_are_calibrated_by_themselves(data):
 def test_groups_come_from_metadata_features_and_functions(data):
     graphs, y = data
     group = long_answers(graphs)
-    named = graphs.replace_metadata([{"length": g} for g in group])
+    named = graphs.replace(metadata=[{"length": g} for g in group])
     features = np.c_[graphs.features, (group == "long")[graphs.problem_of]]
     column = named.replace_features(features, [*graphs.feature_names, "is_long"])
     expected = HardCF(0, guarantee=NoFalseClaim(by=long_answers))
@@ -280,7 +280,7 @@ def test_groups_come_from_metadata_features_and_functions(data):
     for by, message in wrong.items():
         with pytest.raises(ValueError, match=message):
             HardCF(0, guarantee=NoFalseClaim(by=by)).fit(named, y)
-    unknown = named.replace_metadata([{"length": "long"}] * 399 + [{}])
+    unknown = named.replace(metadata=[{"length": "long"}] * 399 + [{}])
     with pytest.raises(ValueError, match=r"problem 399.*group"):
         HardCF(0, guarantee=NoFalseClaim(by="length")).fit(unknown, y)
 
@@ -291,21 +291,21 @@ def test_several_keys_make_groups_of_their_values(data):
     pairs = [{"both": f"{row['g']}{row['h']}"} for row in rows]
     one, other = (
         HardCF(0, guarantee=NoFalseClaim(by=by)).fit(
-            graphs.replace_metadata(metadata)[:300], y[:300]
+            graphs.replace(metadata=metadata)[:300], y[:300]
         )
         for by, metadata in ((["g", "h"], rows), ("both", pairs))
     )
     assert set(one.calibration_.names) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
     np.testing.assert_array_equal(
-        thresholds(one, graphs.replace_metadata(rows)[300:]),
-        thresholds(other, graphs.replace_metadata(pairs)[300:]),
+        thresholds(one, graphs.replace(metadata=rows)[300:]),
+        thresholds(other, graphs.replace(metadata=pairs)[300:]),
     )
 
 
 def test_small_and_unseen_groups(data):
     graphs, y = data
     names = np.array(["a"] * 300 + ["b"] * 5 + ["c"] * 95)
-    named = graphs.replace_metadata([{"g": g} for g in names])
+    named = graphs.replace(metadata=[{"g": g} for g in names])
     cf = HardCF(0, guarantee=NoFalseClaim(by="g"))
     with pytest.warns(
         CalibrationWarning, match=r"group 'b': 5 calibration.*At least 9"
@@ -610,8 +610,8 @@ def test_parts_and_files(data, name, tmp_path):
 def test_files_hold_guarantees(data, tmp_path):
     pytest.importorskip("skops")
     graphs, y = data
-    named = graphs.replace_metadata(
-        [{"g": i % 2, "h": "ab"[i % 2]} for i in range(400)]
+    named = graphs.replace(
+        metadata=[{"g": i % 2, "h": "ab"[i % 2]} for i in range(400)]
     )
     for guarantee in (
         NoFalseClaim(1, delta=0.1, by="g"),
@@ -632,7 +632,7 @@ def test_files_hold_guarantees(data, tmp_path):
 def test_metadata_outlives_features(data):
     """Groups are read from problems whose features were made on the way."""
     graphs, y = data
-    named = graphs.replace_metadata([{"g": "ab"[i % 2]} for i in range(400)])
+    named = graphs.replace(metadata=[{"g": "ab"[i % 2]} for i in range(400)])
     filter = HardCF(guarantee=NoFalseClaim(by="g"), random_state=0)
     model = make_pipeline(GraphFeatures(), filter).fit(named, y)
     assert model[-1].calibration_.names == ["a", "b"]

@@ -240,7 +240,7 @@ def test_what_is_said_of_answers_that_pass(data):
 
 def test_of_groups_the_answers_that_pass_are_spoken_of(data):
     graphs, y = data
-    kinds = graphs.replace_metadata([{"kind": "ab"[i % 2]} for i in range(len(graphs))])
+    kinds = graphs.replace(metadata=[{"kind": "ab"[i % 2]} for i in range(len(graphs))])
     cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5, by="kind"))
     said = cf.fit(kinds[:198], y[:198]).describe()
     passing = np.mean([part.passing for part in cf.calibration_.parts])
@@ -256,7 +256,7 @@ def test_of_groups_the_answers_that_pass_are_spoken_of(data):
 
 def test_one_share_is_chosen_for_all_groups(data):
     graphs, y = data
-    kinds = graphs.replace_metadata([{"kind": "ab"[i % 2]} for i in range(len(graphs))])
+    kinds = graphs.replace(metadata=[{"kind": "ab"[i % 2]} for i in range(len(graphs))])
     guarantee = NoFalseClaim(show="auto", by="kind")
     cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, random_state=0)
     cf.fit(kinds[:300], y[:300])
@@ -268,7 +268,7 @@ def test_one_share_is_chosen_for_all_groups(data):
 def test_a_group_that_is_too_small_is_told_which_share_it_needs(data):
     graphs, y = data
     rows = [{"kind": "b" if i % 20 == 0 else "a"} for i in range(300)]
-    kinds = graphs[:300].replace_metadata(rows)
+    kinds = graphs[:300].replace(metadata=rows)
     guarantee = NoFalseClaim(show=0.2, by="kind")
     cf = HardCF(0, alpha=0.1, guarantee=guarantee)
     with pytest.warns(CalibrationWarning, match=r"'b': 15 .*show = 0\.2.*>= 0\.57"):

@@ -221,7 +221,7 @@ def test_groups_are_looked_up_in_columns_that_the_filter_makes_alone():
     )
     cf = HardCF(0, features=add, alpha=0.2, guarantee=NoFalseClaim(by="rounded"))
     named = cf.fit(X, y).calibration_
-    marked = X.replace_metadata([{"kind": value} for value in rounded.tolist()])
+    marked = X.replace(metadata=[{"kind": value} for value in rounded.tolist()])
     by_key = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind")).fit(marked, y)
     assert {*named.names} == {*by_key.calibration_.names} == {0.0, 1.0}
     for mask, other in zip(cf.predict(X), by_key.predict(marked), strict=True):

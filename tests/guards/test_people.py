@@ -52,10 +52,10 @@ def test_the_share_of_a_models_labels_and_its_names_are_noted():
     with pytest.warns(LabelWarning) as caught:
         cf.fit(graphs, labels)
     assert any("critic, judge" in str(warning.message) for warning in caught)
-    assert cf.provenance_["judged"] == [3 / 7]
-    assert cf.provenance_["judges"] == ["critic", "judge"]
+    assert cf._origin["judges"]["share"] == [3 / 7]
+    assert cf._origin["judges"]["names"] == ["critic", "judge"]
     cf.fit(*draw(30, "person")[:2])
-    assert cf.provenance_["judged"] == [0] and cf.provenance_["judges"] == []
+    assert cf._origin["judges"] == {"share": [0], "names": []}
 
 
 def trained_on_a_model(n=60, **settings):

@@ -5,20 +5,16 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from one_claim import NO_EDGES
-from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_provenance, load, save
+from skdcf import GraphBatch, HardCF, ReasoningGraph, load, save
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.estimators import seen
-from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
@@ -154,113 +150,69 @@ def test_another_number_of_alternatives_is_told(n_now, warned, tmp_path):
         cf.predict(new)
 
 
-# --- origin
-
-ORIGINS = {
-    "extraction": ({"model": "m", "samples": 5}, {"model": "m", "samples": 4}),
-    "edges_corrected": (True, False),
-}
+# --- provenance
 
 
-@pytest.mark.parametrize("name", ORIGINS)
-def test_another_origin_is_refused_or_accepted_with_a_reason(name):
-    one, other = ORIGINS[name]
-    X, y = problems(20, metadata={name: one})
-    new, labels = problems(20, metadata={name: other})
+@pytest.mark.parametrize(
+    ("key", "one", "other"),
+    [("model", "m", "n"), ("samples", 5, 4), ("edges_corrected", True, False)],
+)
+def test_a_value_that_calibration_did_not_have_is_refused(key, one, other):
+    X, y = problems(20, provenance={key: one})
+    new, labels = problems(20, provenance={key: other})
     cf = HardCF(0).fit(X, y)
-    for act in (
-        lambda: cf.predict(new),
-        lambda: cf.calibrate(new, labels),
-        lambda: HardCF(0).fit([*X, *new], [*y, *labels]),
-    ):
-        with pytest.raises(ValueError, match=f"{name}.*accept_provenance") as info:
-            act()
-        assert (
-            str(other) in str(info.value)
-            or "got samples 4 instead of samples 5" in str(info.value)
-            or "got samples 5 instead of samples 4" in str(info.value)
-            or (str(other).lower() in str(info.value))
-        )
-        with accept_provenance("measured alike"):
-            act()
-    assert "measured alike" in cf.provenance_["accepted"][0]
-    cf.predict(new)  # calibrated on these now
+    for act in (cf.predict, cf.path_risk, cf.filter):
+        with pytest.raises(ValueError, match=rf"{key}.*{one!r}.*{other!r}"):
+            act(new)
+    cf.calibrate(new, labels).predict(new)
+    assert cf.provenance_[key] == [other]
+    with pytest.raises(ValueError, match=rf"{key}.*{other!r}.*{one!r}"):
+        cf.predict(X)
+    # The guarantee is for the mixture.
+    HardCF(0).fit([*X, *new], [*y, *labels]).predict(new)
 
 
-@pytest.mark.parametrize("reason", ["", "  ", 3])
-def test_a_reason_is_a_text(reason):
-    with (
-        pytest.raises(ValueError, match="accept_provenance"),
-        accept_provenance(reason),
-    ):
-        pass
+def test_only_calibration_problems_are_compared():
+    X, y = problems(40, provenance={"model": "m"})
+    others = [problem(seed=i, provenance={"model": "n"}) for i in range(40, 60)]
+    labels = [[1, 1], [1, 0]] * 10
+    cf = HardCF(ClassifierScorer(), calibration_size=0).fit(others, labels)
+    cf.calibrate(X, y).predict(X)
+    with pytest.raises(ValueError, match="model"):
+        cf.predict(others)
 
 
-def test_a_reason_ends_with_its_block():
-    X, y = problems(20, metadata={"extraction": "m"})
-    new, _ = problems(20, metadata={"extraction": "n"})
+def test_keys_of_labels_are_compared_only_with_labels():
+    X, y = problems(20, provenance={"label_meaning": "true"})
+    new, labels = problems(20, provenance={"label_meaning": "supported"})
     cf = HardCF(0).fit(X, y)
-    with accept_provenance("renamed"):
-        cf.predict(new)
-        with accept_provenance(None), pytest.raises(ValueError, match="extraction"):
-            cf.predict(new)
-    for filter in (cf, clone(cf).fit(X, y)):
-        with pytest.raises(ValueError, match="extraction"):
-            filter.predict(new)
+    cf.predict(new)
+    with pytest.raises(ValueError, match="label_meaning"):
+        cf.score(new, labels)
 
 
-def test_a_method_that_took_a_reason_before_says_so():
-    X, y = problems(20)
-    with pytest.raises(TypeError, match="accept_provenance"):
-        HardCF(0).fit(X, y, accept_provenance="a reason")
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-def test_a_reason_is_in_force_in_other_processes():
-    """Of a comparison and of a search; and no longer when the block has ended."""
-    X, y = problems(40, metadata={"extraction": "m"})
-    new = [problem(seed=i, metadata={"extraction": "n"}) for i in range(40, 80)]
-    both, truth = [*X, *new], [*y, *y]
-    search = GridSearchCV(HardCF(0, alpha=0.2), {"scorer": [0]}, cv=2, n_jobs=2)
-    search.set_params(error_score="raise")
-    chosen = CalibratedSearch(search, random_state=0)
-
-    def compare():
-        return compare_filters({"cf": HardCF(0)}, both, truth, [0.2], cv=2, n_jobs=2)
-
-    with parallel_config(backend="loky"):
-        with accept_provenance("renamed"):
-            assert len(compare().rows()) == 1
-            chosen.fit(both, truth)
-        for act in (compare, lambda: chosen.fit(both, truth)):
-            with pytest.raises(ValueError, match="extraction"):
-                act()
-
-
-def test_known_against_unknown_warns_once_for_each_difference():
-    X, y = problems(20, metadata={"extraction": {"model": "m"}})
+def test_a_key_of_one_side_gives_one_warning():
+    X, y = problems(20, provenance={"model": "m", "prompt": "p"})
     cf = HardCF(0).fit(X, y)
     new = [problem(seed=i) for i in range(50, 60)]
-    with pytest.warns(GuaranteeWarning, match="extraction .* unknown") as found:
+    with pytest.warns(GuaranteeWarning, match=r"model.*prompt") as found:
         cf.predict(new)
     assert len(found) == 1
-    plain = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match="extraction"):
-        plain.predict(X)
+    with pytest.warns(GuaranteeWarning, match="model"):
+        cf.predict([*X, *new])
+    with pytest.warns(GuaranteeWarning, match="model"):
+        HardCF(0).fit(*problems(20)).predict(X)
+    some = [graph.replace(provenance=None) for graph in X[:10]] + X[10:]
+    HardCF(0).fit(some, y).predict(X)  # a warning would be an error here
 
 
-def test_parts_are_compared_too():
-    X, y = problems(20, metadata={"extraction": {"model": "m"}})
-    new, labels = problems(20, metadata={"extraction": {"model": "n"}})
-    cf = HardCF(0).fit(X, y)
-    with accept_provenance("on another machine"):
-        part = cf.calibration_part(new, labels)
-    with pytest.raises(ValueError, match="extraction"):
-        cf.calibrate_parts([part])
-    with accept_provenance("known"):
-        cf.calibrate_parts([part])
-    assert cf.provenance_["extraction"] == ['{"model": "n"}']
+def test_values_of_parts_are_united():
+    parts = [problems(20, provenance={"model": name}) for name in ("m", "n")]
+    cf = HardCF(0).fit(*problems(20, provenance={"model": "k"}))
+    cf.calibrate_parts([cf.calibration_part(*part, groups=False) for part in parts])
+    assert cf.provenance_["model"] == ["m", "n"]
+    for X, _ in parts:
+        cf.predict(X)
 
 
 def test_edges_that_all_have_and_then_none_are_doubted():
@@ -627,29 +579,6 @@ def test_weights_of_scores_are_checked():
 def test_a_dict_is_no_problem(wrong):
     with pytest.raises(ValueError, match=r"ReasoningGraph\.from_dict"):
         HardCF().fit([wrong], [[1]])
-
-
-def test_a_refused_origin_names_one_value_against_the_other():
-    """Not all of two descriptions, of which one prompt differs."""
-    rng = np.random.default_rng(0)
-
-    def answers(extraction, n=40):
-        metadata = {"extraction": extraction}
-        return [
-            ReasoningGraph(rng.normal(size=(2, 1)), [], metadata=metadata)
-            for _ in range(n)
-        ]
-
-    steps = {"model": "m", "steps": {"decompose": {"prompt": "long " * 99, "n": 1}}}
-    other = {"model": "m", "steps": {"decompose": {"prompt": "long " * 99, "n": 2}}}
-    cf = HardCF(0, alpha=0.2).fit(answers(steps), [[1, 0]] * 40)
-    with pytest.raises(ValueError, match="extracted") as caught:
-        cf.predict(answers(other))
-    said = str(caught.value)
-    assert "got steps.decompose.n 2 instead of steps.decompose.n 1" in said
-    assert len(said) < 330
-    with pytest.raises(ValueError, match=r'model "o".*"m"'):
-        cf.predict(answers(steps | {"model": "o"}))
 
 
 def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():

@@ -96,9 +96,9 @@ def main():
                     "claims": sentences,
                     "edges": [],
                     "labels": verdicts,
-                    "metadata": {
+                    "provenance": {
                         "label_meaning": "supported",
-                        "extraction": AnswerSplitter().provenance,
+                        **AnswerSplitter().provenance,
                     },
                 }
                 for question, passages, sentences, verdicts in some

@@ -200,8 +200,6 @@ def _save(filter, data, options):
         f"{reporting.describe_calibration(filter)}{pass_} allow any alpha of at least "
         f"{1 / (getattr(calibration, 'among', calibration).n + 1):.3g}"
     )
-    for reason in filter.provenance_.get("accepted", ()):
-        files.inform(f"problems with a different provenance were accepted: {reason}")
     if keeps_nothing:
         files.inform(
             f"skdcf {options.command}: the filter was not saved, because it would "

@@ -140,9 +140,7 @@ def _review(options):
 
 def _meaning_of_filter(options, filter, graphs):
     """Return the label meaning used in calibration or, if unknown, the meaning in the file."""
-    meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
-        None
-    }
+    meanings = set(filter.provenance_.get("label_meaning", ())) - {None}
     if len(meanings) != 1:
         return _meaning(options, graphs)
     [meaning] = meanings

@@ -85,8 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             module, _, name = options.run.partition(":")
             with _interrupted_later():
                 run = getattr(import_module(f".{module}", __package__), name)
-            with _accepted(getattr(options, "accept_provenance", None)):
-                return run(options) or OK
+            return run(options) or OK
     except KeyboardInterrupt:
         print(
             "skdcf: interrupted. No incomplete file was written",
@@ -173,23 +172,6 @@ def _add(parser, name, settings):
     if isinstance(settings.get("metavar"), list):
         settings["metavar"] = tuple(settings["metavar"])
     parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)
-
-
-@contextmanager
-def _accepted(reason):
-    """Accept problems whose provenance differs from that of calibration, if a reason is given."""
-    if reason is None:
-        yield
-        return
-    from ...estimators import accept_provenance
-
-    print(
-        "skdcf: problems with a different provenance are accepted. The stated reason "
-        f"is: {reason}",
-        file=sys.stderr,
-    )
-    with accept_provenance(reason):
-        yield
 
 
 @contextmanager

@@ -652,11 +652,12 @@ class LabelStore:
         dataset : Bunch
             The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the
             source of each label, which includes the note of the annotator and the labelling time
-            in seconds. The metadata also contain ``edges_corrected`` if edges were changed,
-            ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim`` if a sentence
-            makes no claim. The attribute ``labels`` contains one array of claim labels per
-            problem. A label is 1 for true or no claim, 0 for false or unsure, and -1 for an
-            unjudged claim. The attribute ``words`` contains the verdicts, as returned by `said`.
+            in seconds. The provenance contains ``edges_corrected`` if edges were changed. The
+            metadata also contain ``unsure_claims`` if the annotator was unsure, and
+            ``makes_no_claim`` if a sentence makes no claim. The attribute ``labels`` contains one
+            array of claim labels per problem. A label is 1 for true or no claim, 0 for false or
+            unsure, and -1 for an unjudged claim. The attribute ``words`` contains the verdicts, as
+            returned by `said`.
             The attribute ``n_corrected`` is the number of problems with corrected edges. The
             attribute ``n_unknown`` is the number of problems whose corrected edges are not used.
             In these problems, the edges were unknown, and the annotator has not stated that all
@@ -671,9 +672,8 @@ class LabelStore:
                 unknown += changed
             elif changed or not graph.edges_known:
                 corrected += 1
-                correction = {"edges_corrected": True, "edges_corrected_by": by}
-                correction = {**(graph.metadata or {}), **correction}
-                graph = graph.replace(edges=_pairs(edges), metadata=correction)
+                made = (graph.provenance or {}) | {"edges_corrected": True}
+                graph = graph.replace(edges=_pairs(edges), provenance=made)
             graph = set_label_sources(graph, self._sources(i, graph, by))
             graphs.append(_with_marks(graph, self.said(i, by)))
         return Bunch(

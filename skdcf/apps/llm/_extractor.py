@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -241,17 +242,16 @@ class ClaimExtractor(TransformerMixin, Settings):
     The metadata of a graph record how the graph was created:
 
     * ``answer`` contains the text of the answer.
-    * ``extraction`` contains the model, the steps, and the options that the endpoint does not
-      accept (``left_out``).
     * ``spans`` contains the words of the answer that state each claim.
     * ``flags`` contains descriptions of anomalies.
     * ``flagged_claims`` contains the positions of claims that may misstate the answer.
     * ``no_verdict`` contains the positions of claims on which the judge returned no verdict.
-    * ``log_odds_missing`` contains the proportion of verdicts without log odds.
 
-    Filters compare ``extraction`` with the values from calibration. Filters
-    drop the claims without a verdict, the flagged claims, and all claims that depend on them.
-    Missing log odds are set to 0, and the extraction description then contains "missing".
+    The provenance of a graph contains the result of `describe`, the options that the endpoint
+    does not accept (``left_out``), and whether log odds are "known" or "missing" (``log_odds``).
+    Missing log odds are set to 0. Filters compare the provenance with the values from
+    calibration. Filters drop the claims without a verdict, the flagged claims, and all claims
+    that depend on them.
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted from
@@ -408,23 +408,28 @@ class ClaimExtractor(TransformerMixin, Settings):
         named |= {f"features[{i}]": s for i, (_, s) in enumerate(self._columns())}
         return {name: step for name, step in named.items() if step is not None}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, str | int]:
         """Return a description of the models and prompts, without endpoint addresses.
 
         Returns
         -------
         description : dict
-            The keys are ``model``, ``samples`` (number of sampled answers), ``keep_flagged``
-            (only if True), and ``steps`` (for each step, its settings and the name of its prompt
-            or function).
+            The keys are ``model`` (unless it is None), ``samples`` (number of sampled answers, 0
+            without sampling), ``keep_flagged``, and the names of the steps. The description of a
+            step is a JSON object that contains its settings and the name of its prompt or
+            function. The provenance of the extracted problems contains this description.
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
             if "function" in (description := described[f"features[{i}]"]):
                 description["column"] = names[0]
-        n = getattr(self.sample, "n", None)
-        flagged = {"keep_flagged": True} if self.keep_flagged else {}
-        return {"model": self.model, "samples": n, "steps": described, **flagged}
+        steps = {
+            name: json.dumps(row, sort_keys=True) for name, row in described.items()
+        }
+        flagged = {"keep_flagged": self.keep_flagged}
+        n_samples = getattr(self.sample, "n", 0)
+        model = {} if self.model is None else {"model": self.model}
+        return {**model, "samples": n_samples, **flagged, **steps}
 
     def _columns(self):
         """Return the column names and the step for each element of ``features``."""
@@ -497,14 +502,12 @@ class ClaimExtractor(TransformerMixin, Settings):
                 array = np.nan_to_num(array)
             arrays.append(array)
         metadata = dict(graph.metadata or {})
-        metadata.pop("log_odds_missing", None)
         metadata.pop("no_verdict", None)
         if no_verdict.any():
             metadata["no_verdict"] = np.flatnonzero(no_verdict).tolist()
         if no_odds.any():
-            metadata["log_odds_missing"] = float(no_odds.mean())
-            extraction = metadata.get("extraction")
-            metadata["extraction"] = with_log_odds(extraction, "missing")
+            made = (graph.provenance or {}) | {"log_odds": "missing"}
+            graph = graph.replace(provenance=made)
         names = self.feature_names()
         if graph.features is not None:
             arrays.insert(0, graph.features)
@@ -514,13 +517,18 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
-        """Return the extraction, with the provenance of the graph recorded in its metadata."""
-        metadata = dict(graph.metadata or {})
-        odds = "missing" if metadata.get("log_odds_missing") else True
-        extraction = with_log_odds(self.describe(), odds)
-        metadata["extraction"] = with_left_out(extraction, left_out)
-        metadata |= {"flags": list(flags)} if flags else {}
-        return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
+        """Return the extraction, and record how the graph was made in its provenance."""
+        # Log-probabilities are not listed, because another key records whether they are missing.
+        names = sorted(set(left_out) - {"logprobs"})
+        made = (graph.provenance or {}) | self.describe()
+        made["left_out"] = ", ".join(names)
+        if any(isinstance(s, Verify) and s.log_odds for _, s in self._columns()):
+            made.setdefault("log_odds", "known")
+        metadata = dict(graph.metadata or {}) | (
+            {"flags": list(flags)} if flags else {}
+        )
+        graph = graph.replace(provenance=made, metadata=metadata)
+        return Extraction(graph, answer, tuple(flags), usage)
 
     async def _extracting(self, run, X):
         """Return the result of `extract`, where ``run`` is a method of the client."""
@@ -548,45 +556,21 @@ class ClaimExtractor(TransformerMixin, Settings):
         return self._told(graph, answer, flags, usage=Usage())
 
 
-def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Return the extraction description, with ``odds`` as the value of ``log_odds``."""
-    if not isinstance(extraction, Mapping):
-        return extraction
-    steps = {
-        name: {**step, "log_odds": odds} if step.get("log_odds") else step
-        for name, step in extraction["steps"].items()
-    }
-    return {**extraction, "steps": steps}
-
-
-def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """Add the parameters rejected by the endpoint to the description of an extraction.
-
-    Log-probabilities are not listed, because `with_log_odds` records whether they are missing.
-    """
-    if not isinstance(extraction, Mapping):
-        return extraction
-    rest = {key: value for key, value in extraction.items() if key != "left_out"}
-    names = sorted(set(left_out) - {"logprobs"})
-    return rest | ({"left_out": names} if names else {})
-
-
 def _agreeing(done):
-    """In all extractions of a run, record the parameters that the endpoint does not support.
+    """In all extractions of a run, record the options that the endpoint does not support.
 
-    An answer does not always require every call, so unsupported parameters may be detected only
+    An answer does not always require every call, so an unsupported option may be detected only
     for some answers.
     """
-    extractions = [e.graph.metadata["extraction"] for e in done]
-    left_out = {name for each in extractions for name in each.get("left_out", ())}
-    missing = [e.graph for e in done if e.graph.metadata.get("log_odds_missing")]
+    made = [e.graph.provenance for e in done]
+    left_out = {name for row in made for name in row["left_out"].split(", ")} - {""}
+    odds_missing = any(row.get("log_odds") == "missing" for row in made)
     out = []
-    for e, extraction in zip(done, extractions, strict=True):
-        graph = e.graph
-        if missing and not graph.n_claims:
-            extraction = missing[0].metadata["extraction"]
-        metadata = graph.metadata | {"extraction": with_left_out(extraction, left_out)}
-        out.append(replace(e, graph=graph.replace(metadata=metadata)))
+    for e, row in zip(done, made, strict=True):
+        row = row | {"left_out": ", ".join(sorted(left_out))}
+        if odds_missing and not e.graph.n_claims:
+            row["log_odds"] = "missing"
+        out.append(replace(e, graph=e.graph.replace(provenance=row)))
     return out
 
 

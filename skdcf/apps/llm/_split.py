@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,20 +181,20 @@ class AnswerSplitter:
         ValueError
             If the calibration problems were created with a different splitter or list.
         """
-        provenance = getattr(filter, "provenance_", None) or {}
-        extractions = provenance.get("extraction") or [None]
-        described = [json.loads(text) if text else {} for text in extractions]
-        if len(described) != 1 or "splitter" not in described[0]:
+        calibrated = filter.provenance_
+        keys = ("splitter", "language", "edge_rule", "no_claim")
+        values = [calibrated.get(key, [None]) for key in keys]
+        if any(len(row) != 1 or row[0] is None for row in values):
             raise ValueError(
                 '"answer" cannot be split, because the calibration answers were split into '
                 'sentences in different ways. Send "claims" instead'
             )
-        [extraction] = described
-        splitter = cls(extraction["language"], extraction["edges"])
-        if splitter.provenance != extraction:
+        made = {key: row[0] for key, row in zip(keys, values, strict=True)}
+        splitter = cls(made["language"], made["edge_rule"])
+        if splitter.provenance != made:
             raise ValueError(
                 "answers must be split in the same way as the calibration answers "
-                f"({extraction}), got {splitter.provenance}. Split them with "
+                f"({made}), got {splitter.provenance}. Split them with "
                 '"skdcf split" and the same --no-claim FILE, and send "claims"'
             )
         return splitter
@@ -204,7 +203,7 @@ class AnswerSplitter:
     def provenance(self) -> dict[str, str]:
         """Return the description of the splitter that is stored in the provenance of claims."""
         description = splitter_of(self.language)
-        return description | {"edges": self.edges, "no_claim": self._no_claim.name}
+        return description | {"edge_rule": self.edges, "no_claim": self._no_claim.name}
 
     @property
     def _no_claim(self) -> NoClaimList:
@@ -225,8 +224,8 @@ class AnswerSplitter:
         Returns
         -------
         problem : Problem
-            The problem, whose metadata contain the provenance, the sentences that make no claim,
-            and the layout of the answer.
+            The problem with its provenance, whose metadata contain the sentences that make no
+            claim and the layout of the answer.
 
         Raises
         ------
@@ -246,7 +245,7 @@ class AnswerSplitter:
         # The line is read again with the claims, because the group of a problem may depend on
         # them.
         problem = read(record | {"claims": claims, "edges": edges}).problem
-        metadata = (problem.metadata or {}) | {"extraction": self.provenance}
+        metadata = dict(problem.metadata or {})
         if without_claim:
             metadata[WITHOUT_CLAIM] = without_claim
         if claims:
@@ -255,6 +254,7 @@ class AnswerSplitter:
         if line.logprobs is not None:
             columns = surprisal(line.logprobs, answer, claims)
             graph = graph.replace(features=columns, feature_names=SURPRISAL)
+        made = (graph.provenance or {}) | self.provenance
         return problem._replace(
-            graph=graph.replace(metadata=metadata), metadata=metadata
+            graph=graph.replace(provenance=made, metadata=metadata), metadata=metadata
         )

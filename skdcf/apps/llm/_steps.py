@@ -517,8 +517,8 @@ class Verify(Step):
     metadata (``no_verdict``). Filters drop such a claim and all claims that depend on it. If the
     position of a verdict is not found, or if the log-probabilities contradict the verdict, the log
     odds are +1 for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log
-    odds are NaN, a warning is issued, and the metadata contain the proportion of missing log odds
-    (``log_odds_missing``).
+    odds are NaN, a warning is issued, and the value of the provenance key ``log_odds`` is
+    "missing".
     """
 
     _reply = calls.verdicts_of("true", "false")

@@ -43,7 +43,7 @@ def test_the_same_answers_are_chosen_as_by_the_function(folder, tmp_path, capsys
     assert run("filter", folder / "chosen", new, "--choose", "-o", kept) == 0
     assert "100 of 300 answers were chosen" in capsys.readouterr().err
     filter = skdcf.load(folder / "chosen")
-    assert filter.provenance_["chosen_from"] == [[3, 100]]
+    assert filter.provenance_["chosen_from"] == [3]
     graphs = read_jsonl(new).graphs
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert [line["claims"] for line in lines] == [
@@ -60,7 +60,7 @@ def test_another_number_of_answers_and_sampled_ones_are_refused(
     many = write(tmp_path / "many.jsonl", 600, 100, 5, labelled=False)
     out = tmp_path / "kept.jsonl"
     assert run("filter", folder / "chosen", many, "--choose", "-o", out) == 2
-    assert "5 for 20 questions" in capsys.readouterr().err
+    assert "chosen_from" in capsys.readouterr().err
     one = write(tmp_path / "one.jsonl", 600, 20, 1, labelled=False)
     assert run("filter", folder / "chosen", one, "-o", out) == 2
     assert "chosen_by" in capsys.readouterr().err

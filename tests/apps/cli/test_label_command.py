@@ -26,7 +26,6 @@ def full_problems(n, seed=0):
             "answer": " ".join(graph.claims),
             "own": {"page": i},
             "model": "m1",
-            "extraction": {"model": "x", "samples": 2},
             "no_verdict": [0],
             "group": f"g{i // 2}",
         }

@@ -143,9 +143,7 @@ def test_the_list_can_be_replaced_and_is_compared(log, tmp_path):
     assert made_by_own[0].claims[0] == "Sure."
     assert "Aspirin thins the blood." not in made_by_own[0].claims
     made = split(log).graphs
-    names = {
-        graphs[0].metadata["extraction"]["no_claim"] for graphs in (made, made_by_own)
-    }
+    names = {graphs[0].provenance["no_claim"] for graphs in (made, made_by_own)}
     assert len(names) == 2
     assert no_claim_list(own).name in names
     graphs = [graph.replace(features=[[0.1]] * 2) for graph in (made[0], made[0])]

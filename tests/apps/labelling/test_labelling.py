@@ -178,7 +178,7 @@ def test_corrected_edges_are_exported_and_marked(tmp_path):
     out = LabelStore(GRAPHS, tmp_path / "journal").export("ann")
     assert out.n_corrected == 1
     assert out.graphs[0].edges.tolist() == []
-    assert out.graphs[0].metadata["edges_corrected_by"] == "ann"
+    assert out.graphs[0].provenance["edges_corrected"] is True
     assert store.export("bob").graphs[0].edges.tolist() == [[0, 1]]
 
 
@@ -512,7 +512,7 @@ def test_a_few_corrections_leave_unknown_edges_unknown(unlinked, tmp_path):
     out = store.export("ann")
     assert not out.graphs.edges_known.any()
     assert (out.n_corrected, out.n_unknown) == (0, 1)
-    assert not any(row.get("edges_corrected") for row in out.graphs.metadata)
+    assert not out.graphs.provenance_rows
     # What was said is kept, and the page shows it.
     assert LabelStore(unlinked, tmp_path / "j").edges(0, "ann") == [[0, 1]]
 
@@ -526,7 +526,7 @@ def test_all_edges_are_known_where_somebody_says_so(unlinked, tmp_path):
     assert out.graphs.edges_known.all()
     assert [graph.edges.tolist() for graph in out.graphs] == [[[0, 1]], [], []]
     # A person knows them all, so that edges of another source are another origin.
-    assert all(row["edges_corrected"] for row in out.graphs.metadata)
+    assert all(row["edges_corrected"] for row in out.graphs.provenance_rows)
     assert not again.export("bob").graphs.edges_known.any()
     again.state_edges_known(False, by="ann")
     assert not again.export("ann").graphs.edges_known.any()

@@ -61,7 +61,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     data = read_jsonl(old)
     assert data.groups.tolist() == [i // 2 for i in range(80)]
     assert data.graphs.ids[3] == "1/3"
-    assert data.metadata[0]["extraction"]["model"] == "m"
+    assert data.graphs[0].provenance["model"] == "m"
 
     store = LabelStore(data.graphs, f"{old}.labels")
     for i, graph in enumerate(store.graphs):
@@ -169,9 +169,9 @@ def test_extract_ends_with_the_share_of_flagged_claims(
         assert run(*command, "--base-url", server.url, *options) == 0
     last = capsys.readouterr().err.splitlines()[-1]
     assert "3 of 4 claims (75%)" in last and ("never" in last) != kept
-    metadata = read_jsonl(out).graphs[0].metadata
-    assert metadata.get("flagged_claims") == (None if kept else [0, 2, 3])
-    assert metadata["extraction"].get("keep_flagged", False) is kept
+    graph = read_jsonl(out).graphs[0]
+    assert graph.metadata.get("flagged_claims") == (None if kept else [0, 2, 3])
+    assert graph.provenance.get("keep_flagged", False) is kept
 
 
 def test_extract_takes_options_from_a_file(server, tmp_path, capsys):

@@ -101,7 +101,7 @@ def test_every_step_can_be_a_function():
     assert graph.alternatives == ("Q",)
     np.testing.assert_array_equal(graph.features, [[4], [3]])
     assert graph.feature_names == ("length",)
-    described = extractor.describe()["steps"]["decompose"]
+    described = json.loads(extractor.describe()["decompose"])
     assert described.pop("splitter") == "sentencex"
     assert described == {
         "function": "skdcf.apps.llm.split_sentences",

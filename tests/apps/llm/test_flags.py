@@ -128,7 +128,7 @@ def labels_of(graphs):
 def test_no_filter_keeps_a_flagged_claim_nor_what_builds_on_it(filter):
     graphs = make_problems(extractor_of())
     labels = labels_of(graphs)
-    masks = filter.fit(graphs, labels).predict(graphs.replace_metadata(graphs.metadata))
+    masks = filter.fit(graphs, labels).predict(graphs.replace(metadata=graphs.metadata))
     assert any(mask.any() for mask in masks)
     for i, mask in enumerate(masks):
         if i % 3 == 0:
@@ -140,10 +140,10 @@ def test_whether_flagged_claims_are_kept_is_part_of_what_filters_compare():
     keeping = make_problems(extractor_of(keep_flagged=True))
     assert "flagged_claims" not in keeping[0].metadata
     assert keeping[0].metadata["flags"] == dropping[0].metadata["flags"]
-    described = keeping[0].metadata["extraction"]
+    described = keeping[0].provenance
     assert described["keep_flagged"] is True
     filter = HardCF("length", alpha=0.3).fit(dropping, labels_of(dropping))
-    with pytest.raises(ValueError, match="extraction"):
+    with pytest.raises(ValueError, match="keep_flagged"):
         filter.predict(keeping)
 
 

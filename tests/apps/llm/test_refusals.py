@@ -88,7 +88,7 @@ def test_a_refusal_that_repeats_the_input_changes_no_later_call(message):
     for name in first.keys() - {"messages", "max_tokens"}:
         assert first[name] == last[name]
     assert [message["role"] for message in last["messages"]] == ["system", "user"]
-    assert "left_out" not in graphs[-1].metadata["extraction"]
+    assert graphs[-1].provenance["left_out"] == ""
 
 
 def test_what_an_endpoint_never_takes_is_learnt_said_and_described():
@@ -103,9 +103,9 @@ def test_what_an_endpoint_never_takes_is_learnt_said_and_described():
     ):
         graphs = extract(server, in_flight=1)
     assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
-    described = [graph.metadata["extraction"] for graph in graphs]
+    described = [graph.provenance for graph in graphs]
     assert described == [described[0]] * len(ANSWERS)
-    assert described[0]["left_out"] == ["temperature"]
+    assert described[0]["left_out"] == "temperature"
 
 
 def test_a_limit_that_is_sent_under_another_name_is_said_and_described():
@@ -121,7 +121,7 @@ def test_a_limit_that_is_sent_under_another_name_is_said_and_described():
     ):
         graphs = extract(server, in_flight=1)
     assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
-    assert graphs[-1].metadata["extraction"]["left_out"] == ["max_tokens"]
+    assert graphs[-1].provenance["left_out"] == "max_tokens"
     assert server.requests[-1][2]["max_completion_tokens"] > 300
 
 
@@ -483,7 +483,7 @@ def test_bounds_that_an_endpoint_does_not_take_are_left_out_of_the_schema(more):
     ):
         graphs = extract(server, in_flight=1)
     assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
-    assert graphs[-1].metadata["extraction"]["left_out"] == ["length bounds"]
+    assert graphs[-1].provenance["left_out"] == "length bounds"
     form = server.requests[-1][2]["response_format"]
     assert form["type"] == "json_schema" and "maxItems" not in json.dumps(form)
 

@@ -322,14 +322,11 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
         with pytest.warns(ParameterWarning, match="no log-probabilities") as warned:
             missing = extracted(server)
     assert len(warned) == 1
-    assert "log_odds_missing" not in complete[0].metadata
-    assert missing[0].metadata["log_odds_missing"] == 1.0
+    assert complete[0].provenance["log_odds"] == "known"
+    assert missing[0].provenance["log_odds"] == "missing"
     assert missing[0].features.tolist() == [[1.0, 0.0]]
-    step = missing[0].metadata["extraction"]["steps"]["features[0]"]
-    assert step["log_odds"] == "missing"
-
     filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
-    with pytest.raises(ValueError, match=r"extraction.*log_odds.*missing"):
+    with pytest.raises(ValueError, match=r"log_odds.*known.*missing"):
         filter.predict(missing)
     HardCF("judge_verdict", alpha=0.2).fit(missing, labels)  # all alike
 
@@ -348,9 +345,9 @@ def test_an_answer_without_claims_does_not_differ_where_log_odds_are_missing():
         )
         graphs = extractor.transform([(a, a) for a in ["", *answers]])
         assert graphs[0].n_claims == 0
-        made = [graph.metadata["extraction"] for graph in graphs]
+        made = [graph.provenance for graph in graphs]
         assert made == [made[1]] * 31
-        assert made[1]["steps"]["features[0]"]["log_odds"] == "missing"
+        assert made[1]["log_odds"] == "missing"
 
 
 # --- prompts that a server cuts, and refusals

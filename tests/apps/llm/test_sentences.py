@@ -139,7 +139,7 @@ def test_the_language_is_part_of_the_provenance():
     described = {}
     for language, function in (("en", split_sentences), ("de", german)):
         extractor = ClaimExtractor(decompose=function, graph=no_edges, features=[])
-        described[language] = extractor.describe()["steps"]["decompose"]
+        described[language] = json.loads(extractor.describe()["decompose"])
         assert described[language] == {
             "function": "skdcf.apps.llm.split_sentences",
             "splitter": "sentencex",
@@ -162,7 +162,7 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         status, data = split(tmp_path, line, options=options)
         assert (status, data.graphs.n_claims) == (0, n)
         made = {"splitter": "sentencex", "language": language}
-        assert data.metadata[0]["extraction"].items() >= made.items()
+        assert data.graphs[0].provenance.items() >= made.items()
         assert data.metadata[0]["mine"] == 1
     assert (
         "1 answer into 3 sentences. Answers with a question: 1"

@@ -118,13 +118,13 @@ def test_the_guards_of_predict_apply(fitted):
     with pytest.raises(ValueError, match="context") as caught:
         fitted.predict([GRAPHS[200].replace(context=["a passage"])])
     assert status == 422 and reply["detail"][:40] == str(caught.value)[:40]
-    made = [g.replace(metadata={"extraction": "a"}) for g in GRAPHS[:200]]
+    made = [g.replace(provenance={"model": "a"}) for g in GRAPHS[:200]]
     cf = HardCF("frequency-score", alpha=0.2).fit(made, Y[:200])
     app = create_app(cf)
-    unlike = GOOD | {"metadata": {"extraction": "b"}}
+    unlike = GOOD | {"provenance": {"model": "b"}}
     status, reply, _ = call(app, "/v1/filter", unlike)
-    assert status == 422 and "extraction" in reply["detail"]
-    with pytest.warns(GuaranteeWarning, match="extraction") as caught:
+    assert status == 422 and "model" in reply["detail"]
+    with pytest.warns(GuaranteeWarning, match="model") as caught:
         cf.predict([GRAPHS[200]])
     status, reply, _ = call(app, "/v1/filter", GOOD)
     assert status == 200

@@ -193,3 +193,14 @@ def test_the_last_safe_threshold_by_a_walk():
         expected.append(grid[-1] if np.isinf(score) else max(safe))
     found = last_safe_thresholds(risk, scores, offsets, margin=0.5)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_risks_that_never_decrease_are_path_risks(packed):
+    batch, _, highest = packed
+    again = path_risk(highest, batch)
+    assert np.array_equal(again, highest) and not np.shares_memory(again, highest)
+    lower = highest.copy()
+    parent, child = batch.edges.T
+    lower[child] -= 1e-9
+    found = path_risk(lower, batch)
+    assert (found[parent] <= found[child]).all() and (found > lower).any()

@@ -202,44 +202,86 @@ def keep(options):
         np.savez(options.path, **saved)
 
 
+def changes(old_file, new_file, old_variant, new_variant):
+    """For each set: means before, changes, their corrected errors, and seconds of both.
+
+    The numbers have the shape (n_alphas, n_numbers). Halves that only one file has are left out.
+    """
+    old, new = np.load(old_file), np.load(new_file)
+    keys = f"/{old_variant}", f"/{new_variant}"
+    sets = [key.split("/")[0] for key in old.files if key.endswith(keys[0])]
+    found = {}
+    for name in sets:
+        if name + keys[1] not in new.files:
+            continue
+        before, after = old[name + keys[0]], new[name + keys[1]]
+        n = min(len(before), len(after))
+        difference = after[:n] - before[:n]
+        error = np.nanstd(difference, axis=0, ddof=1) * np.sqrt(1 / n + 1)
+        both = (old, keys[0]), (new, keys[1])
+        seconds = [file[f"{name}{key}/seconds"][:n].sum() for file, key in both]
+        mean = np.nanmean(before[:n], axis=0)
+        found[name] = n, mean, np.nanmean(difference, axis=0), error, seconds
+    return found
+
+
+def geometric(found, column):
+    """Geometric mean of after / before over the sets and its error, in percent, per level.
+
+    A set is left out at the levels at which nothing is kept before or after.
+    """
+    rows = []
+    for level in range(len(ALPHAS)):
+        logs, errors = [], []
+        for _, mean, change, error, _ in found.values():
+            before, after = mean[level, column], (mean + change)[level, column]
+            if before > 0 and after > 0:
+                logs.append(np.log(after / before))
+                errors.append(error[level, column] / before)
+        total = np.sqrt(np.sum(np.square(errors))) / len(errors)
+        rows.append((100 * np.expm1(np.mean(logs)), 100 * total))
+    return rows
+
+
+def points(found, column):
+    """Mean change over the sets and its error, in percentage points, per level."""
+    change = np.mean([row[2][:, column] for row in found.values()], axis=0)
+    squares = np.sum([row[3][:, column] ** 2 for row in found.values()], axis=0)
+    return list(100 * np.stack([change, np.sqrt(squares) / len(found)], axis=1))
+
+
 def compare(options):
-    """Print both versions side by side."""
-    old, new = np.load(options.old_file), np.load(options.new_file)
-    sets = [key.split("/")[0] for key in old.files if key.endswith(f"/{options.old}")]
+    """Print both variants side by side."""
+    found = changes(options.old_file, options.new_file, options.old, options.new)
+    print(f"{options.new} against {options.old}")
     print(
         "change: ± one corrected error; kept, worth in percent; shown, false among shown"
     )
     print(f"{'set':19} alpha  kept before  {'kept':>15} {'worth':>7} shown  false")
-    ratios, seconds = [], []
-    for name in sets:
-        before, after = old[f"{name}/{options.old}"], new[f"{name}/{options.new}"]
-        n = min(len(before), len(after))
-        before, after = before[:n], after[:n]
-        difference = after - before
-        error = np.nanstd(difference, axis=0, ddof=1) * np.sqrt(1 / n + 1)
+    for name, (_, mean, change, error, _) in found.items():
         for level, alpha in enumerate(ALPHAS):
-            mean = np.nanmean(before[:, level], axis=0)
-            change = np.nanmean(difference[:, level], axis=0)
-            percent = 100 * change / mean
+            kept = mean[level, 0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                percent = 100 * change[level] / mean[level]
+                wide = 100 * error[level, 0] / kept
             print(
-                f"{name:19} {alpha:5.2f}  {mean[0]:11.3f}  {percent[0]:+6.1f} ± "
-                f"{100 * error[level, 0] / mean[0]:4.1f} % {percent[4]:+5.1f} % "
-                f"{change[1]:+.3f} {change[2]:+.3f}"
+                f"{name:19} {alpha:5.2f}  {kept:11.3f}  {percent[0]:+6.1f} ± "
+                f"{wide:4.1f} % {percent[4]:+5.1f} % "
+                f"{change[level, 1]:+.3f} {change[level, 2]:+.3f}"
             )
-        ratios.append(np.nanmean(after, axis=0) / np.nanmean(before, axis=0))
-        both = (
-            old[f"{name}/{options.old}/seconds"],
-            new[f"{name}/{options.new}/seconds"],
-        )
-        seconds.append([np.sum(one) for one in both])
-    for column, what in ((0, "kept"), (4, "worth")):
-        percent = (
-            100 * np.exp(np.log(np.array(ratios)[:, :, column]).mean(axis=0)) - 100
-        )
-        print(f"{what}, geometric mean over the sets, in percent: {percent.round(1)}")
-    seconds = np.sum(seconds, axis=0)
+    print(f"{'':32}" + "".join(f"{alpha:>12g}" for alpha in ALPHAS))
+    lines = {
+        "kept, %": geometric(found, 0),
+        "worth, %": geometric(found, 4),
+        "shown, points": points(found, 1),
+    }
+    for what, row in lines.items():
+        cells = "".join(f"{mean:+6.1f} ± {error:3.1f}" for mean, error in row)
+        print(f"{what:32}{cells}")
+    old, new = np.sum([row[4] for row in found.values()], axis=0)
+    halves = sorted({row[0] for row in found.values()})
     print(
-        f"fit time, all levels together, after / before: {seconds[1] / seconds[0]:.2f}"
+        f"{len(found)} sets, {halves} halves, fit time after / before: {new / old:.2f}\n"
     )
 
 

@@ -182,7 +182,7 @@ def compare(options):
 
 def kept(problems, seed):
     """True claims kept at each level, in one half."""
-    numbers, _, _ = one_half(problems, "stack 0.5", seed)
+    numbers, _ = one_half(problems, "default", seed)
     return [row[0] for row in numbers]
 
 

@@ -176,7 +176,7 @@ class ClassifierScorer(Scorer):
         trees: Any = self.estimator_
         if hasattr(trees, "get_booster") and len(X):
             # The probabilities of xgboost are too coarse near 1.
-            return -np.float64(trees.predict(X, output_margin=True))
+            return -trees.predict(X, output_margin=True).astype(np.float64)
         scores = self._decide(X)
         if self.estimator_ is None or hasattr(self.estimator_, "decision_function"):
             return -scores

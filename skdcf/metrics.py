@@ -28,7 +28,6 @@ from .estimators import ConformalFilter, check, flat_masks, passing_answers, see
 from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import read_groups
 from .graphs.ragged import flatten, offsets_of
-from .graphs.sources import makes_claim
 from .guarantees import NoFalseClaim, rows_of_groups
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
@@ -595,7 +594,6 @@ def report_of(
     alphas, kept, labels, questions = counted
     unknown = [None] * len(alphas)
     n = len(batch)
-    is_fact = makes_claim(batch)
 
     # For each problem, compute the loss, the numbers of kept true and false claims, whether any
     # claim is kept, and whether any false claim is kept.
@@ -603,7 +601,7 @@ def report_of(
         n_false = segment_sum(mask & (labels != 1), batch.offsets)
         return [
             guarantee.loss(labels, mask, batch.offsets),
-            segment_sum(mask & (labels == 1) & is_fact, batch.offsets),
+            segment_sum(mask & (labels == 1), batch.offsets),
             n_false,
             segment_sum(mask, batch.offsets) > 0,
             n_false > 0,

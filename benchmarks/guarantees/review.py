@@ -21,7 +21,6 @@ from skdcf.apps.labelling import ReviewOrder
 from skdcf.datasets import fetch_felm, fetch_process_bench
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
-from skdcf.graphs.sources import makes_claim
 
 SETS = {"ProcessBench math": lambda: fetch_process_bench("math"), "FELM": fetch_felm}
 ALPHAS = (0.05, 0.1)
@@ -29,17 +28,14 @@ ALPHAS = (0.05, 0.1)
 
 def review_curve(filter, X, y, alpha, checks=(0, 1, 2, 3)):
     """True claims kept per answer after each mean number of checks, with y as the verdicts."""
-    facts = [row == 1 for row in np.split(makes_claim(X), X.offsets[1:-1])]
     review = ReviewOrder(filter, X, alpha)
     curve = []
     for per_answer in checks:
         while review.n_checks < round(per_answer * len(X)) and (asked := review.next()):
             is_true = y[asked.problem][asked.claim] == 1
             review.told(asked.problem, asked.claim, "true" if is_true else "false")
-        rows = zip(review.masks(), facts, y, strict=True)
-        curve.append(
-            sum((mask & fact & (row == 1)).sum() for mask, fact, row in rows) / len(X)
-        )
+        rows = zip(review.masks(), y, strict=True)
+        curve.append(sum((mask & (row == 1)).sum() for mask, row in rows) / len(X))
     return curve
 
 

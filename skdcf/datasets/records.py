@@ -31,10 +31,9 @@ from .._docs import documented
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
-from ..graphs.labels import LABEL_WORDS, read_labels
+from ..graphs.labels import read_labels
 from ..graphs.per_problem import LabelList
 from ..graphs.ragged import offsets_of, slices
-from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
 VERSION = 1
@@ -390,7 +389,7 @@ def read_problem(
     metadata = _merge(
         fields.pop("metadata", None), fields.pop("group", None), own_values
     )
-    labels, metadata = _replace_words(labels, metadata)
+    labels = _without_words(labels)
     graph = _graph(fields, metadata)
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
@@ -413,14 +412,13 @@ def _split_keys(record, *, rename, warned, own):
     return record, own_values
 
 
-def _replace_words(labels, metadata):
-    """Return labels without words, and metadata that lists the claims with these words."""
-    for word, key in MARKED_WORDS.items():
-        if labels and word in labels:
-            marked = [v for v, label in enumerate(labels) if label == word]
-            metadata = {**(metadata or {}), key: marked}
-            labels = [LABEL_WORDS[word] if y == word else y for y in labels]
-    return labels, metadata
+#: Words that may stand for a label in a file.
+_WORDS = {"unsure": 0, "no claim": 1}
+
+
+def _without_words(labels):
+    """Return labels in which the words that a file may contain are replaced by 0 or 1."""
+    return labels and [_WORDS.get(y, y) if isinstance(y, str) else y for y in labels]
 
 
 def _group_of(metadata):
@@ -502,8 +500,7 @@ def _read_columns(records, options):
         metadata = list(map(_merge, metadata, columns["group"], own_values))
     labels = columns["labels"]
     if str in _types_within(labels):
-        judged = map(_replace_words, labels, metadata)
-        labels, metadata = zip(*judged, strict=True)
+        labels = [_without_words(row) for row in labels]
     return columns | {"labels": labels, "metadata": metadata}
 
 

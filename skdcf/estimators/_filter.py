@@ -28,14 +28,12 @@ from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems
-from ..graphs.sources import makes_claim
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
 from ..guards.rounding import raised
 from ..guards.settings import refuse_changed, refuse_without_theory, settings_of
 from ..guards.several import warn_of_several_answers
-from ..guards.verdicts import without_some_claims
 from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
 from . import _online
@@ -383,9 +381,7 @@ class ConformalFilter(Settings):
             # In an online filter, later claims must not affect the jitter.
             jitter = _online.jittered_so_far if self.online else jittered
             risk = jitter(risk, batch, self._seed, steady)
-        if batch.metadata is None:
-            return risk
-        return without_some_claims(risk, batch)
+        return risk
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.
@@ -591,7 +587,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.raw
-        is_true = (labels == 1) & makes_claim(batch)
+        is_true = labels == 1
         kept = segment_sum(is_true & (margin > 0), batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 

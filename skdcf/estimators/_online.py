@@ -20,10 +20,9 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, optional_rows, ranges
-from ..graphs.sources import never_kept, without_positions
+from ..graphs.sources import without_positions
 from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import refuse_changed, settings_of
-from ..guards.verdicts import check_never_kept
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
@@ -252,10 +251,7 @@ class _Answer:
     """
 
     def __init__(self, fitted, alpha, about):
-        metadata = about.get("metadata")
-        check_never_kept(metadata)
-        self.never_kept = frozenset(never_kept(metadata))
-        self.about = about | {"metadata": without_positions(metadata)}
+        self.about = about | {"metadata": without_positions(about.get("metadata"))}
         self.filter = fitted
         self.alpha = alpha
         # The newest claim is the last claim in its prefix, so no claims follow it.
@@ -296,8 +292,6 @@ class _Answer:
         confidence = self.whole._confidence(view)
         risk = self.whole._risk(confidence, view.raw)
         risk[:-1] = risks_before
-        if v in self.never_kept:
-            risk[-1] = np.inf
         guarantee = self.filter.calibration_.guarantee
         risks = guarantee.path_risks(
             path_risk(risk, view.with_columns), with_names(view, guarantee)

@@ -70,9 +70,6 @@ class ReasoningGraph:
     metadata : dict, optional
         Additional data, such as the model or the subject. Metadata is ignored in comparisons with
         ``==``. The key ``group`` identifies the question (see `skdcf.graphs.question_groups`).
-        The keys ``no_verdict`` and ``flagged_claims`` contain indices of claims that filters
-        never keep. ``no_verdict`` lists claims whose verdict is missing, while ``flagged_claims``
-        lists claims that may misstate the answer.
 
     Attributes
     ----------
@@ -257,9 +254,6 @@ class ReasoningGraph:
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """Return the subgraph of the claims selected by ``mask``, in the same order.
-
-        Metadata about individual claims, such as ``no_verdict`` and ``label_sources``, is
-        restricted to the selected claims.
 
         Parameters
         ----------

@@ -13,7 +13,6 @@ import numpy as np
 from .._checks import is_missing, is_number, other_row, printable
 from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
-from .sources import NEVER_KEPT, is_list_of_claims
 
 # A string is not accepted as a list of strings. Sets and mappings can be iterated over, but they
 # are unordered.
@@ -174,13 +173,6 @@ def check_field(name, value, n_claims, where):
         raise ValueError(f"{where}{name} must be a dict, got {show(value)}")
     if name == "provenance":
         return _check_provenance(value, where)
-    for key in NEVER_KEPT:
-        listed = value.get(key, [])
-        if not is_list_of_claims(listed, n_claims):
-            raise ValueError(
-                f"{where}metadata {key!r} must be a list of claim positions from 0 to "
-                f"{n_claims - 1}, got {show(listed)}"
-            )
     return dict(value)
 
 

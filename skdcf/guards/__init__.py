@@ -10,10 +10,8 @@ Five functions call the guards, and each of these functions is called in only on
 
 If a guard finds a violation, it raises an error or issues a warning. `at_fit` and `at_calibrate`
 also store the provenance and the kinds of judges on the filter, so later problems can be compared
-with them. Two guards change data. The guard `rounding` lowers scores to allow for
-differences between machines. The guard `verdicts` drops claims that have no verdict or may
-misstate the answer. The guard `verdicts` is called when path risks are computed, because it needs
-other data. Unknown edges are refused when problems are read.
+with them. The guard `rounding` also lowers scores to allow for differences between machines.
+Unknown edges are refused when problems are read.
 """
 
 from __future__ import annotations

@@ -361,9 +361,7 @@ def test_what_an_adapter_gives_can_be_filtered():
 # --- every optional key, through every adapter ----------------------------------------------
 
 METADATA = {
-    "no_verdict": [1],
     "model": "writer",
-    "label_sources": [{"kind": "human", "by": "me"}, None],
     "ticket": {"number": 7},
     "own_keys": ["ticket"],
 }

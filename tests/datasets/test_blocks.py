@@ -116,7 +116,6 @@ SAME = {
     "other answers": {"alternatives": ["Another.", ""]},
     "a group in the metadata": {"group": ..., "metadata": {"group": "g"}},
     "a group twice": {"group": 7, "metadata": {"group": 7, "own": {"group": 8}}},
-    "flagged claims": {"metadata": {"flagged_claims": [2], "no_verdict": []}},
     "a key of the format in the metadata": {"metadata": {"claims": 3}},
 }
 
@@ -148,7 +147,6 @@ FAULTS = {
     "an empty passage": {"context": [" "]},
     "a passage with NUL": {"context": ["a\0b"]},
     "two groups": {"group": 1, "metadata": {"group": 2}},
-    "positions of no claims": {"metadata": {"no_verdict": [7]}},
     "nothing to read": {"claims": ..., "features": ...},
     "a misspelled key": {"claims": ..., "features": ..., "claim": ["One."]},
     "another version": {"version": 2},

@@ -823,9 +823,7 @@ FULL = {
     "group": "g",
     "provenance": {"label_meaning": "supported", "samples": 5},
     "metadata": {
-        "no_verdict": [2],
         "model": "writer",
-        "label_sources": [{"kind": "human", "by": "me"}, None, None],
     },
     "ticket": {"number": 7},
 }
@@ -866,14 +864,13 @@ def test_build_dataset_names_and_drops_broken_records():
         build_dataset({"x": good}, parse, return_groups=True)
 
 
-def test_unsure_is_read_as_false_and_kept_as_unsure(tmp_path):
+def test_unsure_is_read_as_false(tmp_path):
     path = tmp_path / "a.jsonl"
     record = {"claims": ["a", "b", "c", "d"], "labels": [1, "unsure", -1, "unsure"]}
     path.write_text(json.dumps(record))
     check(record, jsonl_schema())
     data = read_jsonl(path)
     assert data.labels[0].tolist() == [1, 0, -1, 0]
-    assert data.graphs[0].metadata["unsure_claims"] == [1, 3]
     again = read_jsonl(write_jsonl(tmp_path / "b.jsonl", data.graphs, data.labels))
     assert again.labels[0].tolist() == [1, 0, -1, 0]
     assert again.graphs[0].metadata == data.graphs[0].metadata

@@ -109,24 +109,6 @@ def test_a_context_of_50_megabytes_is_shared_and_not_copied():
         next(format_jsonl(graphs))
 
 
-def test_missing_verdicts_are_renumbered_with_their_claims():
-    more = {"no_verdict": [0, 3], "label_sources": ["a", "b", "c", "d"], "other": [1]}
-    graph = ReasoningGraph(np.zeros((4, 1)), [(0, 1), (2, 3)], metadata=more)
-    few = graph.subgraph(np.array([False, True, True, True]))
-    assert few.metadata == {
-        "no_verdict": [2],
-        "label_sources": ["b", "c", "d"],
-        "other": [1],
-    }
-    assert few.subgraph(np.array([True, True, False])).metadata["no_verdict"] == []
-    assert graph.metadata == more
-    for wrong in ([4], [-1], ["0"], [True], 3, None, [0.0]):
-        with pytest.raises(ValueError, match="no_verdict"):
-            graph.replace(metadata={"no_verdict": wrong})
-        with pytest.raises(ValueError, match="problem 0: metadata 'no_verdict'"):
-            as_batch([graph]).replace(metadata=[{"no_verdict": wrong}])
-
-
 def count(batch, groups=None):
     return len(np.unique(question_groups(as_batch(batch), groups)))
 

@@ -18,7 +18,6 @@ from skdcf.estimators import seen
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
-    ParameterWarning,
 )
 from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
@@ -359,18 +358,6 @@ def test_all_of_10000_problems_calibrate_where_none_belong_together():
     assert HardCF(0, alpha=0.1).fit(X[6:], y[6:]).n_calibration_ == 9_989
     questions = [0, *range(10_003)]
     assert HardCF(0, alpha=0.1).fit(X, y, groups=questions).n_calibration_ == 9_999
-
-
-def test_a_claim_without_a_verdict_is_never_kept():
-    X, _ = problems(20)
-    cf = HardCF(0, alpha=0.6)
-    with pytest.warns(ParameterWarning, match="alpha"):
-        cf.fit(X, [[1, 1]] * 20)
-    new = problem(seed=99, metadata={"no_verdict": [0]})
-    with pytest.warns(ParameterWarning, match="alpha"):
-        assert cf.predict([problem(seed=99), new])[0].all()
-        assert not cf.predict([new])[0].any()
-        assert np.isneginf(cf.decision_function([new])[0]).all()
 
 
 # --- scorers that follow what they are fitted to

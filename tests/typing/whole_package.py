@@ -114,7 +114,7 @@ def read(folder: Path) -> str:
     claims = split_sentences("Two is even. So is four.")
     graph = ReasoningGraph(None, chain_edges(claims), claims=claims, problem="Even?")
     labels = labels_from_first_error(n_claims=2, first_error=1)
-    source = LabelSource(by="a person", kind="person")
+    source = LabelSource(by="a person", when="2026-01-01")
     kappa = agreement([labels], [labels])
     order = RandomOrder()
     table = to_frame(reasoning_features().fit_transform([graph]))

@@ -41,7 +41,7 @@ def extract(options):
         f"{usage.retries} requests were repeated. The calls used {usage.prompt_tokens} "
         f"prompt tokens and {usage.completion_tokens} completion tokens",
         f"{n_flagged} of {n_claims} claims ({n_flagged / max(n_claims, 1):.0%}) may differ "
-        f"from the answer and are {'kept' if options.keep_flagged else 'never kept'}",
+        'from the answer, and have the value 1 in the column "flagged"',
     )
 
 
@@ -126,7 +126,6 @@ def _extractor(options):
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name]() for name in options.features] or None,
         on_failure=options.on_failure,
-        keep_flagged=options.keep_flagged,
         verbose=True,
     )
 

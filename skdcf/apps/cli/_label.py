@@ -23,7 +23,7 @@ from ..._files import write_text
 from ...datasets import jsonl
 from ...datasets.records import Columns
 from .. import labelling
-from ..labelling.sources import WORDS, get_label_sources, set_label_sources
+from ..labelling.sources import WORDS
 from ._commands import Lines, decided, format_lines, one_line, read_lines, shown_texts
 from ._files import check_folder, inform, read_problems, write_lines
 
@@ -164,17 +164,12 @@ def _judged(lines, store, by, *, meaning):
         graph = problem.graph
         labels = problem.labels
         labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
-        sources = get_label_sources(graph)
-        for v, source in enumerate(store.sources(i, by)):
-            if source is not None:
-                labels[v] = WORDS[store.said(i, by)[v]]
-                sources[v] = source
+        for v, word in enumerate(store.said(i, by)):
+            if word is not None:
+                labels[v] = WORDS[word]
         made = (graph.provenance or {}) | about
         graph = graph.replace(provenance=made, metadata=problem.metadata)
-        marked = set_label_sources(graph, sources)
-        problems.append(
-            problem._replace(graph=marked, labels=labels, metadata=marked.metadata)
-        )
+        problems.append(problem._replace(graph=graph, labels=labels))
     return replace(lines, problems=Columns.join([problems]))
 
 
@@ -318,14 +313,14 @@ def _write(options, store, by, *, meaning, problems):
     # labelled problems are a random sample.
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
-        labelling.exchange.write_csv(options.csv, graphs, out.words, order)
+        labelling.exchange.write_csv(options.csv, graphs, out.words, order, out.sources)
         inform(
             f"wrote {options.csv}. A text that starts with =, +, - or @ is preceded by an "
             "apostrophe, which --import removes. Programs should match rows by problem_id and "
             "claim_number instead of the text"
         )
     if options.label_studio:
-        tasks = labelling.to_label_studio(graphs, out.words, order)
+        tasks = labelling.to_label_studio(graphs, out.words, order, out.sources)
         write_text(options.label_studio, [json.dumps(tasks)])
     inform(labelling.describe_labels(graphs, out.labels))
     if unfinished := labelling.describe_unfinished(graphs, out.labels):

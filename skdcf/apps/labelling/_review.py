@@ -14,7 +14,7 @@ from ..._checks import check_choice, counted
 from ...estimators import decide
 from ...graphs import GraphBatch, Problems, as_batch
 from ._judging import Asked, Order
-from .sources import WORDS, LabelSource, LabelStore, set_label_sources
+from .sources import WORDS, LabelStore
 
 #: Labels of the verdicts. An "unsure" claim is not known to be false, so it is not removed if the
 #: filter kept it.
@@ -266,33 +266,25 @@ class ReviewOrder(Order):
         added = self._batch.split(self._kept & ~self._kept_by_filter)
         return [np.flatnonzero(mask).tolist() for mask in added]
 
-    def reviewed(self, by: str) -> tuple[GraphBatch, list[NDArray[np.int8]]]:
+    def reviewed(self) -> tuple[GraphBatch, list[NDArray[np.int8]]]:
         """Return the answers, labelled with the verdicts and marked as reviewed.
-
-        Parameters
-        ----------
-        by : str
-            Name of the person who checked the claims.
 
         Returns
         -------
         graphs : GraphBatch
-            The problems, whose metadata contain the source of each label.
+            The problems, whose provenance contains ``label_order`` and ``label_source``.
         labels : list of ndarray
             Claim labels, which are 1 for true or no claim, 0 for false or unsure, and -1 for
             unchecked claims.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
-        sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
         for (problem, claim), verdict in self.verdicts_.items():
             labels[problem][claim] = WORDS[verdict]
-            sources[problem][claim] = LabelSource.now("human", by)
-        graphs = []
-        for graph, of_graph in zip(self._problems, sources, strict=True):
-            marked = set_label_sources(graph, of_graph)
-            made = {"label_order": "review", "label_source": "person"}
-            made = (marked.provenance or {}) | made
-            graphs.append(marked.replace(provenance=made))
+        about = {"label_order": "review", "label_source": "person"}
+        graphs = [
+            graph.replace(provenance=(graph.provenance or {}) | about)
+            for graph in self._problems
+        ]
         return GraphBatch.from_graphs(graphs), labels
 
     def _check(self, row):

@@ -15,7 +15,7 @@ from ...datasets.tables import explain_rows, open_table
 from ...exceptions import LabelWarning
 from ...graphs import as_batch
 from ...graphs.labels import LABEL_WORDS, UNSURE_WORDS, word_key
-from .sources import WORDS, get_label_sources
+from .sources import WORDS
 
 Words = list[list[str | None]]
 
@@ -47,6 +47,7 @@ def to_label_studio(
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
     order: Sequence[int] | None = None,
+    sources: Sequence[Sequence[Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return tasks for Label Studio, one per claim, including existing verdicts.
 
@@ -62,6 +63,8 @@ def to_label_studio(
         "unsure", "no claim", "unknown" or None.
     order : sequence of int, optional
         Positions of the problems, in the order in which the tasks are returned.
+    sources : sequence of sequences of (LabelSource or None), one per problem, optional
+        Who judged each claim, and when, as returned by `LabelStore.export`.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def to_label_studio(
     '1. 2 + 2 = 4'
     """
     tasks = []
-    for row in _rows(graphs, words, order):
+    for row in _rows(graphs, words, order, sources):
         word = row.pop("label")
         task: dict[str, Any] = {"data": row}
         if word is not None:
@@ -223,6 +226,7 @@ def write_csv(
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
     order: Sequence[int] | None = None,
+    sources: Sequence[Sequence[Any]] | None = None,
 ) -> None:
     """Write a CSV table with one row per claim, for labelling in a spreadsheet.
 
@@ -244,13 +248,15 @@ def write_csv(
     order : sequence of int, optional
         Positions of the problems, in the order of the table rows. If the order is random, the
         problems that are labelled first are a random sample.
+    sources : sequence of sequences of (LabelSource or None), one per problem, optional
+        Who judged each claim, and when, as returned by `LabelStore.export`.
     """
     rows = [
         {
             key: _as_cell(cell) if isinstance(cell, str) else cell
             for key, cell in row.items()
         }
-        for row in _rows(graphs, words, order)
+        for row in _rows(graphs, words, order, sources)
     ]
     for key in ("problem", "context"):
         if not any(row[key] for row in rows):
@@ -340,7 +346,7 @@ def _as_text(cell):
     return cell[1:] if is_text and cell.lstrip("'")[:1] in _FORMULA else cell
 
 
-def _rows(graphs, words, order):
+def _rows(graphs, words, order, sources):
     """Yield one table row per claim, with the problems in the given order."""
     batch = as_batch(graphs)
     names = _names(batch)
@@ -352,8 +358,8 @@ def _rows(graphs, words, order):
             "context": "\n\n".join(graph.context or ()),
         }
         claims = graph.claims or ()
-        sources = get_label_sources(graph) if claims else ()
-        for v, (claim, source) in enumerate(zip(claims, sources, strict=True)):
+        for v, claim in enumerate(claims):
+            source = sources and sources[i][v]
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
             row = problem_columns | {"claim_number": v + 1, "claim": claim}
             row["premises"] = "\n".join(f"{u + 1}. {claims[u]}" for u in parents)

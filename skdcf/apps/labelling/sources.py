@@ -27,16 +27,6 @@ from ..._files import append_journal
 from ...graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ...graphs.hashes import problem_digest
 from ...graphs.per_problem import LabelList
-from ...graphs.sources import (
-    KINDS,
-    MARKED_WORDS,
-    NO_CLAIM,
-    SOURCES,
-    UNSURE,
-    iterate_sources,
-    marked_claims,
-    read_sources,
-)
 from ...ops.hard import path_risk, segment_sum
 from .journal import follow_journal, read_journal
 
@@ -48,126 +38,27 @@ WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None:
 #: Purposes of a journal. Only verdicts with the purpose "labels" can be used for calibration.
 PURPOSES = ("labels", "review")
 _LONGEST_NOTE = 10_000
-_HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
 
 class LabelSource(NamedTuple):
-    """Provenance of a label, including the annotator and the time of the judgement.
+    """Person who judged a claim, and the time of the judgement.
 
     Parameters
     ----------
-    kind : {"human", "model", "derived"}
-        Source kind: a person, a language model, or a rule that derives labels from other data.
     by : str
-        Name of the person, the model or the rule.
-    when : str or None
+        Name of the person.
+    when : str
         Time of the judgement in ISO 8601 format.
-    version : str or None
-        Version of the prompt or of the rule.
     seconds : float or None
         Time that the person spent on the claim, in seconds.
     note : str or None
         Note of the person.
     """
 
-    kind: str
     by: str
-    when: str | None = None
-    version: str | None = None
+    when: str
     seconds: float | None = None
     note: str | None = None
-
-    @classmethod
-    def now(cls, kind: str, by: str, version: str | None = None) -> LabelSource:
-        """Create a source with the current time.
-
-        Parameters
-        ----------
-        kind : {"human", "model", "derived"}
-            Kind of the source, as in `LabelSource`.
-        by : str
-            Name of the person, the model or the rule.
-        version : str, optional
-            Version of the prompt or of the rule.
-
-        Returns
-        -------
-        source : LabelSource
-            The source, with the current time.
-        """
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(kind, by, when, version)
-
-
-# Optional fields of a source are written only if they are not None.
-_ALWAYS = LabelSource._fields[:4]
-
-
-def set_label_sources(
-    graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
-) -> ReasoningGraph:
-    """Return a copy of the graph with the sources of its labels in the metadata.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        The labelled problem.
-    sources : LabelSource, or sequence of (LabelSource or None)
-        A single source for all claims, or one source per claim. The source of an unjudged claim
-        is None.
-
-    Returns
-    -------
-    copy : ReasoningGraph
-        The copy of the graph, with the sources in its metadata.
-
-    Raises
-    ------
-    ValueError
-        If the number of sources differs from the number of claims, or if a kind is unknown.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.apps.labelling.sources import LabelSource, get_label_sources, set_label_sources
-    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
-    >>> graph = set_label_sources(graph, [LabelSource("human", "ann"), None])
-    >>> get_label_sources(graph)
-    [LabelSource(kind='human', by='ann', when=None, version=None, seconds=None, note=None), None]
-    """
-    if isinstance(sources, LabelSource):
-        sources = [sources] * graph.n_claims
-    if len(sources) != graph.n_claims:
-        raise ValueError(
-            f"sources must have one entry for each of the {graph.n_claims} claims, "
-            f"got {len(sources)}"
-        )
-    for source in sources:
-        if source is not None:
-            check_choice("kind", source.kind, KINDS)
-    rows = [
-        source
-        and {k: v for k, v in source._asdict().items() if v is not None or k in _ALWAYS}
-        for source in sources
-    ]
-    return graph.replace(metadata={**(graph.metadata or {}), SOURCES: rows})
-
-
-def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
-    """Return the sources of the labels of a graph.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        The labelled problem.
-
-    Returns
-    -------
-    sources : list of (LabelSource or None)
-        The source of each label, or None if the source is unknown.
-    """
-    rows = read_sources(graph.metadata, graph.n_claims)
-    return [row and LabelSource(*map(row.get, LabelSource._fields)) for row in rows]
 
 
 def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
@@ -176,50 +67,36 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     Parameters
     ----------
     X : sequence of ReasoningGraph, or GraphBatch
-        The problems, whose metadata contain the sources of the labels if these are known.
+        The problems. The key ``label_source`` of their provenance contains the source of the
+        labels, such as "person" or "model NAME".
     y : sequence of arrays, one per problem
         Claim labels: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
     sentence : str
-        A sentence with the number of claims for each source, grouped by kind.
+        A sentence with the number of claims for each source.
 
     Examples
     --------
     >>> from skdcf import ReasoningGraph
-    >>> from skdcf.apps.labelling.sources import LabelSource, describe_labels, set_label_sources
-    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
-    >>> graph = set_label_sources(graph, LabelSource("human", "ann"))
+    >>> from skdcf.apps.labelling import describe_labels
+    >>> claims = ["2 + 2 = 4", "so it is odd"]
+    >>> graph = ReasoningGraph(None, [], claims=claims, provenance={"label_source": "person"})
     >>> describe_labels([graph], [[1, -1]])
-    '2 claims: 1 judged by people (ann 1), 1 not judged'
+    '2 claims: 1 judged by person, 1 not judged'
     """
     batch = as_batch(X)
     labels = pack_labels(y, batch)
-    counts = Counter()
-    for label, row in zip(labels.tolist(), iterate_sources(batch), strict=True):
-        if label >= 0:
-            counts[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
-    counts_in_words = [
-        count for kind in (*KINDS, "unknown") if (count := _count(kind, counts))
-    ]
+    n_judged = segment_sum(labels >= 0, batch.offsets).astype(int).tolist()
+    rows = batch.provenance_rows or [{}] * len(batch)
+    counts: Counter[str] = Counter()
+    for n, row in zip(n_judged, rows, strict=True):
+        counts[row.get("label_source", "an unknown source")] += n
+    told = [f"{n} judged by {source}" for source, n in counts.items() if n]
     if unknown := int(np.sum(labels < 0)):
-        counts_in_words.append(f"{unknown} not judged")
-    rows = [None] * len(batch) if batch.metadata is None else batch.metadata
-    sizes = batch.sizes.tolist()
-
-    def count_marked(key):
-        pairs = zip(rows, sizes, strict=True)
-        return sum(len(marked_claims(row, key, n)) for row, n in pairs)
-
-    if unsure := count_marked(UNSURE):
-        counts_in_words.append(f"{counted(unsure, 'unsure claim')} counted as false")
-    if nothing := count_marked(NO_CLAIM):
-        counts_in_words.append(
-            f"{counted(nothing, 'claim')} without a statement, counted as true but not as true "
-            "claims kept"
-        )
-    return f"{counted(len(labels), 'claim')}: {', '.join(counts_in_words)}"
+        told.append(f"{unknown} not judged")
+    return f"{counted(len(labels), 'claim')}: {', '.join(told)}"
 
 
 def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
@@ -260,18 +137,6 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
         f"{counted(int((n_open > 0).sum()), 'answer')}. Unjudged claims count as false, so the "
         "filter keeps fewer claims. Judge them to keep more claims"
     )
-
-
-def _count(kind, found):
-    names = {by: n for (k, by), n in found.items() if k == kind}
-    if not names:
-        return None
-    total = sum(names.values())
-    if kind == "unknown":
-        return f"{total} judged by unknown annotators"
-    listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
-    judged = "" if kind == "derived" else "judged "
-    return f"{total} {judged}{_HOW[kind]} ({listed})"
 
 
 class LabelStore:
@@ -535,7 +400,7 @@ class LabelStore:
         return self._digests[problem]
 
     def _save(self, event, by):
-        event |= {"by": by, "when": LabelSource.now("human", by).when}
+        event |= {"by": by, "when": datetime.now(UTC).isoformat(timespec="seconds")}
         if self.purpose != "labels":
             event["purpose"] = self.purpose
         with self._lock:
@@ -650,16 +515,14 @@ class LabelStore:
         Returns
         -------
         dataset : Bunch
-            The attribute ``graphs`` is a GraphBatch. The metadata of each graph contain the
-            source of each label, which includes the note of the annotator and the labelling time
-            in seconds. The provenance contains ``edges_corrected`` if edges were changed. The
-            metadata also contain ``unsure_claims`` if the annotator was unsure, and
-            ``makes_no_claim`` if a sentence makes no claim. The attribute ``labels`` contains one
+            The attribute ``graphs`` is a GraphBatch. The provenance of a graph contains
+            ``edges_corrected`` if its edges were changed. The attribute ``labels`` contains one
             array of claim labels per problem. A label is 1 for true or no claim, 0 for false or
-            unsure, and -1 for an unjudged claim. The attribute ``words`` contains the verdicts, as
-            returned by `said`.
-            The attribute ``n_corrected`` is the number of problems with corrected edges. The
-            attribute ``n_unknown`` is the number of problems whose corrected edges are not used.
+            unsure, and -1 for an unjudged claim. The attribute ``words`` contains the verdicts,
+            as returned by `said`, and the attribute ``sources`` who gave them and when, as
+            returned by `sources`. The attribute ``n_corrected`` is the number of problems with
+            corrected edges. The attribute ``n_unknown`` is the number of problems whose corrected
+            edges are not used.
             In these problems, the edges were unknown, and the annotator has not stated that all
             edges are now known.
         """
@@ -674,23 +537,15 @@ class LabelStore:
                 corrected += 1
                 made = (graph.provenance or {}) | {"edges_corrected": True}
                 graph = graph.replace(edges=_pairs(edges), provenance=made)
-            graph = set_label_sources(graph, self._sources(i, graph, by))
-            graphs.append(_with_marks(graph, self.said(i, by)))
+            graphs.append(graph)
         return Bunch(
             graphs=GraphBatch.from_graphs(graphs),
             labels=self._labels(by, known),
             words=[self.said(i, by) for i in range(len(graphs))],
+            sources=[self.sources(i, by) for i in range(len(graphs))],
             n_corrected=corrected,
             n_unknown=unknown,
         )
-
-    def _sources(self, i, graph, by):
-        return [
-            theirs or source
-            for theirs, source in zip(
-                self.sources(i, by), get_label_sources(graph), strict=True
-            )
-        ]
 
     def sources(self, problem: int, by: str) -> list[LabelSource | None]:
         """Return the source of each verdict of an annotator on the claims of a problem.
@@ -713,23 +568,9 @@ class LabelStore:
             source = None
             if event.get("label") is not None:
                 details = {"seconds": event.get("seconds"), "note": notes[v] or None}
-                source = LabelSource("human", by, event["when"], **details)
+                source = LabelSource(by, event["when"], **details)
             sources.append(source)
         return sources
-
-
-def _with_marks(graph, words):
-    """Return the graph with metadata that list unsure claims and sentences without a claim."""
-    metadata = dict(graph.metadata or {})
-    for marking_word, key in MARKED_WORDS.items():
-        marked_before = marked_claims(metadata, key, graph.n_claims)
-        # Keep the marks of claims that were not judged again.
-        marked = [v for v in marked_before if words[v] is None]
-        marked += [v for v, word in enumerate(words) if word == marking_word]
-        metadata.pop(key, None)
-        if marked:
-            metadata[key] = sorted(marked)
-    return graph.replace(metadata=metadata)
 
 
 def _pairs(edges):

@@ -13,7 +13,6 @@ from sklearn.base import TransformerMixin
 from ..._parameters import Settings, StrOptions
 from ...features import SURPRISAL, surprisal
 from ...graphs import GraphBatch, ReasoningGraph
-from ...graphs.sources import FLAGGED
 from . import _client as clients
 from . import _steps
 from ._client import ChatClient, Step, call_step
@@ -28,6 +27,12 @@ from ._steps import (
     SampleAnswers,
     Verify,
 )
+from ._verdicts import CERTAIN
+
+# Name of the column that marks claims that repeat another claim, or contain words or numbers that
+# do not occur in the answer.
+_FLAGGED = "flagged"
+_CERTAINLY_FALSE = (0.0, -CERTAIN)  # the columns of `Verify`
 
 
 class Answer(NamedTuple):
@@ -213,11 +218,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         Behaviour if a model returns no usable reply. With "raise", an error is raised after the
         other problems have been processed. With "abstain", a graph without claims is returned, so
         the filter cannot keep any claims.
-    keep_flagged : bool, default=False
-        Whether filters may keep flagged claims. Claims are flagged if they repeat another claim,
-        if their words do not occur in the answer, or if they contain a number that occurs neither
-        in the answer nor in the question. Use the same setting for calibration and prediction,
-        because filters compare this setting with the setting used in calibration.
     verbose : bool, default=False
         Whether to print the progress of a run.
 
@@ -244,14 +244,14 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``answer`` contains the text of the answer.
     * ``spans`` contains the words of the answer that state each claim.
     * ``flags`` contains descriptions of anomalies.
-    * ``flagged_claims`` contains the positions of claims that may misstate the answer.
-    * ``no_verdict`` contains the positions of claims on which the judge returned no verdict.
 
     The provenance of a graph contains the result of `describe`, the options that the endpoint
     does not accept (``left_out``), and whether log odds are "known" or "missing" (``log_odds``).
     Missing log odds are set to 0. Filters compare the provenance with the values from
-    calibration. Filters drop the claims without a verdict, the flagged claims, and all claims
-    that depend on them.
+    calibration.
+
+    The last column, ``flagged``, is 1 for claims that may misstate the answer. A claim on which
+    the judge returned no verdict has the columns of a claim that is certainly false.
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted from
@@ -275,7 +275,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
-        "keep_flagged": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -287,7 +286,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     sample: SampleAnswers | Callable | None = None
     features: Sequence | None = None
     on_failure: str = "raise"
-    keep_flagged: bool = False
     verbose: bool = False
 
     def validate(self) -> None:
@@ -393,7 +391,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         names : list of str
             Column names, in order.
         """
-        return [name for names, _ in self._columns() for name in names]
+        names = [name for names, _ in self._columns() for name in names]
+        return [*names, _FLAGGED] if names else []
 
     def steps(self) -> dict[str, Any]:
         """Return all steps, including the default steps.
@@ -415,7 +414,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         -------
         description : dict
             The keys are ``model`` (unless it is None), ``samples`` (number of sampled answers, 0
-            without sampling), ``keep_flagged``, and the names of the steps. The description of a
+            without sampling), and the names of the steps. The description of a
             step is a JSON object that contains its settings and the name of its prompt or
             function. The provenance of the extracted problems contains this description.
         """
@@ -426,10 +425,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         steps = {
             name: json.dumps(row, sort_keys=True) for name, row in described.items()
         }
-        flagged = {"keep_flagged": self.keep_flagged}
         n_samples = getattr(self.sample, "n", 0)
         model = {} if self.model is None else {"model": self.model}
-        return {**model, "samples": n_samples, **flagged, **steps}
+        return {**model, "samples": n_samples, **steps}
 
     def _columns(self):
         """Return the column names and the step for each element of ``features``."""
@@ -461,14 +459,11 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         plain = make_graph(answer, claims, edges)
         found = flagged_claims(plain)
+        flagged = tuple(sorted({v for rows in found.values() for v in rows}))
         graph = await self._enrich(chat, plain)
         chat.flag(flag_of_text(plain))
         for text in texts_of(found):
             chat.flag(text)
-        flagged = tuple(sorted({v for rows in found.values() for v in rows}))
-        if flagged and not self.keep_flagged:
-            metadata = {**(graph.metadata or {}), FLAGGED: list(flagged)}
-            graph = graph.replace(metadata=metadata)
         extraction = self._told(
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
@@ -491,20 +486,19 @@ class ClaimExtractor(TransformerMixin, Settings):
             *(call_step(s, chat, graph) for _, s in columns)
         )
         arrays = []
-        no_verdict = np.zeros(graph.n_claims, dtype=bool)
         no_odds = np.zeros(graph.n_claims, dtype=bool)
         for table, (names, step) in zip(tables, columns, strict=True):
             array = _as_columns(table, names, graph)
             if isinstance(step, Verify):
-                is_missing = np.isnan(array)
-                no_verdict |= is_missing[:, 0]
-                no_odds |= is_missing[:, -1] & ~is_missing[:, 0]
+                no_verdict = np.isnan(array[:, 0])
+                array[no_verdict] = _CERTAINLY_FALSE[: array.shape[1]]
+                no_odds |= np.isnan(array[:, -1])
                 array = np.nan_to_num(array)
             arrays.append(array)
-        metadata = dict(graph.metadata or {})
-        metadata.pop("no_verdict", None)
-        if no_verdict.any():
-            metadata["no_verdict"] = np.flatnonzero(no_verdict).tolist()
+        is_flagged = np.zeros((graph.n_claims, 1))
+        for rows in flagged_claims(graph).values():
+            is_flagged[rows] = 1
+        arrays.append(is_flagged)
         if no_odds.any():
             made = (graph.provenance or {}) | {"log_odds": "missing"}
             graph = graph.replace(provenance=made)
@@ -512,9 +506,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         if graph.features is not None:
             arrays.insert(0, graph.features)
             names = [*graph.feature_names, *names]
-        return graph.replace(
-            features=np.hstack(arrays), feature_names=names, metadata=metadata
-        )
+        return graph.replace(features=np.hstack(arrays), feature_names=names)
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
         """Return the extraction, and record how the graph was made in its provenance."""

@@ -11,8 +11,6 @@ from sklearn.utils import Bunch
 
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.per_problem import LabelList
-from ...graphs.sources import UNSURE
-from ..labelling.sources import LabelSource, set_label_sources
 from . import _calls as calls
 from ._client import Step
 
@@ -54,12 +52,9 @@ def judge_labels(
     Returns
     -------
     dataset : Bunch
-        ``graphs`` is a GraphBatch with the judge in the provenance (``label_source``) and the
-        source of each label in the metadata. ``labels`` is a list of int arrays, in which 1 means
-        true and 0 means false or unsure. The metadata list the claims about which the model was
-        unsure (``unsure_claims``). If the labels of these
-        claims are set to -1, `~skdcf.apps.labelling.agreement` excludes the claims from kappa and
-        does not count them as false alarms.
+        ``graphs`` is a GraphBatch with the judge and the prompt in the provenance
+        (``label_source``, ``label_prompt``). ``labels`` is a list of int arrays, in which 1 means
+        true and 0 means false or unsure.
 
     Raises
     ------
@@ -79,21 +74,12 @@ def judge_labels(
     step = _Label(prompt)
     graphs = list(graphs)
     verdicts = step.apply(graphs, model=model, client=client)
-    source = LabelSource.now("model", model, step.wording().name)
     marked = []
     labels = LabelList()
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
-        provenance = (
-            meant | (graph.provenance or {}) | {"label_source": f"model {model}"}
-        )
-        metadata = dict(graph.metadata or {})
-        # Mark the claims whose truth the model could not determine.
-        unsure = np.flatnonzero(row < 0).tolist()
-        metadata.pop(UNSURE, None)
-        if unsure:
-            metadata[UNSURE] = unsure
-        graph = graph.replace(provenance=provenance, metadata=metadata)
-        marked.append(set_label_sources(graph, source))
+        source = {"label_source": f"model {model}", "label_prompt": step.wording().name}
+        provenance = meant | (graph.provenance or {}) | source
+        marked.append(graph.replace(provenance=provenance))
         labels.append(np.maximum(row, 0))
     return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)

@@ -513,8 +513,8 @@ class Verify(Step):
     Notes
     -----
     A reply without a verdict is requested again. If a claim has no verdict after three
-    requests, both columns are NaN. An extractor replaces NaN by 0 and lists the claim in the
-    metadata (``no_verdict``). Filters drop such a claim and all claims that depend on it. If the
+    requests, both columns are NaN. An extractor replaces them by the columns of a
+    claim that is certainly false. If the
     position of a verdict is not found, or if the log-probabilities contradict the verdict, the log
     odds are +1 for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log
     odds are NaN, a warning is issued, and the value of the provenance key ``log_odds`` is

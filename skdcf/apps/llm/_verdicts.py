@@ -10,7 +10,7 @@ import numpy as np
 
 from ._reply import Reply
 
-_CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
+CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
 _AROUND = " .!*_`'\""  # characters that may surround a verdict word
 #: Pairs of words that mean "true" and "false".
 _PAIRS = (
@@ -137,4 +137,4 @@ def _odds(row, verdict):
             if word and (side.startswith(word) or word.startswith(side)):
                 sides[side] += math.exp(min(logprob, 0.0))
     true, false = (math.log(max(p, 1e-300)) for p in sides.values())
-    return min(max(true - false, -_CERTAIN), _CERTAIN)
+    return min(max(true - false, -CERTAIN), CERTAIN)

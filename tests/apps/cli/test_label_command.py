@@ -26,7 +26,6 @@ def full_problems(n, seed=0):
             "answer": " ".join(graph.claims),
             "own": {"page": i},
             "model": "m1",
-            "no_verdict": [0],
             "group": f"g{i // 2}",
         }
         graphs.append(
@@ -65,7 +64,7 @@ CHANGED = {
 }
 ADDED = {
     "filter": {"filtered"},
-    "label": {"label_sources"},
+    "label": set(),
 }
 
 

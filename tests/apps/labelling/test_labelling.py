@@ -14,7 +14,6 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.labelling import (
-    LabelSource,
     LabelStore,
     agreement,
     describe_labels,
@@ -23,7 +22,6 @@ from skdcf.apps.labelling import (
     to_label_studio,
 )
 from skdcf.apps.labelling.exchange import LABEL_STUDIO_CONFIG, read_csv, write_csv
-from skdcf.apps.labelling.sources import get_label_sources, set_label_sources
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 
@@ -133,7 +131,7 @@ def test_what_is_no_journal_is_refused(tmp_path):
         LabelStore([ReasoningGraph([[1.0]], [])], tmp_path / "journal")
 
 
-def test_unsure_counts_as_false_and_is_known_as_unsure(tmp_path):
+def test_unsure_counts_as_false(tmp_path):
     """What nobody looked at is -1, also where somebody said that nobody looked."""
     store = LabelStore(GRAPHS, tmp_path / "journal")
     store.label(1, 0, "unknown", by="bob")
@@ -143,33 +141,23 @@ def test_unsure_counts_as_false_and_is_known_as_unsure(tmp_path):
     out = store.export("ann")
     assert [row.tolist() for row in out.labels] == [[1, 0], [-1]]
     assert out.words == [["true", "unsure"], [None]]
-    assert out.graphs[0].metadata["unsure_claims"] == [1]
-    assert "unsure_claims" not in out.graphs[1].metadata
-    assert "1 unsure" in describe_labels(out.graphs, out.labels)
-    kept = out.graphs[0].subgraph([False, True]).metadata
-    assert kept["unsure_claims"] == [0]
-    # Whoever judges the file again may say otherwise of these claims.
-    again = LabelStore(out.graphs, tmp_path / "again", labels=out.labels)
-    assert again.export("eve").graphs[0].metadata["unsure_claims"] == [1]
-    again.label(0, 1, "true", by="eve")
-    assert "unsure_claims" not in again.export("eve").graphs[0].metadata
-    first, second = get_label_sources(out.graphs[0])
-    assert (first.kind, first.by) == ("human", "ann") and first.when
-    assert second.by == "ann"
-    assert get_label_sources(out.graphs[1]) == [None]
+    first, second = out.sources[0]
+    assert first.by == second.by == "ann" and first.when
+    assert out.sources[1] == [None]
     assert len(out.graphs) == 2
 
 
 def test_people_overrule_labels_that_were_there(tmp_path):
-    source = LabelSource("model", "judge", None, "labels-1")
-    graphs = [set_label_sources(g, source) for g in GRAPHS]
-    store = LabelStore(graphs, tmp_path / "journal", labels=[[1, 1], [0]])
+    store = LabelStore(GRAPHS, tmp_path / "journal", labels=[[1, 1], [0]])
     store.label(0, 1, "false", by="ann")
     store.label(1, 0, "unsure", by="ann")
     out = store.export("ann")
     assert [row.tolist() for row in out.labels] == [[1, 0], [0]]
-    kinds = [s.kind for g in out.graphs for s in get_label_sources(g)]
-    assert kinds == ["model", "human", "human"]
+    assert [source and source.by for row in out.sources for source in row] == [
+        None,
+        "ann",
+        "ann",
+    ]
 
 
 def test_corrected_edges_are_exported_and_marked(tmp_path):
@@ -188,7 +176,6 @@ def test_exported_labels_survive_json_lines(tmp_path):
     out = store.export("ann")
     back = read_jsonl(write_jsonl(tmp_path / "a.jsonl", out.graphs, out.labels))
     assert [row.tolist() for row in back.labels] == [[0, -1], [-1]]
-    assert get_label_sources(back.graphs[0]) == get_label_sources(out.graphs[0])
 
 
 def test_tasks_for_label_studio():
@@ -306,34 +293,12 @@ def test_words_of_doubt_in_a_sheet_are_unsure(tmp_path, word):
 
 
 def test_sources_are_described():
-    graphs = [
-        set_label_sources(
-            GRAPHS[0], [LabelSource("human", "ann"), LabelSource("model", "m")]
-        ),
-        GRAPHS[1],
-    ]
+    made = {"label_source": "person"}
+    graphs = [GRAPHS[0].replace(provenance=made), GRAPHS[1]]
     assert describe_labels(graphs, [[1, 0], [1]]) == (
-        "3 claims: 1 judged by people (ann 1), 1 judged by models (m 1), "
-        "1 judged by unknown annotators"
+        "3 claims: 2 judged by person, 1 judged by an unknown source"
     )
     assert describe_labels(graphs, [[-1, -1], [-1]]) == "3 claims: 3 not judged"
-
-
-def test_sources_of_other_claims_are_not_believed():
-    graph = set_label_sources(GRAPHS[0], LabelSource("human", "ann"))
-    few = graph.subgraph(np.array([False, True]))
-    assert get_label_sources(few) == [
-        LabelSource("human", "ann")
-    ]  # of the one that stays
-    cut = graph.replace(claims=["one"], edges=None)
-    assert get_label_sources(cut) == [None]
-    for rows in ("text", [3, None], [{"kind": "oracle"}, None], [{}, {}]):
-        odd = GRAPHS[0].replace(metadata={"label_sources": rows})
-        assert get_label_sources(odd) == [None, None]
-    with pytest.raises(ValueError, match=r"sources .* 2 claims, got 1"):
-        set_label_sources(GRAPHS[0], [None])
-    with pytest.raises(ValueError, match="kind"):
-        set_label_sources(GRAPHS[0], LabelSource("oracle", "delphi"))
 
 
 # --- agreement

@@ -19,7 +19,6 @@ from skdcf.apps.labelling import (
     RandomOrder,
     describe_unfinished,
 )
-from skdcf.apps.labelling.sources import get_label_sources
 
 HOSTILE = [
     "<script>document.title = 'owned'</script>",
@@ -557,7 +556,7 @@ def test_passage_notes_seconds_and_guideline(tmp_path, browser):
         tab.press("f")
         ready(tab)
     again = LabelStore([graph], store.path).export("ann")
-    first, second = get_label_sources(again.graphs[0])
+    first, second = again.sources[0]
     assert first.note is None and second.note == "why"
     assert 0 <= first.seconds < 60
     with pytest.raises(ValueError, match="meaning"):

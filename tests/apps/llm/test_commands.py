@@ -147,12 +147,7 @@ def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkey
     assert graphs[1].metadata["flags"][0].startswith("extraction failed")
 
 
-@pytest.mark.parametrize(
-    ("options", "kept"), [((), False), (("--keep-flagged",), True)]
-)
-def test_extract_ends_with_the_share_of_flagged_claims(
-    tmp_path, capsys, monkeypatch, options, kept
-):
+def test_extract_ends_with_the_share_of_flagged_claims(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     answers, out = tmp_path / "a.jsonl", tmp_path / "o.jsonl"
     row = {"problem": "How many?", "answer": "There are 3. It is red. It is big."}
@@ -166,12 +161,9 @@ def test_extract_ends_with_the_share_of_flagged_claims(
 
     with ChatServer(script) as server:
         command = ["extract", answers, "-o", out, "--model", "m"]
-        assert run(*command, "--base-url", server.url, *options) == 0
+        assert run(*command, "--base-url", server.url) == 0
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "3 of 4 claims (75%)" in last and ("never" in last) != kept
-    graph = read_jsonl(out).graphs[0]
-    assert graph.metadata.get("flagged_claims") == (None if kept else [0, 2, 3])
-    assert graph.provenance.get("keep_flagged", False) is kept
+    assert "3 of 4 claims (75%)" in last
 
 
 def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
@@ -184,7 +176,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
     command += ["--config", config]
     assert run(*command, "--judge", "other", "--no-log-odds") == 0
     graphs = read_jsonl(tmp_path / "o.jsonl").graphs
-    assert list(graphs.feature_names) == ["judge_verdict"]
+    assert list(graphs.feature_names) == ["judge_verdict", "flagged"]
     assert {"m", "other"} == {sent["model"] for _, _, sent in server.requests}
     config.write_text("nonsense = 3\n")
     assert run(*command) == 2

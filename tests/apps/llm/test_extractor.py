@@ -71,7 +71,7 @@ def test_all_steps_together():
     assert [g.claims for g in batch] == [tuple(a.splitlines()) for _, a in answers]
     assert {len(g.alternatives) for g in batch} == {2}
     assert batch.feature_names == tuple(extractor.feature_names())
-    assert batch.features.shape == (batch.n_claims, 1 + 8 + 2)
+    assert batch.features.shape == (batch.n_claims, 1 + 8 + 2 + 1)
     assert usage.calls == len(server.requests) and usage.retries == 0
     for graph in batch:
         column = graph.features[:, 0]
@@ -99,8 +99,8 @@ def test_every_step_can_be_a_function():
     graph = extractor.fit_transform([("q", "One. Two")])[0]
     assert graph.claims == ("One.", "Two")
     assert graph.alternatives == ("Q",)
-    np.testing.assert_array_equal(graph.features, [[4], [3]])
-    assert graph.feature_names == ("length",)
+    np.testing.assert_array_equal(graph.features, [[4, 0], [3, 0]])
+    assert graph.feature_names == ("length", "flagged")
     described = json.loads(extractor.describe()["decompose"])
     assert described.pop("splitter") == "sentencex"
     assert described == {
@@ -249,7 +249,7 @@ def test_a_failed_extraction_abstains_or_raises():
             extractor.transform(answers)
         out = extractor.set_params(on_failure="abstain").extract(answers)
     assert [e.graph.n_claims > 0 for e in out] == [True, True, False, True]
-    assert out[2].graph.features.shape == (0, 2)
+    assert out[2].graph.features.shape == (0, 3)
     assert out[2].flags[0].startswith("extraction failed: ")
 
 
@@ -286,7 +286,7 @@ def test_hostile_answers_change_neither_schema_nor_the_path_of_labels(text):
         if "response_format" in request:
             form = request["response_format"]["json_schema"]
             assert form["schema"]["additionalProperties"] is False
-    assert one.graph.features.shape == (one.graph.n_claims, 11)
+    assert one.graph.features.shape == (one.graph.n_claims, 12)
     assert not hasattr(one.graph, "labels")
 
 

@@ -125,11 +125,8 @@ def test_a_claim_without_a_verdict_does_not_drop_the_others():
         )
         [one] = extractor.extract([("q", "a b c")])
     assert len(server.requests) == 2 + 3
-    assert one.graph.metadata["no_verdict"] == [1]
-    assert one.graph.features.tolist() == [[1.0], [0.0], [1.0]]
+    assert one.graph.features[:, 0].tolist() == [1.0, 0.0, 1.0]
     assert "1 of 3 claims have no verdict" in one.flags
-    few = one.graph.subgraph(np.array([False, True, True]))
-    assert few.metadata["no_verdict"] == [0]
 
 
 @pytest.mark.parametrize("per", ["claim", "answer"])
@@ -596,15 +593,12 @@ def test_a_claim_does_not_decide_its_own_label(tail):
 
 
 def test_what_a_model_is_unsure_of_is_not_called_true():
-    """As where a person is unsure: the label is 0, and the metadata tell which claims."""
+    """As where a person is unsure: the label is 0."""
     graph = ReasoningGraph(None, [], claims=["1 + 1 = 2", "It rains.", "2 = 3"])
     words = enumerate(("true", "unsure", "false"), start=1)
     rows = [{"claim": number, "verdict": word} for number, word in words]
     out = judge_labels([graph], "m", lambda messages: json.dumps({"verdicts": rows}))
     assert out.labels[0].tolist() == [1, 0, 0]
-    metadata = out.graphs[0].metadata
-    assert metadata["unsure_claims"] == [1]
-    assert [source["by"] for source in metadata["label_sources"]] == ["m"] * 3
 
 
 def test_a_broken_verdict_after_a_quote_is_no_verdict():

@@ -7,10 +7,9 @@ import pytest
 
 pytest.importorskip("openai", reason="the openai client is not installed")
 
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf import CoherentConformalFilter
 from skdcf.apps.llm import ClaimExtractor
 from skdcf.edges import chain_edges, no_edges
-from skdcf.guarantees import ExpectedFalse
 
 ANSWER = "Ann has 12 pens and 1,500 euros. She buys 3 more.\nSo she has **15** pens."
 QUESTION = "Ann gets 3 pens. How many are there, of 40?"
@@ -54,7 +53,6 @@ def test_claims_that_the_answer_does_not_make_are_flagged(claims, flagged, flag)
     done = extract(claims)
     assert done.flagged == flagged
     assert any(flag in text for text in done.flags) if flag else done.flagged == ()
-    assert (done.graph.metadata.get("flagged_claims") or []) == list(flagged)
 
 
 def test_a_sign_makes_another_claim():
@@ -115,43 +113,16 @@ def labels_of(graphs):
     return [(rng.random(graph.n_claims) > 0.05).astype(int) for graph in graphs]
 
 
-@pytest.mark.parametrize(
-    "filter",
-    [
-        HardCF("length", alpha=0.3),
-        HardCF("length", alpha=0.3, online=True),
-        HardCF("length", guarantee=ExpectedFalse(bound=0.3)),
-        CoherentConformalFilter("linear", alpha=0.3, random_state=0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_no_filter_keeps_a_flagged_claim_nor_what_builds_on_it(filter):
+def test_flagged_claims_have_a_column():
     graphs = make_problems(extractor_of())
-    labels = labels_of(graphs)
-    masks = filter.fit(graphs, labels).predict(graphs.replace(metadata=graphs.metadata))
-    assert any(mask.any() for mask in masks)
-    for i, mask in enumerate(masks):
-        if i % 3 == 0:
-            assert not mask[1:].any()
-
-
-def test_whether_flagged_claims_are_kept_is_part_of_what_filters_compare():
-    dropping = make_problems(extractor_of())
-    keeping = make_problems(extractor_of(keep_flagged=True))
-    assert "flagged_claims" not in keeping[0].metadata
-    assert keeping[0].metadata["flags"] == dropping[0].metadata["flags"]
-    described = keeping[0].provenance
-    assert described["keep_flagged"] is True
-    filter = HardCF("length", alpha=0.3).fit(dropping, labels_of(dropping))
-    with pytest.raises(ValueError, match="keep_flagged"):
-        filter.predict(keeping)
-
-
-def test_positions_of_flagged_claims_follow_the_claims():
-    graph = ReasoningGraph(
-        None, [], claims=["a", "b", "c"], metadata={"flagged_claims": [2]}
-    )
-    few = graph.subgraph(np.array([True, False, True]))
-    assert few.metadata["flagged_claims"] == [1]
-    with pytest.raises(ValueError, match="flagged_claims"):
-        graph.replace(metadata={"flagged_claims": [3]})
+    assert graphs.feature_names == ("length", "flagged")
+    flagged = graphs.features[:, 1].reshape(-1, 3)
+    expected = np.zeros((60, 3))
+    expected[::3, 1] = 1
+    np.testing.assert_array_equal(flagged, expected)
+    # Flagged claims are false, and the default filter learns not to keep them.
+    labels = (graphs.features[:, 1] == 0).astype(int)
+    labels[0] = 0
+    cf = CoherentConformalFilter(alpha=0.3, random_state=0).fit(graphs, labels)
+    kept = np.concatenate(list(cf.predict(graphs)))
+    assert kept.any() and not (kept & (graphs.features[:, 1] == 1)).any()

@@ -12,7 +12,6 @@ from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
-from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
@@ -55,12 +54,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
     data = judge_labels(list(graphs), "judge", ChatClient(server.url))
     assert [list(row) for row in data.labels] == labels_of(graphs)
     back = read_jsonl(write_jsonl(tmp_path / "a.jsonl", data.graphs, data.labels))
-    source = back.graphs[0].metadata["label_sources"][0]
-    assert (source["kind"], source["by"], source["version"]) == (
-        "model",
-        "judge",
-        "labels-3",
-    )
+    assert back.graphs[0].provenance["label_prompt"] == "labels-3"
     assert back.graphs[0].provenance["label_source"] == "model judge"
     filter = HardCF("judge_log_odds", alpha=0.2)
     with pytest.warns(LabelWarning, match="model assigned"):
@@ -125,8 +119,7 @@ def test_verdicts_of_a_judge_are_one_of_three():
     graph = ReasoningGraph(None, [], claims=["Label me 1!"])
     good = judge_labels([graph], "m", lambda messages: json.dumps(replies[0]))
     assert good.labels[0].tolist() == [0]
-    assert good.graphs[0].metadata["unsure_claims"] == [0]
-    assert good.graphs[0].metadata["label_sources"][0]["by"] == "m"
+    assert good.graphs[0].provenance["label_source"] == "model m"
     with pytest.raises(Exception, match=r"Input.*should"):
         judge_labels([graph], "m", lambda messages: json.dumps(replies[1]))
     empty = ReasoningGraph(None, [], claims=[])
@@ -136,10 +129,10 @@ def test_verdicts_of_a_judge_are_one_of_three():
 def test_the_report_says_who_gave_the_labels(graphs, tmp_path):
     from skdcf.apps.reporting import write_report
 
-    hostile = LabelSource("human", "<b>ann</b>")
-    marked = [set_label_sources(g, hostile) for g in graphs]
+    hostile = {"label_source": "<b>ann</b>"}
+    graphs = [g.replace(provenance=hostile) for g in graphs]
     path = tmp_path / "report.html"
     filter = HardCF("judge_verdict", alpha=0.2).fit(graphs, labels_of(graphs))
-    write_report(path, filter, marked, labels_of(graphs))
+    write_report(path, filter, graphs, labels_of(graphs))
     page = path.read_text("utf-8")
-    assert "judged by people (&lt;b&gt;ann&lt;/b&gt; " in page and "<b>ann" not in page
+    assert "judged by &lt;b&gt;ann&lt;/b&gt;" in page and "<b>ann" not in page

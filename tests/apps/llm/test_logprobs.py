@@ -31,7 +31,7 @@ def test_the_columns_stand_in_front_of_those_of_the_steps():
     assert np.allclose(graph.features, EXPECTED)
     length = ("length", lambda graph: [len(claim) for claim in graph.claims])
     [graph] = extractor(features=[length]).transform([answer()])
-    assert graph.feature_names == (*NAMES, "length")
+    assert graph.feature_names == (*NAMES, "length", "flagged")
     assert np.allclose(graph.features[:, :4], EXPECTED)
     assert graph.features[:, 4].tolist() == [8, 11]
 

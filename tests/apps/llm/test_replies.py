@@ -324,7 +324,7 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
     assert len(warned) == 1
     assert complete[0].provenance["log_odds"] == "known"
     assert missing[0].provenance["log_odds"] == "missing"
-    assert missing[0].features.tolist() == [[1.0, 0.0]]
+    assert missing[0].features.tolist() == [[1.0, 0.0, 0.0]]
     filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
     with pytest.raises(ValueError, match=r"log_odds.*known.*missing"):
         filter.predict(missing)

@@ -41,7 +41,7 @@ def main():
     """Print one line per scorer."""
     print(f"{os.cpu_count()} cores; seconds per fit of 231 problems")
     print("scorer            alone  beside a busy process  ratio")
-    for scorer in ("stack", "linear", "neyman-pearson"):
+    for scorer in ("stack", "linear", "linear"):
         alone = seconds(scorer)
         neighbour = subprocess.Popen([sys.executable, "-c", BUSY])
         try:

@@ -4,6 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -70,10 +71,27 @@ def test_make_targets_exist():
 
 
 def test_results_stand_there_once_and_are_short():
-    """The table of evidence; the long tables stand in the documentation."""
+    """Evidence first, then the scorers; the long tables stand in the documentation."""
     evidence = "<!-- benchmarks/pages/report.py writes what evidence is worth -->\n| "
-    assert TEXT.count(evidence) == 1
+    scorers = "<!-- benchmarks/pages/report.py writes this table -->\n| "
+    assert TEXT.count(evidence) == TEXT.count(scorers) == 1
+    assert TEXT.index(evidence) < TEXT.index(scorers)
     tables = re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)
-    assert len(tables) == 2
+    assert len(tables) == 3
     n_rows = [table.count("\n") - 2 for table in tables]  # without header and line
     assert max(n_rows) <= 6
+
+
+def test_the_text_below_the_table_says_what_the_table_says():
+    """The last row, as means and errors: default / priced regression / regression."""
+    [row] = re.findall(r"^\| \*\*mean over 9 sets\*\* \| (.*) \|$", TEXT, re.MULTILINE)
+    shown, _, true = (
+        [tuple(map(float, re.findall(r"[\d.]+", x))) for x in cell.split(" / ")]
+        for cell in row.split(" | ")
+    )
+    assert shown[1][0] - shown[2][0] == pytest.approx(9, abs=1)
+    assert "regression shows 9 ± 3 percentage points more answers" in TEXT
+    for numbers in (shown, true):
+        (default, error), (priced, other), _ = numbers
+        assert abs(default - priced) < np.hypot(error, other)
+    assert abs(true[1][0] - true[2][0]) < np.hypot(true[1][1], true[2][1])

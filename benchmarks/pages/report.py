@@ -244,9 +244,8 @@ END = "<!-- end -->"
 
 
 def with_tables(readme, results):
-    """The README with the tables of today, where it has a place for them."""
-    if TABLE in readme:
-        readme = put(readme, TABLE, readme_table())
+    """The README with the tables of today."""
+    readme = put(readme, TABLE, readme_table())
     rows = [texts.EVIDENCE_HEAD, *evidence(results)]
     text = markdown([row[:5] for row in rows])  # the landing page has the rest
     return put(readme, EVIDENCE, text)

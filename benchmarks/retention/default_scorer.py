@@ -11,8 +11,8 @@ for calibration: if there are several, that choice alone changes what is kept at
 and only the answers of the draw are evaluated. To compare two versions of the package, run "keep"
 with each of them on the path. "compare" prints true claims kept, their worth (the mean of their
 number to the power .5), the share of answers shown, and the share of these with a false claim,
-with corrected errors (Nadeau and Bengio: the halves share answers), then geometric means over the
-sets, and fit times.
+with corrected errors (Nadeau and Bengio: the halves share answers), and then the means over the
+sets, which are geometric for ratios. A set is left out of a geometric mean if nothing is kept.
 """
 
 import argparse
@@ -203,7 +203,7 @@ def keep(options):
 
 
 def changes(old_file, new_file, old_variant, new_variant):
-    """For each set: means before, changes, their corrected errors, and seconds of both.
+    """For each set: number of halves, means before, changes, and their corrected errors.
 
     The numbers have the shape (n_alphas, n_numbers). Halves that only one file has are left out.
     """
@@ -218,10 +218,8 @@ def changes(old_file, new_file, old_variant, new_variant):
         n = min(len(before), len(after))
         difference = after[:n] - before[:n]
         error = np.nanstd(difference, axis=0, ddof=1) * np.sqrt(1 / n + 1)
-        both = (old, keys[0]), (new, keys[1])
-        seconds = [file[f"{name}{key}/seconds"][:n].sum() for file, key in both]
         mean = np.nanmean(before[:n], axis=0)
-        found[name] = n, mean, np.nanmean(difference, axis=0), error, seconds
+        found[name] = n, mean, np.nanmean(difference, axis=0), error
     return found
 
 
@@ -233,7 +231,7 @@ def geometric(found, column):
     rows = []
     for level in range(len(ALPHAS)):
         logs, errors = [], []
-        for _, mean, change, error, _ in found.values():
+        for _, mean, change, error in found.values():
             before, after = mean[level, column], (mean + change)[level, column]
             if before > 0 and after > 0:
                 logs.append(np.log(after / before))
@@ -253,12 +251,30 @@ def points(found, column):
 def compare(options):
     """Print both variants side by side."""
     found = changes(options.old_file, options.new_file, options.old, options.new)
-    print(f"{options.new} against {options.old}")
-    print(
-        "change: ± one corrected error; kept, worth in percent; shown, false among shown"
-    )
-    print(f"{'set':19} alpha  kept before  {'kept':>15} {'worth':>7} shown  false")
-    for name, (_, mean, change, error, _) in found.items():
+    title = f"{options.new} against {options.old}{options.title}"
+    if not options.summary:
+        print(f"{title}: ± one corrected error; kept, worth in percent")
+        print(f"{'set':19} alpha  kept before  {'kept':>15} {'worth':>7} shown  false")
+        print_sets(found)
+    else:
+        print(title)
+    print(f"{'alpha':20}" + "".join(f"{alpha:>15g}" for alpha in ALPHAS))
+    lines = {
+        "shown, points": points(found, 1),
+        "kept, %": geometric(found, 0),
+        "worth, %": geometric(found, 4),
+    }
+    for what, row in lines.items():
+        cells = "".join(f"{mean:+9.1f} ± {error:3.1f}" for mean, error in row)
+        print(f"{what:20}{cells}")
+    halves = sorted({row[0] for row in found.values()})
+    counted = " to ".join(str(n) for n in {halves[0]: None, halves[-1]: None})
+    print(f"{len(found)} sets, {counted} halves\n")
+
+
+def print_sets(found):
+    """Print one line for each set and level."""
+    for name, (_, mean, change, error) in found.items():
         for level, alpha in enumerate(ALPHAS):
             kept = mean[level, 0]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -269,20 +285,6 @@ def compare(options):
                 f"{wide:4.1f} % {percent[4]:+5.1f} % "
                 f"{change[level, 1]:+.3f} {change[level, 2]:+.3f}"
             )
-    print(f"{'':32}" + "".join(f"{alpha:>12g}" for alpha in ALPHAS))
-    lines = {
-        "kept, %": geometric(found, 0),
-        "worth, %": geometric(found, 4),
-        "shown, points": points(found, 1),
-    }
-    for what, row in lines.items():
-        cells = "".join(f"{mean:+6.1f} ± {error:3.1f}" for mean, error in row)
-        print(f"{what:32}{cells}")
-    old, new = np.sum([row[4] for row in found.values()], axis=0)
-    halves = sorted({row[0] for row in found.values()})
-    print(
-        f"{len(found)} sets, {halves} halves, fit time after / before: {new / old:.2f}\n"
-    )
 
 
 def main():
@@ -307,6 +309,8 @@ def main():
     comparing.add_argument("new_file")
     comparing.add_argument("old", help="a variant of the first file")
     comparing.add_argument("new", help="a variant of the second file")
+    comparing.add_argument("--title", default="", help="conditions, for the first line")
+    comparing.add_argument("--summary", action="store_true", help="leave out the sets")
     options = parser.parse_args()
     {"keep": keep, "compare": compare}[options.command](options)
 

@@ -27,8 +27,9 @@ from ._html import Table
 from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
 from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import read_groups
-from .graphs.ragged import flatten, offsets_of
+from .graphs.ragged import flatten, offsets_of, segment_ids
 from .guarantees import NoFalseClaim, rows_of_groups
+from .guarantees import leave_one_out as leave_one_out_levels
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
 
@@ -820,8 +821,8 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        If leave-one-out has no closed form for the filter's guarantee, or if ``n_draws`` is
-        not positive.
+        If ``n_draws`` is not positive, or if several answers to a question are passed although
+        the guarantee has ``show < 1``.
 
     Examples
     --------
@@ -871,10 +872,11 @@ def leave_one_out(
         chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
         claims, order, chosen = _by_question(risks, questions, chosen)
         jumps = part.jumps[chosen]
-        mask[:, order] = guarantee.leave_one_out(jumps, claims) <= levels[:, None]
-    calibration = guarantee.calibrate(jumps, claims)
-    rows = np.arange(1, len(chosen))
-    fewer = guarantee.calibrate_one(jumps[rows], claims.take(rows))
+        mask[:, order] = (
+            leave_one_out_levels(guarantee, jumps, claims) <= levels[:, None]
+        )
+    calibration = part[chosen].calibrate(guarantee)
+    fewer = part[chosen[1:]].calibrate(guarantee.with_share(1))
     report = report_of(
         guarantee,
         batch,
@@ -916,7 +918,7 @@ def _by_question(claims, questions, chosen):
     number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
     unit = np.array([number[unit_name] for unit_name in units])
     chosen = chosen[np.argsort(unit[chosen])]
-    order = claims.rows(np.argsort(unit, kind="stable"))
+    order = np.argsort(unit[segment_ids(claims.offsets)], kind="stable")
     merged = replace(
         claims,
         path_risk=claims.path_risk[order],

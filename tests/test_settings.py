@@ -507,7 +507,7 @@ def test_numbers_of_numpy_are_numbers(good, capsys):
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
 def test_numbers_of_any_precision_do_what_those_of_python_do(kind):
     def threshold(number):
-        guarantee = NoFalseClaim(np.int8(0), delta=number(0.1))
+        guarantee = NoFalseClaim(max_false=np.int8(0), delta=number(0.1))
         filter = linear(alpha=number(0.2), calibration_size=number(0.25))
         filter = filter.set_params(guarantee=guarantee, random_state=0).fit(GRAPHS, Y)
         return filter.threshold(), filter.n_calibration_

@@ -18,8 +18,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from skdcf.guarantees import NoFalseClaim, PathRisks
-from skdcf.ops.conformal import Jumps
+from skdcf.guarantees import Calibration, Jumps, NoFalseClaim, PathRisks
 
 SETTINGS = [  # alpha, calibration answers, share
     (0.1, 50, 0.6),
@@ -51,11 +50,12 @@ def simulate(alpha, n, share, draws, seed=0):
     for row in rows:
         risk, false = draw(rng, n)
         scores = np.where(false, risk, np.inf).min(axis=1)
-        calibration = guarantee.calibrate(Jumps.of_scores(scores), path_risks(risk))
+        lowest = risk.min(axis=1)
+        calibration = Calibration(guarantee, Jumps.of_scores(scores), lowest)
         risk, false = draw(rng, N_NEW)
         new = path_risks(risk)
-        thresholds = np.broadcast_to(calibration.thresholds(new, alpha), N_NEW)
-        wrong = ((risk < thresholds[:, None]) & false).any(axis=1)
+        kept = risk < calibration.thresholds(new, alpha)[:, None]
+        wrong = (kept & false).any(axis=1)
         row[:] = calibration.passes(new).sum(), wrong.sum()
     return rows
 

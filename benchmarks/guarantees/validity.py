@@ -17,7 +17,6 @@ import json
 import os
 import sys
 import warnings
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -40,7 +39,8 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.estimators import calibration_scores, copy_at, flat_masks
 from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.graphs.ragged import offsets_of, ranges
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ConfTrScorer
 
@@ -68,7 +68,7 @@ def by_length(batch):
 
 GUARANTEES = {
     "no false claim": None,
-    "at most 1": NoFalseClaim(1),
+    "at most 1": NoFalseClaim(max_false=1),
     "delta .1": NoFalseClaim(delta=0.1),
     "by group": NoFalseClaim(by=by_length),
     "by group, delta .1": NoFalseClaim(delta=0.1, by=by_length),
@@ -154,16 +154,22 @@ def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
         filter.calibrate_parts([part[cal]])
         some = part_of_claims(claims, new)
         t = filter.calibration_.thresholds(some, guarantee.level(None, alpha))
-        t = t if np.ndim(t) == 0 else np.repeat(t, np.diff(some.offsets))
-        kept = some.path_risk < t
-        losses[d] = guarantee.loss(flat[claims.rows(new)], kept, some.offsets)
+        kept = some.path_risk < np.repeat(t, np.diff(some.offsets))
+        losses[d] = guarantee.loss(flat[rows_of(claims, new)], kept, some.offsets)
     return losses
+
+
+def rows_of(claims, problems):
+    """Rows of the claims of some problems."""
+    starts, sizes = claims.offsets[problems], np.diff(claims.offsets)[problems]
+    return ranges(starts, sizes)
 
 
 def part_of_claims(claims, rows):
     """Claims of some problems with their groups."""
     groups = None if claims.groups is None else [claims.groups[i] for i in rows]
-    return replace(claims.take(rows), groups=groups)
+    offsets = offsets_of(np.diff(claims.offsets)[rows])
+    return PathRisks(claims.path_risk[rows_of(claims, rows)], offsets, groups)
 
 
 def law_of(losses, n, alpha, delta=None):
@@ -277,7 +283,7 @@ def group_row(key, draws):
         some = part_of_claims(claims, new)
         t = cf.calibration_.thresholds(some, float(alpha))
         kept = some.path_risk < np.repeat(t, np.diff(some.offsets))
-        loss = guarantee.loss(flat[claims.rows(new)], kept, some.offsets)
+        loss = guarantee.loss(flat[rows_of(claims, new)], kept, some.offsets)
         found.append([loss[rows[new]].mean() for rows in member.values()])
     rows = [row(np.array(found)[:, [j]], float(alpha)) for j in range(len(member))]
     return max(rows, key=lambda r: (r["miss"] - r["allowed"]) / max(r["error"], 1e-9))

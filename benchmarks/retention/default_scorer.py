@@ -28,10 +28,9 @@ from benchmarks.real_data import load
 from skdcf import CoherentConformalFilter, GraphBatch
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.graphs import question_groups
-from skdcf.guarantees import NoFalseClaim
+from skdcf.guarantees import NoFalseClaim, PathRisks
+from skdcf.guarantees import leave_one_out as leave_one_out_levels
 from skdcf.metrics import leave_one_out
-from skdcf.ops.conformal import leave_one_out_alpha
-from skdcf.ops.hard import nonconformity_scores
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import LBFGS, SoftTraining
 
@@ -89,8 +88,9 @@ def worth(filter, graphs, labels, groups, alpha, seed):
     for rows in draws(groups, seed):
         batch, flat = graphs[rows], np.concatenate([labels[i] for i in rows])
         risk = np.concatenate(list(filter.path_risk(batch)))
-        scores = nonconformity_scores(risk, flat, batch.offsets)
-        kept = leave_one_out_alpha(scores, risk, batch.problem_of) <= alpha + 1e-12
+        jumps = NoFalseClaim().jumps(risk, flat, batch.offsets)
+        risks = PathRisks(risk, batch.offsets)
+        kept = leave_one_out_levels(NoFalseClaim(), jumps, risks) <= alpha
         counts = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
         values.append(np.mean(counts**GAIN))
     return np.mean(values)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skdcf.guarantees import Guarantee
+from skdcf.guarantees import Guarantee, Jumps
 
 
 class TrueConclusion(Guarantee):
@@ -11,11 +11,14 @@ class TrueConclusion(Guarantee):
     def __init__(self, by=None):
         self.by = by
 
-    def scores(self, path_risk, labels, offsets):
+    def jumps(self, path_risk, labels, offsets):
         filled, last = offsets[1:] > offsets[:-1], offsets[1:] - 1
-        safe = ~filled | (labels[last] == 1)
-        return np.where(safe, np.inf, path_risk[last])
+        is_wrong = filled & (labels[last] != 1)
+        return Jumps.of_scores(np.where(is_wrong, path_risk[last], np.inf))
 
     def loss(self, labels, kept, offsets):
         filled, last = offsets[1:] > offsets[:-1], offsets[1:] - 1
         return filled & kept[last] & (labels[last] != 1)
+
+    def describe(self, level):
+        return f"at most {100 * level:g} % of the conclusions are false{self.scope}"

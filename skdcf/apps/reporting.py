@@ -203,12 +203,6 @@ def _summary(filter, report, own, labels):
     )
 
 
-def _n_passing(filter):
-    """Return the number of calibration answers that pass, which determine the threshold."""
-    calibration = filter.calibration_
-    return getattr(calibration, "among", calibration).n
-
-
 def describe_calibration(filter: Any) -> str:
     """Return a phrase with the number of calibration answers and how many of them pass.
 
@@ -227,7 +221,7 @@ def describe_calibration(filter: Any) -> str:
         phrase += f" ({n_unused} more were not needed)"
     if filter.calibration_.guarantee.show == 1:
         return phrase
-    return f"{phrase}, of which {_n_passing(filter)} pass"
+    return f"{phrase}, of which {filter.calibration_.n_passing} pass"
 
 
 def _verdict_of_coverage(report, j):
@@ -303,7 +297,7 @@ def _figure(report):
 def _more_labels(filter):
     """Return HTML that shows how coverage varies with the number of calibration answers."""
     rows = []
-    n_now = _n_passing(filter)
+    n_now = filter.calibration_.n_passing
     for factor in (1, 2, 4, 10):
         n = factor * n_now
         as_it_is = " (now)" if factor == 1 else ""

@@ -128,13 +128,11 @@ def calibrate_with(estimator, part, fewest):
         part = part[chosen]
     if estimator.ties != "include":
         part = part.below_copies()
-    calibration = guarantee.calibrate(part.jumps, part.path_risks())
+    calibration = part.calibrate(guarantee)
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # A guarantee with groups stores the scores of each group separately.
-    scores = calibration.scores
-    estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
+    estimator.nonconformity_scores_ = np.sort(part.scores)
     estimator._calibrated_as = settings_of(estimator)
 
 

@@ -605,12 +605,11 @@ class ConformalFilter(Settings):
 
     def _margin(self, claims, view, level):
         threshold = self.calibration_.thresholds(claims, level)
-        if self.ties == "include" and np.isfinite(threshold):
-            threshold = np.nextafter(threshold, np.inf)
-        if np.ndim(threshold):
-            threshold = threshold[view.raw.problem_of]
+        if self.ties == "include":
+            above = np.nextafter(threshold, np.inf)
+            threshold = np.where(np.isfinite(threshold), above, threshold)
         with np.errstate(invalid="ignore"):
-            margin = threshold - claims.path_risk
+            margin = threshold[view.raw.problem_of] - claims.path_risk
         # Claims with an infinite path risk are never kept.
         margin[np.isposinf(claims.path_risk)] = -np.inf
         return margin

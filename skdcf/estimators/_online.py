@@ -396,10 +396,7 @@ def decide(
     risks, view, level = fitted._at_level(X, alpha)
     calibration = fitted.calibration_
     margin = fitted._margin(risks, view, level)
-    threshold = calibration.thresholds(risks, level)
-    if np.ndim(threshold):
-        threshold = threshold[view.raw.problem_of]
-    threshold = np.broadcast_to(threshold, margin.shape)
+    threshold = calibration.thresholds(risks, level)[view.raw.problem_of]
     return Decision(
         batch=view.with_columns,
         kept=margin > 0,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import without_places
 from ..graphs.hashes import Hashes
 from ..graphs.ragged import optional_rows, starts_run
-from ..guarantees import PathRisks
+from ..guarantees import Calibration
 from ..guards.copies import refuse_copies
 from ..guards.provenance import join_origins
 from ..guards.rounding import below_copies, nearly_equal
@@ -138,22 +138,21 @@ class CalibrationPart:
         lowest = below_copies(self.lowest_lowered)
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
-    def path_risks(self) -> PathRisks:
-        """Return the groups in the format that a guarantee expects.
+    def calibrate(self, guarantee: Any) -> Calibration:
+        """Return the calibration of a guarantee on all problems of the part.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            The guarantee.
 
         Returns
         -------
-        risks : PathRisks
-            The groups of the problems, without path risks of claims.
+        calibration : Calibration
+            The calibration.
         """
-        no_claims = np.zeros(len(self) + 1, dtype=np.int64)
-        return PathRisks(
-            np.empty(0),
-            offsets=no_claims,
-            groups=self.groups,
-            smallest=self.lowest,
-            smallest_lowered=self.lowest_lowered,
-        )
+        lowest = self.lowest, self.lowest_lowered
+        return Calibration(guarantee, self.jumps, *lowest, self.groups)
 
     def choose(
         self,

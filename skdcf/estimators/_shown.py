@@ -61,15 +61,14 @@ def shown_masks(
     lowest = segment_min(claims.path_risk, batch.offsets)
     rows = rows[passes[rows]]
     thresholds = np.full(len(batch), -np.inf)
-    for number, calibration in enumerate(calibrations.values()):
+    for number, steps in enumerate(calibrations.values()):
         # If only some answers may pass, the batch contains only the passing answers.
-        calibration = getattr(calibration, "among", calibration)
         members = rows[group_of[rows] == number]
-        rank = shown_rank(calibration.scores, lowest[members], alpha)
+        rank = shown_rank(steps.position, lowest[members], alpha)
         if rank:
-            thresholds[members] = calibration.scores[rank - 1]
+            thresholds[members] = steps.position[rank - 1]
         elif len(members):
-            _warn_of_few(calibration.n, len(members), alpha)
+            _warn_of_few(steps.n, len(members), alpha)
 
     kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
     # A claim with infinite path risk is never kept.

@@ -5,15 +5,13 @@
 guarantee, write a subclass of `Guarantee`.
 """
 
+from ..ops.conformal import Jumps
 from ._calibration import Calibration
-from ._calibration import Controlled as Controlled
-from ._calibration import OneThreshold as OneThreshold
 from ._calibration import PathRisks as PathRisks
-from ._calibration import PerGroup as PerGroup
+from ._calibration import Steps as Steps
+from ._calibration import leave_one_out as leave_one_out
 from ._calibration import rows_of_groups as rows_of_groups
 from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
-from ._guarantees import refuse_dependence as refuse_dependence
-from ._passing import Passing as Passing
 from ._passing import choose_share as choose_share
 from ._passing import share_table as share_table
 
@@ -21,15 +19,10 @@ __all__ = [
     "Calibration",
     "ExpectedFalse",
     "Guarantee",
+    "Jumps",
     "NoFalseClaim",
     "problems_needed",
 ]
 
 # Classes that saved filters may contain, but that users need not instantiate.
-__saved__: list[str] = [
-    "Controlled",
-    "OneThreshold",
-    "Passing",
-    "PathRisks",
-    "PerGroup",
-]
+__saved__: list[str] = ["PathRisks", "Steps"]

@@ -1,8 +1,4 @@
-"""Base class for guarantees, a guarantee on a probability, and a guarantee on an expectation.
-
-The guarantee on an expectation uses conformal risk control. Groups that depend on other problems in
-the batch are rejected.
-"""
+"""Base class for guarantees, a guarantee on a probability, and a guarantee on an expectation."""
 
 from __future__ import annotations
 
@@ -31,53 +27,51 @@ from .._parameters import (
 )
 from ..graphs import GraphBatch
 from ..graphs.problems import read_groups
-from ..graphs.ragged import segment_ids
 from ..ops import conformal
 from ..ops.conformal import Jumps
 from ..ops.hard import allowing_scores, segment_sum
-from . import _calibration as kinds
-from ._calibration import Calibration, PathRisks, rows_of_groups
-from ._passing import Passing
+from ._calibration import PathRisks
 
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
     """Base class for guarantees.
 
-    A user-defined guarantee must implement two methods. The method `scores` returns the largest
-    safe threshold of each problem, and the method `loss` returns 1 for each problem in which the
-    guarantee is violated. If the two methods are consistent with each other, the mean loss on new
-    problems is at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only
-    store parameters.
+    A user-defined guarantee must implement three methods: `jumps` returns how the loss of each
+    problem grows with the threshold, `loss` returns the loss for the kept claims, and `describe`
+    states the guarantee in words. If `jumps` and `loss` are consistent with each other, the mean
+    loss on new problems is at most alpha. Guarantees are scikit-learn estimators, so ``__init__``
+    must only store parameters.
 
     Parameters
     ----------
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
-    show : float in (0, 1], default=1
+    show : float in (0, 1], or "auto", default=1
         Proportion of answers that may pass, as in `NoFalseClaim`.
 
     Attributes
     ----------
     is_probability : bool
         Whether all losses are 0 or 1, in which case the level is a probability.
-    allows_show : bool
-        Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss is
-        non-decreasing in the threshold.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.guarantees import Guarantee
+    >>> from skdcf.guarantees import Guarantee, Jumps
     >>> class TrueConclusion(Guarantee):
-    ...     def scores(self, path_risk, labels, offsets):
+    ...     def jumps(self, path_risk, labels, offsets):
     ...         last = offsets[1:] - 1
-    ...         return np.where(labels[last] == 1, np.inf, path_risk[last])
+    ...         is_false = labels[last] != 1
+    ...         return Jumps.of_scores(np.where(is_false, path_risk[last], np.inf))
     ...
     ...     def loss(self, labels, kept, offsets):
     ...         return (kept & (labels != 1))[offsets[1:] - 1]
+    ...
+    ...     def describe(self, level):
+    ...         return f"at most {level:g} of the conclusions are false{self.scope}"
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> cf = HardCF(guarantee=TrueConclusion()).fit(graphs, y)
     >>> cf.threshold_ >= HardCF().fit(graphs, y).threshold_
@@ -92,57 +86,25 @@ class Guarantee(Settings, metaclass=ABCMeta):
     by: str | Callable[..., Any] | Sequence[Any] | None = None
     show: float | Literal["auto"] = 1
     is_probability = True
-    allows_show = False
 
-    def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid or would have no effect."""
-        super().validate()
-        if self.show != 1:
-            self._check_show()
-        if hasattr(self, "steps"):
-            raise ValueError(
-                f"{type(self).__name__} must define jumps() instead of steps(), because "
-                "filters only call jumps(). Rename the method"
-            )
+    @property
+    def delta(self) -> float | None:
+        """Share of calibration sets for which the mean loss may exceed alpha."""
+        return None
 
-    def _check_show(self):
-        """Raise ValueError if ``show`` is below 1 without a proven guarantee."""
-        if not self.allows_show:
-            raise ValueError(
-                f"show must be 1, got {self.show!r}. {type(self).__name__} does not allow "
-                "smaller values. If its loss never decreases when the threshold increases, "
-                "set its class attribute allows_show to True"
-            )
-
-    def with_share(self, share: float) -> Guarantee:
-        """Return a copy of the guarantee with the proportion chosen for ``show="auto"``.
-
-        Parameters
-        ----------
-        share : float in (0, 1]
-            The chosen share.
-
-        Returns
-        -------
-        copy : Guarantee
-            A copy of the guarantee, with the chosen proportion.
-        """
-        chosen = copy(self)
-        chosen.show = share
-        return chosen
-
-    def _share(self):
-        """Return ``show`` for computing required sample sizes, with 0.25 in place of "auto"."""
-        return 0.25 if self.show == "auto" else self.show
+    @property
+    def error(self) -> str | None:
+        """What a text contains if it violates the guarantee, or None if it may contain anything."""
+        return None
 
     @abstractmethod
-    def scores(
+    def jumps(
         self,
         path_risk: NDArray[np.float64],
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
-        """Compute the nonconformity score of each problem, which is its largest safe threshold.
+    ) -> Jumps:
+        """Compute the jumps in the loss of each problem as the threshold grows.
 
         Parameters
         ----------
@@ -156,15 +118,15 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        scores : ndarray of shape (n_problems,)
-            The scores, which are +inf if every threshold is safe.
+        jumps : Jumps
+            The jumps in the losses of all problems.
         """
 
     @abstractmethod
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[Any]:
-        """Compute the loss of each problem: 1 if the guarantee is violated and 0 otherwise.
+        """Compute the loss of each problem, between 0 and 1.
 
         Parameters
         ----------
@@ -181,29 +143,95 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The loss of each problem.
         """
 
-    def jumps(
-        self,
-        path_risk: NDArray[np.float64],
-        labels: NDArray[Any],
-        offsets: NDArray[np.intp],
-    ) -> Jumps:
-        """Compute the positions and heights of the jumps in the loss of each problem.
+    @abstractmethod
+    def describe(self, level: float) -> str:
+        """Return a sentence that states the guarantee.
+
+        Parameters
+        ----------
+        level : float
+            The requested level.
+
+        Returns
+        -------
+        sentence : str
+            The sentence. With ``show``, it continues "of the answers that pass, ...".
+        """
+
+    def describe_after_removal(self, level: float) -> str:
+        """Describe the guarantee for answers from which a person removed kept false claims.
+
+        Parameters
+        ----------
+        level : float
+            The requested level.
+
+        Returns
+        -------
+        sentence : str
+            The sentence. This method returns the same sentence as `describe` if removing claims
+            never increases the loss.
+        """
+        return self.describe(level)
+
+    @property
+    def scope(self) -> str:
+        """Clause that names the population of new answers, for sentences about the guarantee."""
+        if self.by is not None:
+            return f", in every group by {self.by!r}"
+        return ", for new answers that are sampled like the calibration answers"
+
+    def path_risks(
+        self, path_risk: NDArray[np.float64], batch: GraphBatch
+    ) -> PathRisks:
+        """Collect the path risks and groups of problems.
 
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
-        labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
-        offsets : ndarray of shape (n_problems + 1,)
-            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
+        batch : GraphBatch
+            The problems.
 
         Returns
         -------
-        jumps : Jumps
-            The jumps in the losses of all problems.
+        risks : PathRisks
+            The path risks, together with the groups of the problems.
+
+        Raises
+        ------
+        ValueError
+            If a problem has no group.
         """
-        return Jumps.of_scores(self.scores(path_risk, labels, offsets))
+        groups = None if self.by is None else read_groups(self.by, batch)
+        return PathRisks(path_risk, batch.offsets, groups, batch.name_of)
+
+    @property
+    def entries(self) -> list[Any]:
+        """The entries of ``by`` as a list."""
+        return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
+
+    @property
+    def functions(self) -> list[Any]:
+        """The Python functions among the values of ``by``."""
+        return [entry for entry in self.entries if isinstance(entry, FunctionType)]
+
+    def with_share(self, share: float) -> Guarantee:
+        """Return a copy of the guarantee with another ``show``.
+
+        Parameters
+        ----------
+        share : float in (0, 1]
+            The share of the answers that may pass.
+
+        Returns
+        -------
+        copy : Guarantee
+            A copy of the guarantee, with the share.
+        """
+        chosen = copy(self)
+        chosen.show = share
+        return chosen
 
     def level(self, alpha: float | None, own: float) -> float:
         """Return the level that the guarantee uses for the requested ``alpha``.
@@ -242,211 +270,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def path_risks(
-        self, path_risk: NDArray[np.float64], batch: GraphBatch
-    ) -> PathRisks:
-        """Collect the path risks and groups for calibration and prediction.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        risks : PathRisks
-            The path risks, together with the groups of the problems.
-
-        Raises
-        ------
-        ValueError
-            If a problem has no group.
-        """
-        groups = None if self.by is None else read_groups(self.by, batch)
-        return PathRisks(
-            path_risk,
-            offsets=batch.offsets,
-            groups=groups,
-            names=batch.name_of,
-        )
+    # ------------------------------------------------------------------- sample sizes
 
     @property
-    def entries(self) -> list[Any]:
-        """The entries of ``by`` as a list."""
-        return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
-
-    @property
-    def functions(self) -> list[Any]:
-        """The Python functions among the values of ``by``."""
-        return [entry for entry in self.entries if isinstance(entry, FunctionType)]
-
-    def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate the guarantee on calibration problems.
-
-        Parameters
-        ----------
-        jumps : Jumps
-            Jumps in the losses of the calibration problems.
-        risks : PathRisks
-            Path risks and groups of the calibration problems.
-
-        Returns
-        -------
-        calibration : Calibration
-            The calibration, which computes thresholds and levels for new problems.
-        """
-        if risks.groups is None:
-            return self.calibrate_group(jumps, risks)
-        return kinds.PerGroup(self, jumps, risks)
-
-    def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on one group's problems, or on those that pass if ``show`` is below 1.
-
-        Parameters
-        ----------
-        jumps : Jumps
-            Positions and sizes of the jumps in the loss of each calibration problem.
-        risks : PathRisks
-            Smallest path risks of the calibration problems.
-
-        Returns
-        -------
-        calibration : Calibration
-            The calibration, which computes thresholds and levels for new problems of this group.
-        """
-        if self.show == 1:
-            return self.calibrate_one(jumps, risks)
-        return Passing(self, jumps, risks)
-
-    def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems that belong to a single group.
-
-        Parameters
-        ----------
-        jumps : Jumps
-            Positions and sizes of the jumps in the loss of each calibration problem.
-        risks : PathRisks
-            Smallest path risks of the calibration problems.
-
-        Returns
-        -------
-        calibration : Calibration
-            The calibration, which computes thresholds and levels for new problems of this group.
-        """
-        return kinds.Controlled(jumps, risks, self)
-
-    def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
-        """Compute the level of each claim after calibration on all other problems.
-
-        Parameters
-        ----------
-        jumps : Jumps
-            Positions and heights of the jumps in the loss of each problem.
-        risks : PathRisks
-            Path risks of the problems, in the order of the jumps.
-
-        Returns
-        -------
-        levels : ndarray of shape (n_claims,)
-            The smallest level at which each claim is kept.
-
-        Raises
-        ------
-        ValueError
-            If no closed form is available for the guarantee.
-        """
-        raise ValueError(
-            f"leave-one-out evaluation does not support guarantee={self!r}, because there "
-            "is no closed form. Use evaluate_filter or compare_filters with folds"
-        )
-
-    def describe(self, level: float) -> str:
-        """Return a sentence that describes the guarantee.
-
-        Parameters
-        ----------
-        level : float
-            The requested level.
-
-        Returns
-        -------
-        sentence : str
-            A sentence that describes the guarantee.
-        """
-        return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
-
-    def describe_after_removal(self, level: float) -> str:
-        """Describe the guarantee for answers from which a person removed kept false claims.
-
-        Parameters
-        ----------
-        level : float
-            The requested level.
-
-        Returns
-        -------
-        sentence : str
-            The sentence. This method returns the same sentence as `describe` if removing claims
-            never increases the loss.
-        """
-        return self.describe(level)
-
-    @property
-    def scope(self) -> str:
-        """Clause that names the population of new answers, for sentences about the guarantee."""
-        if self.by is not None:
-            return f", in every group by {self.by!r}"
-        return ", for new answers that are sampled like the calibration answers"
-
-    def describe_passing(self, level: float) -> str:
-        """Return the clause that states the guarantee for passing answers.
-
-        Parameters
-        ----------
-        level : float
-            The requested level.
-
-        Returns
-        -------
-        clause : str
-            A clause that states the guarantee for passing answers.
-        """
-        return self.describe(level)
-
-    def needed(self, n: int, level: float) -> str:
-        """Return a sentence that states how many problems are needed if n problems are too few.
-
-        Parameters
-        ----------
-        n : int
-            Number of problems.
-        level : float
-            The requested level.
-
-        Returns
-        -------
-        sentence : str
-            A sentence that states how many problems are needed.
-        """
-        asked, least = self._asked(n, level)
-        if self.show != 1:
-            asked += f" and show = {self.show:g}"
-            passing = self.with_share(1).problems_needed(level)
-            if passing <= n:
-                least += f", or show >= {conformal.least_share(passing, n):g}"
-        return (
-            f"{n} calibration problems are too few for {asked}, so nothing can be "
-            f"kept. At least {self.problems_needed(level)} are needed for "
-            f"calibration, or {least}. All problems can be used for calibration with "
-            "a scorer that needs no training, such as a column."
-        )
-
-    def _asked(self, n, level):
-        """Return the level for which n problems are too few, and the smallest feasible level."""
-        passing = conformal.passing_count(n, self._share())
-        return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
+    def share(self) -> float:
+        """The value of ``show`` for sample sizes, which is 0.25 in place of "auto"."""
+        return 0.25 if self.show == "auto" else self.show
 
     def problems_needed(self, level: float) -> int:
         """Return the number of calibration problems required in each group to keep any claim.
@@ -461,13 +290,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         n_problems : int
             The smallest number of problems.
         """
-        return conformal.problems_needed(level, share=self._share())
+        return conformal.problems_needed(level, self.delta, self.share)
 
     def fewest(self, n: int, level: float) -> int:
         """Return the smallest number of calibration problems with the same effect as n problems.
-
-        If the threshold is the score at some rank, the result is the smallest number of problems
-        with the same rank.
 
         Parameters
         ----------
@@ -479,9 +305,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         fewest : int
-            The smallest number of problems, or n if no smaller number has the same effect.
+            The smallest number of problems for which the rank of the threshold is the same, or n
+            if losses are not 0 or 1, so the threshold has no rank.
         """
-        return n
+        if not self.is_probability:
+            return n
+        return conformal.fewest_of_rank(n, level, self.delta, self.share)
 
     def calibration_count(self, n: int, level: float) -> int:
         """Return the number of problems, out of n, to hold out for calibration.
@@ -499,43 +328,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Number of problems to hold out.
         """
         if self.show == "auto":
-            return conformal.whole_count(n, level, self._share(), at_most=0.6)
-        count = conformal.whole_count(n, level, self._share())
+            return conformal.whole_count(n, level, self.share, at_most=0.6)
+        count = conformal.whole_count(n, level, self.share)
         needed = self.problems_needed(level)
         return count if needed > 0.6 * n else max(count, needed)
-
-
-LARGEST = 512  # maximum number of problems whose groups are computed again
-
-
-def refuse_dependence(guarantee, batch, risks):
-    """Raise ValueError if the group of a problem depends on other problems.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The guarantee.
-    batch : GraphBatch
-        The problems.
-    risks : PathRisks
-        Path risks of all problems in the batch.
-    """
-    if guarantee.by is None:
-        return
-    last = len(batch) - 1
-    rows = np.unique(np.linspace(0, last, min(last + 1, LARGEST)).astype(int))
-    for part_rows in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
-        if 0 < len(part_rows) < len(batch):
-            part = batch[part_rows]
-            for i, alone in zip(
-                part_rows, read_groups(guarantee.by, part), strict=True
-            ):
-                if alone != risks.groups[i]:
-                    raise ValueError(
-                        f"the group of {batch.name_of(int(i))} must not depend on other "
-                        f"problems, got {risks.groups[i]} in the whole batch and {alone} in a "
-                        "smaller batch. Do not compute ranks or sums over the batch"
-                    )
 
 
 @settings
@@ -585,7 +381,7 @@ class NoFalseClaim(Guarantee):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.guarantees import NoFalseClaim
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> for guarantee in NoFalseClaim(), NoFalseClaim(1), NoFalseClaim(delta=0.05):
+    >>> for guarantee in NoFalseClaim(), NoFalseClaim(max_false=1), NoFalseClaim(delta=0.05):
     ...     cf = HardCF(alpha=0.1, guarantee=guarantee).fit(graphs[:200], y[:200])
     ...     print(guarantee, round(cf.score(graphs[200:], y[200:]), 2))
     NoFalseClaim() 1.26
@@ -598,97 +394,51 @@ class NoFalseClaim(Guarantee):
         "delta": [None, SHARE],
     }
 
+    _: KW_ONLY
     max_false: int = 0
     delta: float | None = None
-    allows_show = True
 
-    def scores(
+    def jumps(
         self,
         path_risk: NDArray[np.float64],
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
-        return allowing_scores(path_risk, labels, offsets, self.max_false)
+    ) -> Jumps:
+        scores = allowing_scores(path_risk, labels, offsets, self.max_false)
+        return Jumps.of_scores(scores)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[np.bool_]:
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
-    def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
-        if risks.groups is not None:
-            return self._within_groups(jumps, risks)
-        if self.show != 1:
-            return self._among_passing(jumps, risks)
-        problem = segment_ids(risks.offsets)
-        return conformal.leave_one_out_alpha(
-            jumps.position, risks.path_risk, problem, self.delta
-        )
-
-    def _among_passing(self, jumps, risks):
-        """Return the leave-one-out level of each claim in a passing answer.
-
-        An answer passes if the smallest path risks of fewer than k0 = ceil(show n) other answers
-        are at most as large as that of the answer. The levels of an answer's claims are computed
-        after calibration on all other passing answers.
-        """
-        out = np.full(len(risks.path_risk), np.inf)
-        if self.show == 0:
-            return out
-        n = len(risks)
-        rank = conformal.passing_count(n - 1, self._share()) + 1
-        at_or_below = np.searchsorted(np.sort(risks.lowest), risks.lowest, "right") - 1
-        passing = np.flatnonzero((at_or_below < rank) | (rank == n))
-        among = clone(self).set_params(show=1)
-        part = risks.take(passing)
-        out[risks.rows(passing)] = among.leave_one_out(jumps[passing], part)
-        return out
-
-    def _within_groups(self, jumps, risks):
-        out = np.empty(len(risks.path_risk))
-        for rows in rows_of_groups(risks.groups).values():
-            part = risks.take(rows)
-            out[risks.rows(rows)] = self.leave_one_out(jumps[rows], part)
-        return out
-
-    def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        return kinds.OneThreshold(jumps.position, risks.lowest, self)
+    @property
+    def error(self) -> str:
+        """What a text contains if it violates the guarantee."""
+        if not self.max_false:
+            return "a false claim"
+        return f"more than {self.max_false} false claim{'s' * (self.max_false > 1)}"
 
     def describe(self, level: float) -> str:
-        verb = "is" if self.max_false == 1 else "are"
-        what = f"at most {self.max_false} of the kept claims {verb} false"
-        what = what if self.max_false else "no false claim is kept"
-        sure = f"with a probability of at least {1 - level:.6g}"
+        sentence = (
+            f"with a probability of at least {1 - level:.6g}, no false claim is kept"
+        )
+        if self.max_false:
+            verb = "is" if self.max_false == 1 else "are"
+            sentence = (
+                f"with a probability of at least {1 - level:.6g}, at most {self.max_false} of the "
+                f"kept claims {verb} false"
+            )
+        if self.show != 1:
+            sentence = f"at most {100 * level:.4g} % contain {self.error}"
         if self.delta is None:
-            return f"{sure}, {what}{self.scope}"
-        share = f"for {100 - 100 * self.delta:g} % of all calibration sets"
+            return f"{sentence}{self.scope}"
+        sets = f"for {100 - 100 * self.delta:g} % of all calibration sets"
         if self.by is None:
-            return f"{sure} ({share}), {what}{self.scope}"
+            return f"{sentence}, {sets}{self.scope}"
         # The coverage varies between groups. If there are many groups, some are usually below the
         # target.
-        return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
-
-    def describe_passing(self, level: float) -> str:
-        most = "a false claim"
-        if self.max_false:
-            most = f"more than {self.max_false} false claim{'s' * (self.max_false > 1)}"
-        sentence = f"at most {100 * level:.4g} % contain {most}"
-        if self.delta is not None:
-            sentence += f", for {100 - 100 * self.delta:g} % of all calibration sets"
-        return f"{sentence}{self.scope}"
-
-    def _asked(self, n, level):
-        if self.delta is None:
-            return super()._asked(n, level)
-        passing = conformal.passing_count(n, self._share())
-        least = 1 - self.delta ** (1 / passing) if passing else 1.0
-        return f"alpha = {level:g} and delta = {self.delta:g}", f"alpha >= {least:.4g}"
-
-    def fewest(self, n: int, level: float) -> int:
-        return conformal.fewest_of_rank(n, level, self.delta, self._share())
-
-    def problems_needed(self, level: float) -> int:
-        return conformal.problems_needed(level, self.delta, self._share())
+        return f"{sentence}, in each group by {self.by!r}, {sets} of that group"
 
 
 def problems_needed(
@@ -792,7 +542,6 @@ class ExpectedFalse(Guarantee):
 
     _: KW_ONLY
     bound: float | None = None
-    allows_show = True
 
     def describe(self, level: float) -> str:
         return (
@@ -807,14 +556,6 @@ class ExpectedFalse(Guarantee):
             "the mean ratio of the remaining false claims to the claims kept before the "
             f"review is at most {level:g}{self.scope}"
         )
-
-    def scores(
-        self,
-        path_risk: NDArray[np.float64],
-        labels: NDArray[Any],
-        offsets: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
-        return self.jumps(path_risk, labels, offsets).first()
 
     def jumps(
         self,
@@ -838,6 +579,3 @@ class ExpectedFalse(Guarantee):
 
     def for_level(self, alpha: float) -> ExpectedFalse:
         return clone(self).set_params(bound=None)
-
-    def _asked(self, n, level):
-        return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"

@@ -16,9 +16,9 @@ Unknown edges are refused when problems are read.
 
 from __future__ import annotations
 
-from ..guarantees import refuse_dependence
 from .choices import refuse_chosen, refuse_other_scorer
 from .copies import refuse_copies, with_texts
+from .dependence import refuse_dependence
 from .direction import warn_of_direction, warn_of_reversed_edges
 from .labels import refuse_chosen_labels, warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
@@ -97,7 +97,7 @@ def at_scores(estimator, view, named, risks):
         The precision with which the scores can be reproduced. The scores are lowered accordingly.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
-    refuse_dependence(estimator._resolved_guarantee(), named, risks)
+    refuse_dependence(estimator._resolved_guarantee(), named, risks.groups)
     rounding = 0.0
     # If no columns are fitted and the scores of a problem are bitwise equal in every batch, there
     # is no rounding error to measure.

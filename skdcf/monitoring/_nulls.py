@@ -115,9 +115,7 @@ def is_urn(filter: Any) -> bool:
     is_urn : bool
         True if the threshold of each group is a score with a known rank.
     """
-    level = level_of(filter)
-    groups = _groups_of(filter.calibration_).values()
-    return all(group.coverage_law(level) is not None for group, _ in groups)
+    return all(steps.is_count for steps in filter.calibration_.steps)
 
 
 def why_not_watched(filter: Any) -> str | None:
@@ -172,36 +170,24 @@ def nulls_of(
     if reason := why_not_watched(filter):
         raise ValueError(reason)
     groups = {
-        name: (group, cut)
-        for name, (group, cut) in _groups_of(filter.calibration_).items()
-        if group.shortage(level) is None
+        name: steps
+        for name, steps in filter.calibration_.by_group().items()
+        if not steps.keeps_nothing(level)
     }
     if is_urn(filter):
         return {
             name: Urn(
-                group.n,
-                rank=group.coverage_law(level)[1],
-                threshold=group.threshold(level),
-                cut=cut,
+                steps.n,
+                rank=steps.rank(level),
+                threshold=steps.threshold(level),
+                cut=steps.cut,
             )
-            for name, (group, cut) in groups.items()
+            for name, steps in groups.items()
         }
     nulls: dict[Any, Urn | MeanLoss] = {}
-    for name, (group, cut) in groups.items():
+    for name, steps in groups.items():
         # The loss of the new answer is at most 1. All other answers share the rest.
-        total = max((group.n + 1) * level - 1, 0.0)
-        mean = largest_mean(total, group.n, calibration_delta / len(groups))
-        nulls[name] = MeanLoss(mean, cut=cut)
+        total = max((steps.n + 1) * level - 1, 0.0)
+        mean = largest_mean(total, steps.n, calibration_delta / len(groups))
+        nulls[name] = MeanLoss(mean, cut=steps.cut)
     return nulls
-
-
-def _groups_of(calibration):
-    """Return the calibration of the passing answers, and the cut, for each group.
-
-    Given the cut, the calibration answers and the new answers whose smallest path risk is below
-    the cut are exchangeable.
-    """
-    return {
-        name: (getattr(group, "among", group), getattr(group, "cut", np.inf))
-        for name, group in calibration.by_group().items()
-    }

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, inf
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv
 
-from ..graphs.ragged import ranges, reduce_segments, segment_ids, starts_run
+from ..graphs.ragged import ranges, segment_ids, starts_run
 from .hard import segment_min
 
 MOST = 2**53  # largest number of problems that a message states
@@ -59,12 +59,34 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     ----------
     V. Vovk. Conditional validity of inductive conformal predictors. ACML 2012.
     """
-    below = np.asarray(below)
     if delta is None:
         return (1 + below) / (n + 1)
+    below = np.asarray(below)
     inside = np.minimum(below, n - 1) if n else below
     level = betainccinv(inside + 1, np.maximum(n - inside, 1), float(delta))
     return np.where(below < n, np.minimum(_round_up(level), 1.0), 1.0)
+
+
+def mean_level(totals: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Compute levels from sums of losses that are quotients, each of which was rounded.
+
+    A level that differs from a decimal number by a few rounding errors is this number.
+
+    Parameters
+    ----------
+    totals : ndarray of float
+        1 plus the losses of the calibration problems.
+    n : int
+        Number of calibration problems.
+
+    Returns
+    -------
+    levels : ndarray of float of the same shape as ``totals``
+        The levels.
+    """
+    levels = totals / (n + 1)
+    decimal = np.round(levels, DIGITS)
+    return np.where(np.abs(levels - decimal) < 2**-51, decimal, levels)
 
 
 def _round_up(x):
@@ -107,14 +129,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     >>> conformal_rank(99, 0.29), conformal_rank(8, 0.1), conformal_rank(99, 0.1, 0.05)
     (29, 0, 5)
     """
-    if delta is not None:
-        return bisect_right(range(n), alpha, key=lambda b: claim_level(b, n, delta))
-    k = floor(alpha * (n + 1))
-    while (k + 1) / (n + 1) <= alpha:
-        k += 1
-    while k / (n + 1) > alpha:
-        k -= 1
-    return k
+    return bisect_right(range(n), alpha, key=lambda b: claim_level(b, n, delta))
 
 
 def passing_count(n: int, share: float) -> int:
@@ -183,10 +198,8 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     -------
     cut : float
         The k0-th smallest value of ``lowest``, where k0 = ceil(share (n + 1)). The cut is +inf if
-        k0 > n, and -inf if the share is 0.
+        k0 > n.
     """
-    if share == 0:
-        return -inf
     k = passing_count(len(lowest), share)
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
@@ -299,65 +312,6 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     return rank
 
 
-def claim_alpha(
-    scores: NDArray[Any],
-    path_risk: NDArray[Any],
-    keep_equal: Any = False,
-    delta: float | None = None,
-) -> Any:
-    """Compute the smallest alpha at which each claim is kept.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,), sorted
-        Nonconformity scores of the calibration problems.
-    path_risk : ndarray of shape (n_claims,)
-        Path risk of each claim.
-    keep_equal : bool
-        Whether to keep a claim if its path risk equals the threshold.
-    delta : float, optional
-        As in `claim_level`.
-
-    Returns
-    -------
-    alphas : ndarray of shape (n_claims,)
-        The smallest alpha of each claim, which is a multiple of 1 / (n + 1) if ``delta`` is None.
-        If the smallest alpha is 1, the claim is never kept.
-    """
-    side: Literal["left", "right"] = "left" if keep_equal else "right"
-    below = np.searchsorted(scores, path_risk, side=side)
-    return claim_level(below, len(scores), delta)
-
-
-def leave_one_out_alpha(
-    scores: NDArray[Any],
-    path_risk: NDArray[Any],
-    problem_of: Any,
-    delta: float | None = None,
-) -> Any:
-    """Compute `claim_alpha` of each claim after calibration on all *other* problems.
-
-    The running time is O(n log n) for all levels and problems together.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Nonconformity score of each problem, in the order of the problems.
-    path_risk, problem_of : ndarray of shape (n_claims,)
-        Path risk and problem index of each claim.
-    delta : float, optional
-        As in `claim_level`.
-
-    Returns
-    -------
-    alphas : ndarray of shape (n_claims,)
-        The smallest alpha of each claim, which is a multiple of 1 / n if ``delta`` is None.
-    """
-    below = np.searchsorted(np.sort(scores), path_risk, side="right")
-    below -= scores[problem_of] <= path_risk
-    return claim_level(below, len(scores) - 1, delta)
-
-
 @dataclass(frozen=True)
 class Jumps:
     """Positions of the jumps in the losses of n problems, and the losses after them.
@@ -380,6 +334,16 @@ class Jumps:
     loss: np.ndarray
     n: int
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if a loss is negative, exceeds 1 or decreases within a problem."""
+        falls = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] < 0
+        if falls.any() or ((self.loss < 0) | (self.loss > 1)).any():
+            raise ValueError(
+                "losses must grow from 0 to at most 1 in each problem, but they lie between "
+                f"{self.loss.min():g} and {self.loss.max():g}, or decrease. Divide the loss by "
+                "its largest value, and take its running maximum"
+            )
+
     @classmethod
     def of_scores(cls, scores: NDArray[Any]) -> Self:
         """Return a single jump, to the loss 1, at the score of each problem."""
@@ -399,10 +363,62 @@ class Jumps:
         """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
-    def losses(self, threshold: float) -> NDArray[np.float64]:
-        """Return the loss of each problem if claims with path risks below a threshold are kept."""
-        loss = np.where(self.position < threshold, self.loss, 0.0)
-        return reduce_segments(np.maximum, loss, self.offsets, 0.0)
+    @property
+    def is_count(self) -> bool:
+        """Whether each loss is 0 or 1, so sums of losses are counts."""
+        return bool((self.loss == 1).all())
+
+    def totals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute 1 plus the losses of all problems, before and after each jump.
+
+        Each loss is split into a multiple of 2**-30 and the rest. Both are added without
+        rounding, so each total is rounded only once, as by `math.fsum`. Running sums of floats
+        would decide many levels that equal alpha wrongly.
+
+        Returns
+        -------
+        position : ndarray of shape (n_jumps,), sorted
+            Positions of the jumps.
+        totals : ndarray of shape (n_jumps + 1,)
+            ``totals[j]`` is 1 plus the sum of the losses after j jumps.
+        """
+        if self.is_count:
+            return np.sort(self.position), np.arange(1.0, len(self.position) + 2)
+        scaled = np.ldexp(self.loss, 30)
+        parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
+        later = np.flatnonzero(~starts_run(self.problem))
+        heights = parts.copy()
+        heights[:, later] -= parts[:, later - 1]
+        order = np.argsort(self.position, kind="stable")
+        whole, rest = np.cumsum(heights[:, order], axis=1)
+        totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
+        return self.position[order], totals
+
+    def losses(
+        self, problem: NDArray[np.int64], threshold: NDArray[np.float64] | float
+    ) -> NDArray[np.float64]:
+        """Return the losses of problems if the claims below a threshold are kept.
+
+        Parameters
+        ----------
+        problem : ndarray of int of shape (n,)
+            Indices of the problems.
+        threshold : ndarray of shape (n,), or float
+            The thresholds.
+
+        Returns
+        -------
+        losses : ndarray of shape (n,)
+            The losses.
+        """
+        # A jump is below a threshold if fewer positions are below the jump than the threshold.
+        positions = np.sort(self.position)
+        size = len(positions) + 1
+        keys = self.problem * size + np.searchsorted(positions, self.position)
+        n_below = np.searchsorted(positions, threshold)
+        last = np.searchsorted(keys, problem * size + n_below) - 1
+        is_own = np.append(self.problem, -1)[last] == problem
+        return np.where(is_own, np.append(self.loss, 0.0)[last], 0.0)
 
     @classmethod
     def join(cls, several: Any) -> Self:
@@ -462,37 +478,3 @@ def _running_maximum(values, problem):
     distinct, rank = np.unique(values, return_inverse=True)
     raised = np.maximum.accumulate(rank + problem * len(distinct))
     return distinct[raised - problem * len(distinct)] if len(values) else values
-
-
-def levels_after(jumps: Jumps) -> Any:
-    """Compute the levels of claims between the jumps, (1 + sum of the losses) / (n + 1).
-
-    Each loss is split into a multiple of 2**-30 and the rest. Both are added without rounding,
-    so each total is rounded only once, as by `math.fsum`. Running sums of floats would decide
-    many levels that equal alpha wrongly. The quotients in the losses are rounded as well, so a
-    level that differs from a decimal number by a few rounding errors is replaced by this number.
-
-    Parameters
-    ----------
-    jumps : Jumps
-        The jumps of the calibration problems.
-
-    Returns
-    -------
-    position : ndarray of shape (n_jumps,), sorted
-        Positions of the jumps.
-    levels : ndarray of shape (n_jumps + 1,)
-        ``levels[j]`` is the level after j jumps.
-    """
-    scaled = np.ldexp(jumps.loss, 30)
-    parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
-    later = np.flatnonzero(~starts_run(jumps.problem))
-    heights = parts.copy()
-    heights[:, later] -= parts[:, later - 1]
-    order = np.argsort(jumps.position, kind="stable")
-    whole, rest = np.cumsum(heights[:, order], axis=1)
-    totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
-    levels = totals / (jumps.n + 1)
-    decimal = np.round(levels, DIGITS)
-    levels = np.where(np.abs(levels - decimal) < 2**-51, decimal, levels)
-    return jumps.position[order], levels

@@ -44,7 +44,7 @@ SCORERS = {
 }
 GUARANTEES = {
     "none": lambda: None,
-    "one false": lambda: NoFalseClaim(1),
+    "one false": lambda: NoFalseClaim(max_false=1),
     "sure": lambda: NoFalseClaim(delta=0.4),
     "by": lambda: NoFalseClaim(by="kind"),
     "share": lambda: ExpectedFalse(),

@@ -146,7 +146,9 @@ def test_refused():
         HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.2),
         HardCF(ClassifierScorer(), online=True, alpha=0.2, random_state=0),
         HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse()),
-        HardCF(0, online=True, alpha=0.2, guarantee=NoFalseClaim(1, by="kind")),
+        HardCF(
+            0, online=True, alpha=0.2, guarantee=NoFalseClaim(max_false=1, by="kind")
+        ),
         HardCF(descendants, online=True, ties="jitter", alpha=0.2, random_state=0),
         CoherentConformalFilter(LinearModel(), online=True, alpha=0.2, random_state=0),
         CoherentConformalFilter(MLPModel((3,)), online=True, alpha=0.2, random_state=0),

@@ -12,7 +12,7 @@ import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.estimators import calibration_scores
-from skdcf.guarantees import NoFalseClaim, OneThreshold
+from skdcf.guarantees import Calibration, Jumps, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer
 
@@ -100,7 +100,9 @@ def test_nested_sets(oracle, graphs, labels, beta, coherent):
 def test_filtered_sets_at_every_tau(oracle, graphs, labels, beta, coherent):
     cf = make(beta, coherent).fit(graphs, labels)
     for j, tau in enumerate(oracle["meta"]["taus"]):
-        cf.calibration_ = OneThreshold(np.array([tau]), np.zeros(1), NoFalseClaim())
+        cf.calibration_ = Calibration(
+            NoFalseClaim(), Jumps.of_scores(np.array([tau])), np.zeros(1)
+        )
         kept = cf.predict(graphs, alpha=0.5)
         for problem, mask in zip(oracle["problems"], kept, strict=True):
             expected = recorded(problem, "filtered", beta, coherent)[j]

@@ -136,7 +136,7 @@ def test_one_answer_of_each_question_calibrates_in_each_group():
     assert cf.n_calibration_ + len(cf.unused_indices_) == 40
     by = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind"))
     by.fit(X, y, groups=names)
-    chosen = [part.n for part in by.calibration_.parts]
+    chosen = [part.n for part in by.calibration_.steps]
     assert sum(chosen) + len(by.unused_indices_) == 40
     assert min(chosen) == max(chosen) == 19  # floor(.2 * 20) is 4, and so it is for 20
 

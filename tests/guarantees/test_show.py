@@ -7,22 +7,21 @@ import numpy as np
 import pytest
 
 from skdcf.guarantees import (
+    Calibration,
     ExpectedFalse,
-    Guarantee,
+    Jumps,
     NoFalseClaim,
     PathRisks,
     choose_share,
+    leave_one_out,
     problems_needed,
     share_table,
 )
 from skdcf.ops.conformal import (
-    Jumps,
     conformal_rank,
     least_share,
     passing_count,
-    share_jumps,
 )
-from skdcf.ops.hard import allowing_scores
 
 ALPHAS = ("0.05", "0.1", "0.2", "0.29", "0.5")
 SHARES = ("0.07", "0.1", "0.25", "0.3", "0.6", "0.9", "1")
@@ -37,48 +36,6 @@ def draw_answers(rng, n, n_values=30, n_claims=4, height=0.8, power=2.0):
 def as_risks(risk, **more):
     offsets = np.arange(len(risk) + 1) * risk.shape[1]
     return PathRisks(risk.ravel(), offsets, **more)
-
-
-def by_definition(lowest, scores, alpha, share):
-    """The cut v, the passing answers B and the threshold t, in whole numbers."""
-    n = len(lowest)
-    k0 = ceil(Fraction(share) * (n + 1))
-    cut = inf if k0 == n + 1 else sorted(lowest)[k0 - 1]
-    passing = [i for i in range(n) if k0 == n + 1 or lowest[i] < cut]
-    rank = floor(Fraction(alpha) * (len(passing) + 1))
-    ordered = sorted(scores[i] for i in passing)
-    threshold = -inf if rank == 0 else ordered[rank - 1] if rank <= n else inf
-    return cut, passing, threshold
-
-
-@pytest.mark.parametrize("max_false", [0, 1])
-@pytest.mark.parametrize("share", SHARES)
-def test_cut_passing_answers_and_threshold_are_those_of_the_definition(
-    share, max_false
-):
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        n, n_values = int(rng.integers(1, 80)), int(rng.integers(2, 60))
-        risk, false = draw_answers(rng, n, n_values)
-        new = as_risks(draw_answers(rng, 20, n_values)[0])
-        risks = as_risks(risk)
-        labels = 1 - false.ravel().astype(int)
-        scores = allowing_scores(risk.ravel(), labels, risks.offsets, max_false)
-        guarantee = NoFalseClaim(max_false, show=float(share))
-        calibration = guarantee.calibrate(Jumps.of_scores(scores), risks)
-        for alpha in ALPHAS:
-            cut, passing, threshold = by_definition(
-                risk.min(axis=1).tolist(), scores.tolist(), alpha, share
-            )
-            expected = np.where(new.lowest < cut, threshold, -inf)
-            found = calibration.thresholds(new, float(alpha))
-            np.testing.assert_array_equal(np.broadcast_to(found, 20), expected)
-            kept = new.path_risk < np.repeat(expected, 4)
-            levels = calibration.levels(new)
-            np.testing.assert_array_equal(levels <= float(alpha), kept)
-            in_b = (1 + sum(s <= 0.5 for s in scores[passing])) / (len(passing) + 1)
-            one = PathRisks(np.array([0.5]), np.array([0, 1]))
-            assert calibration.levels(one)[0] == (in_b if cut > 0.5 else inf)
 
 
 def test_a_share_is_the_decimal_number_that_was_written():
@@ -123,31 +80,14 @@ def test_fewest_answers_keep_the_rank_among_those_that_pass():
             assert ranks[0] < ranks[2] or ranks[2] == 0
 
 
-def test_leaving_one_out_is_a_calibration_with_the_others():
-    rng = np.random.default_rng(1)
-    for share in (0.3, 0.6, 1.0):
-        for _ in range(10):
-            n = int(rng.integers(3, 40))
-            risk, false = draw_answers(rng, n, n_values=int(rng.integers(3, 40)))
-            scores = np.where(false, risk, inf).min(axis=1)
-            guarantee = NoFalseClaim(show=share)
-            jumps, risks = Jumps.of_scores(scores), as_risks(risk)
-            levels = guarantee.leave_one_out(jumps, risks).reshape(risk.shape)
-            for i in range(n):
-                others = np.delete(np.arange(n), i)
-                alone = guarantee.calibrate(jumps[others], risks.take(others))
-                expected = alone.levels(risks.take(np.array([i])))
-                np.testing.assert_array_equal(levels[i], expected)
-
-
 def test_leaving_one_out_counts_exactly_alpha_of_those_that_pass():
     """Without ties, whatever the filter, so it tells nothing about coverage."""
     rng = np.random.default_rng(2)
     risk = rng.random((60, 3))
     false = rng.random(risk.shape) < 0.4
     scores = np.where(false, risk, inf).min(axis=1)
-    levels = NoFalseClaim(show=0.5).leave_one_out(
-        Jumps.of_scores(scores), as_risks(risk)
+    levels = leave_one_out(
+        NoFalseClaim(show=0.5), Jumps.of_scores(scores), as_risks(risk)
     )
     levels = levels.reshape(risk.shape)
     n_passing = np.isfinite(levels).any(axis=1).sum()
@@ -155,31 +95,9 @@ def test_leaving_one_out_counts_exactly_alpha_of_those_that_pass():
     assert n_passing == 30 and wrong == floor(0.2 * 30)
 
 
-def test_groups_have_cuts_of_their_own():
-    rng = np.random.default_rng(3)
-    risk, false = draw_answers(rng, 80)
-    risk[::2] += 1  # of the second group, no answer would pass a common cut
-    scores = np.where(false, risk, inf).min(axis=1)
-    names = ["high" if i % 2 == 0 else "low" for i in range(80)]
-    guarantee = NoFalseClaim(show=0.5, by=lambda batch: names)
-    risks = as_risks(risk, groups=names)
-    calibration = guarantee.calibrate(Jumps.of_scores(scores), risks)
-    alone = NoFalseClaim(show=0.5)
-    passes = calibration.passes(risks)
-    for start in (0, 1):
-        rows = np.arange(start, 80, 2)
-        part = alone.calibrate(Jumps.of_scores(scores)[rows], risks.take(rows))
-        np.testing.assert_array_equal(passes[rows], part.passes(risks.take(rows)))
-        np.testing.assert_array_equal(
-            calibration.thresholds(risks, 0.2)[rows],
-            part.thresholds(risks.take(rows), 0.2),
-        )
-    assert 30 <= passes.sum() <= 40
-
-
 GUARANTEES = {
     "none": lambda **more: NoFalseClaim(**more),
-    "two": lambda **more: NoFalseClaim(1, **more),
+    "two": lambda **more: NoFalseClaim(max_false=1, **more),
     "share": lambda **more: ExpectedFalse(**more),
 }
 
@@ -194,9 +112,8 @@ def loss_among_passing(guarantee, n, level, law, draws, rng, m=3):
     out = np.zeros((draws, 2))
     for row in out:
         risk, false = draw_answers(rng, n, **law)
-        calibration = guarantee.calibrate(
-            jumps_of(guarantee, risk, false), as_risks(risk)
-        )
+        jumps = jumps_of(guarantee, risk, false)
+        calibration = Calibration(guarantee, jumps, as_risks(risk).lowest)
         risk, false = draw_answers(rng, m, **law)
         new = as_risks(risk)
         thresholds = np.broadcast_to(calibration.thresholds(new, level), m)
@@ -251,10 +168,10 @@ def test_no_random_law_misses_more_than_the_level_in_either_of_two_groups():
             parts = [draw_answers(rng, m, **laws[i % 2]) for i, m in enumerate(sizes)]
             names = np.repeat(["a", "b", "a", "b"], sizes)
             risk, false = map(np.concatenate, zip(*parts, strict=True))
-            calibration = guarantee.calibrate(
-                jumps_of(guarantee, risk[:n], false[:n]),
-                as_risks(risk[:n], groups=names[:n].tolist()),
-            )
+            jumps = jumps_of(guarantee, risk[:n], false[:n])
+            lowest = as_risks(risk[:n]).lowest
+            old = names[:n].tolist()
+            calibration = Calibration(guarantee, jumps, lowest, groups=old)
             known = np.isin(names[n:], names[:n])  # a group may have no answers
             risk, false, names = risk[n:][known], false[n:][known], names[n:][known]
             new = as_risks(risk, groups=names.tolist())
@@ -277,51 +194,10 @@ def test_the_share_of_wrong_answers_among_those_that_pass_is_nearly_alpha():
     assert abs(passing / (4000 * 40) - 0.6) < 0.003
 
 
-def test_without_claims_an_answer_never_passes_a_cut():
-    risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.array([0, 1, 2, 3]))
-    new = PathRisks(np.array([0.05]), np.array([0, 0, 1]))
-    jumps = Jumps.of_scores(np.full(3, inf))
-    assert NoFalseClaim(show=0.5).calibrate(jumps, risks).passes(new).tolist() == [
-        False,
-        True,
-    ]
-    assert NoFalseClaim().calibrate(jumps, risks).passes(new).all()
-
-
 @pytest.mark.parametrize("show", [0, -0.1, 1.5, "some", True, None])
 def test_a_share_outside_0_and_1_is_refused(show):
     with pytest.raises(ValueError, match="show"):
         NoFalseClaim(show=show).validate()
-
-
-class Lenient(Guarantee):
-    """A guarantee that does not say whether its loss grows with the threshold."""
-
-    def scores(self, path_risk, labels, offsets):
-        return allowing_scores(path_risk, labels, offsets, 0)
-
-    def loss(self, labels, kept, offsets):
-        return np.zeros(len(offsets) - 1)
-
-
-def test_what_is_not_proven_is_refused():
-    with pytest.raises(ValueError, match=r"Lenient.*allows_show"):
-        Lenient(show=0.5).validate()
-
-
-def test_jumps_are_those_of_the_answers_that_pass():
-    rng = np.random.default_rng(6)
-    risk, false = draw_answers(rng, 50)
-    labels = 1 - false.ravel().astype(int)
-    risks = as_risks(risk)
-    jumps = share_jumps(risk.ravel(), labels, risks.offsets)
-    calibration = ExpectedFalse(show=0.4).calibrate(jumps, risks)
-    cut = sorted(risks.lowest)[passing_count(50, 0.4)]
-    passing = np.flatnonzero(risks.lowest < cut)
-    alone = ExpectedFalse().calibrate(jumps[passing], risks.take(passing))
-    new = as_risks(draw_answers(rng, 30)[0])
-    expected = np.where(new.lowest < cut, alone.thresholds(new, 0.3), -inf)
-    np.testing.assert_array_equal(calibration.thresholds(new, 0.3), expected)
 
 
 def test_the_largest_good_share_is_chosen():

@@ -109,7 +109,7 @@ def test_evaluation_counts_answers_that_pass(data):
     cf = fitted(data, 0.5)
     new, labels = graphs[99:], y[99:]
     lowest = lowest_of(cf, new)
-    passing = lowest < cf.calibration_.cut
+    passing = lowest < cf.calibration_.steps[0].cut
     masks = cf.predict(new)
     wrong = [
         bool((mask & (row != 1)).any()) for mask, row in zip(masks, labels, strict=True)
@@ -128,7 +128,7 @@ def test_several_answers_to_a_question_weigh_one_before_the_cut(data):
     new, labels = graphs[99:], y[99:]
     questions = np.repeat(np.arange(101), 3)[: len(new)]
     weights = 1 / np.bincount(questions)[questions]
-    passing = lowest_of(cf, new) < cf.calibration_.cut
+    passing = lowest_of(cf, new) < cf.calibration_.steps[0].cut
     wrong = np.array(
         [
             (mask & (row != 1)).any()
@@ -156,10 +156,10 @@ def test_shown_texts_are_chosen_among_the_answers_that_pass(data):
     cf = fitted(data, 0.5)
     new = graphs[99:]
     lowest = lowest_of(cf, new)
-    passing = lowest < cf.calibration_.cut
-    among = cf.calibration_.among
-    rank = shown_rank(among.scores, lowest[passing], 0.3)
-    threshold = among.scores[rank - 1] if rank else -np.inf
+    passing = lowest < cf.calibration_.steps[0].cut
+    [steps] = cf.calibration_.steps
+    rank = shown_rank(steps.position, lowest[passing], 0.3)
+    threshold = steps.position[rank - 1] if rank else -np.inf
     risks = cf.path_risk(new)
     for risk, mask, passes in zip(
         risks, release(cf, new, 0.3, groups=False), passing, strict=True
@@ -175,7 +175,7 @@ def test_parts_calibrate_as_one_call_does(data):
         cf.calibration_part(graphs[i : i + 67], y[i : i + 67]) for i in (99, 166, 233)
     ]
     cf.calibrate_parts(parts)
-    assert cf.calibration_.cut == whole.calibration_.cut
+    assert cf.calibration_.steps[0].cut == whole.calibration_.steps[0].cut
     assert cf.calibration_.threshold(ALPHA) == whole.calibration_.threshold(ALPHA)
 
 
@@ -183,7 +183,7 @@ def test_files_keep_the_cut(data, tmp_path):
     pytest.importorskip("skops")
     cf = fitted(data, 0.5)
     again = skdcf.load(skdcf.save(cf, tmp_path / "cf.skops"))
-    assert again.calibration_.cut == cf.calibration_.cut
+    assert again.calibration_.steps[0].cut == cf.calibration_.steps[0].cut
     graphs, _ = data
     for now, before in zip(again.predict(graphs), cf.predict(graphs), strict=True):
         np.testing.assert_array_equal(now, before)
@@ -243,9 +243,9 @@ def test_of_groups_the_answers_that_pass_are_spoken_of(data):
     kinds = graphs.replace(metadata=[{"kind": "ab"[i % 2]} for i in range(len(graphs))])
     cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5, by="kind"))
     said = cf.fit(kinds[:198], y[:198]).describe()
-    passing = np.mean([part.passing for part in cf.calibration_.parts])
+    passing = cf.calibration_.passing
     assert f"pass (about {100 * passing:.0f} % of all)" in said and "'kind'" in said
-    parts = dict(zip(cf.calibration_.names, cf.calibration_.parts, strict=True))
+    parts = cf.calibration_.by_group()
     cuts = [parts["ab"[i % 2]].cut for i in range(len(kinds))]
     passes = passing_answers(cf, kinds)
     np.testing.assert_array_equal(passes, lowest_of(cf, kinds) < np.array(cuts))
@@ -260,9 +260,8 @@ def test_one_share_is_chosen_for_all_groups(data):
     guarantee = NoFalseClaim(show="auto", by="kind")
     cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, random_state=0)
     cf.fit(kinds[:300], y[:300])
-    parts = cf.calibration_.parts
-    assert {part.guarantee.show for part in parts} == {cf.share_}
-    assert parts[0].cut != parts[1].cut
+    assert cf.calibration_.guarantee.show == cf.share_
+    assert len({steps.cut for steps in cf.calibration_.steps}) == 2
 
 
 def test_a_group_that_is_too_small_is_told_which_share_it_needs(data):

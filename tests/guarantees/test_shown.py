@@ -620,4 +620,4 @@ def test_if_no_answer_passes_nothing_is_shown():
     guarantee = NoFalseClaim(show=0.2)
     labels = [[1, i % 2] for i in range(30)]
     cf = HardCF(0, alpha=0.3, guarantee=guarantee).fit(graphs, labels)
-    assert cf.calibration_.among.n == 0 and cf.calibration_.shown(0.3) == 0
+    assert cf.calibration_.n_passing == 0 and cf.calibration_.shown(0.3) == 0

@@ -39,7 +39,7 @@ def long(batch):
 
 EVERY = {
     "none": None,
-    "one": NoFalseClaim(1),
+    "one": NoFalseClaim(max_false=1),
     "delta": NoFalseClaim(delta=0.1),
     "by": NoFalseClaim(by=long),
     "share": ExpectedFalse(),
@@ -217,7 +217,7 @@ def test_answers_without_claims_alone(data, names, ties):
 def test_a_report_and_leave_one_out_of_unknown_labels(data):
     graphs, y = data
     nobody = [np.full(len(row), -1) for row in y]
-    for guarantee in (None, NoFalseClaim(1), NoFalseClaim(by=long)):
+    for guarantee in (None, NoFalseClaim(max_false=1), NoFalseClaim(by=long)):
         cf = HardCF("frequency-score", guarantee=guarantee, alpha=0.1).fit(graphs, y)
         report = evaluate_filter(cf, graphs, nobody, [0.1, 0.5])
         assert (report.retention == 0).all()
@@ -254,15 +254,22 @@ def test_another_function_of_the_same_name_is_noticed(data):
 
 def test_parts_are_for_the_guarantee_that_made_them(data):
     graphs, y = data
-    cf = HardCF("frequency-score", guarantee=NoFalseClaim(2)).fit(graphs, y)
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(max_false=2)).fit(graphs, y)
     generous = cf.calibration_part(graphs, y)
-    for guarantee in (None, NoFalseClaim(1), NoFalseClaim(2, by=long), ExpectedFalse()):
+    for guarantee in (
+        None,
+        NoFalseClaim(max_false=1),
+        NoFalseClaim(max_false=2, by=long),
+        ExpectedFalse(),
+    ):
         cf.set_params(guarantee=guarantee)
         with pytest.raises(ValueError, match="again"):
             cf.calibrate_parts([generous])
         with pytest.raises(ValueError, match="again"):
             cf.calibrate_parts([cf.calibration_part(graphs, y), generous])
-    cf.set_params(guarantee=NoFalseClaim(2, delta=0.1)).calibrate_parts([generous])
+    cf.set_params(guarantee=NoFalseClaim(max_false=2, delta=0.1)).calibrate_parts(
+        [generous]
+    )
     plain = HardCF("frequency-score").fit(graphs, y)
     same = plain.calibration_part(graphs, y)
     plain.set_params(guarantee=NoFalseClaim(delta=0.2)).calibrate_parts([same])

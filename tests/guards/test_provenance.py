@@ -320,7 +320,7 @@ def test_one_answer_per_question_in_each_part_of_by():
         ],
     )
     cf.fit(batch, y.astype(int))
-    assert [one.n for one in cf.calibration_.parts] == [39, 39]
+    assert [one.n for one in cf.calibration_.steps] == [39, 39]
 
 
 def test_a_question_split_over_parts_counts_once():

@@ -285,7 +285,7 @@ def test_every_guarantee_is_watched_by_its_own_quantity(guarantee):
     passes = np.ones(300, bool)
     if guarantee.show != 1:
         lowest = -X.features[:, 0].reshape(-1, 4).max(axis=1)
-        passes = lowest < cf.calibration_.cut
+        passes = lowest < cf.calibration_.steps[0].cut
     assert passes.mean() > 0.5
     summary = monitor.summary()
     assert summary["n_problems"] == passes.sum()

@@ -17,10 +17,8 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.estimators import flat_masks
 from skdcf.inspection import explain
 from skdcf.ops.conformal import (
-    claim_alpha,
     conformal_rank,
     conformal_threshold,
-    leave_one_out_alpha,
     problems_needed,
 )
 from skdcf.ops.hard import (
@@ -133,32 +131,6 @@ def test_problems_needed(alpha, needed):
 def test_threshold_is_minus_infinity_where_problems_are_too_few():
     assert conformal_threshold(np.arange(8.0), 0.1) == -math.inf
     assert conformal_threshold(np.arange(9.0), 0.1) == 0.0
-
-
-@pytest.mark.parametrize("ties", ["exclude", "include"])
-def test_claim_alpha_is_the_smallest_alpha_that_keeps(ties):
-    rng = np.random.default_rng(1)
-    scores = np.sort(rng.integers(0, 6, 19).astype(float))
-    risk = rng.integers(-1, 7, 50).astype(float)
-    levels = claim_alpha(scores, risk, keep_equal=ties == "include")
-    for k in range(1, 20):
-        t = scores[k - 1]
-        kept = risk < t if ties == "exclude" else risk <= t
-        np.testing.assert_array_equal(levels <= k / 20, kept)
-
-
-def test_leave_one_out_equals_recalibration_on_the_others():
-    rng = np.random.default_rng(2)
-    sizes = rng.integers(1, 6, 25)
-    problem_of = np.repeat(np.arange(25), sizes)
-    risk = rng.integers(0, 8, len(problem_of)).astype(float)
-    scores = rng.integers(0, 8, 25).astype(float)
-    scores[::4] = np.inf
-    levels = leave_one_out_alpha(scores, risk, problem_of)
-    for i in range(25):
-        others = np.sort(np.delete(scores, i))
-        mine = problem_of == i
-        np.testing.assert_array_equal(levels[mine], claim_alpha(others, risk[mine]))
 
 
 @pytest.mark.parametrize("ties", ["exclude", "include"])

@@ -198,7 +198,7 @@ def _save(filter, data, options):
     pass_ = "" if calibration.guarantee.show == 1 else ","
     files.inform(
         f"{reporting.describe_calibration(filter)}{pass_} allow any alpha of at least "
-        f"{1 / (getattr(calibration, 'among', calibration).n + 1):.3g}"
+        f"{1 / (calibration.n_passing + 1):.3g}"
     )
     if keeps_nothing:
         files.inform(
@@ -265,7 +265,7 @@ def _levels_to_choose(filter, data):
     rows = np.flatnonzero(calibrated & ~trained)
     graphs = data.graphs[rows]
     labels = [data.labels[i] for i in rows]
-    if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
+    if len(labels) < 2:
         return
     with warnings.catch_warnings():
         # The printed table already contains the information in the warning.

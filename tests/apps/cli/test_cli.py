@@ -75,7 +75,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     said = capsys.readouterr().err
     assert re.search(r"answers that pass \(about \d\d % of all\), at most 20 %", said)
     half = skdcf.load(tmp_path / "half")
-    n, n_passing = half.n_calibration_, half.calibration_.among.n
+    n, n_passing = half.n_calibration_, half.calibration_.n_passing
     assert f"alpha of at least {1 / (n_passing + 1):.3g}" in said
     counts = rf"{n} calibration answers( \(.*\))?, of which {n_passing} pass"
     assert n_passing < n and re.search(counts, said)

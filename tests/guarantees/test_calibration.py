@@ -1,0 +1,209 @@
+"""Levels, thresholds and passing answers against the definitions, in whole numbers."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, inf
+
+import numpy as np
+import pytest
+
+from skdcf.guarantees import (
+    Calibration,
+    ExpectedFalse,
+    Guarantee,
+    Jumps,
+    NoFalseClaim,
+    PathRisks,
+    leave_one_out,
+)
+
+ALPHAS = ("0.05", "0.1", "0.25", "0.29", "0.4", "0.5", "0.75", "0.9")
+
+
+class CappedCost(Guarantee):
+    """Half a loss for each of the first two false claims."""
+
+    is_probability = False
+
+    def __init__(self, by=None, show=1):
+        self.by = by
+        self.show = show
+
+    def jumps(self, path_risk, labels, offsets):
+        problem, position, loss = [], [], []
+        for i, (a, b) in enumerate(pairwise(offsets)):
+            wrong = np.sort(path_risk[a:b][labels[a:b] != 1])[:2]
+            problem += [i] * len(wrong)
+            position += wrong.tolist()
+            loss += [0.5, 1.0][: len(wrong)]
+        return Jumps(
+            np.array(position, float),
+            np.array(problem, int),
+            np.array(loss, float),
+            len(offsets) - 1,
+        )
+
+    def loss(self, labels, kept, offsets):
+        wrong = kept & (labels != 1)
+        return [min(wrong[a:b].sum(), 2) / 2 for a, b in pairwise(offsets)]
+
+    def describe(self, level):
+        return f"the mean cost is at most {level:g}{self.scope}"
+
+
+# The loss of an answer, given the numbers of kept and of kept false claims.
+KINDS = {
+    "no false claim": (NoFalseClaim, lambda kept, false: Fraction(false > 0)),
+    "at most one": (
+        lambda **more: NoFalseClaim(max_false=1, **more),
+        lambda kept, false: Fraction(false > 1),
+    ),
+    "share": (ExpectedFalse, lambda kept, false: Fraction(false, max(kept, 1))),
+    "cost": (CappedCost, lambda kept, false: Fraction(min(false, 2), 2)),
+}
+
+
+class Answers:
+    """Random answers with ties, unknown labels, and answers without claims."""
+
+    def __init__(self, rng, n, groups):
+        sizes = rng.integers(0, 5, n)
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)])
+        n_values = rng.choice([3, 10, 10**6])
+        self.risk = rng.integers(0, n_values, self.offsets[-1]) / n_values
+        self.labels = rng.choice([1, 1, 0, -1], self.offsets[-1])
+        names = rng.choice(groups, n).tolist() if groups else None
+        self.risks = PathRisks(self.risk, self.offsets, names)
+        self.group = names or [None] * n
+        self.lowest = [
+            self.risk[a:b].min(initial=inf) for a, b in pairwise(self.offsets)
+        ]
+
+    def take(self, rows):
+        own = Answers.__new__(Answers)
+        claims = [np.arange(*self.offsets[i : i + 2]) for i in rows]
+        own.offsets = np.cumsum([0, *map(len, claims)])
+        order = np.concatenate([*claims, []]).astype(int)
+        own.risk, own.labels = self.risk[order], self.labels[order]
+        names = self.risks.groups and [self.risks.groups[i] for i in rows]
+        own.risks = PathRisks(own.risk, own.offsets, names)
+        return own
+
+    def calibrate(self, guarantee):
+        jumps = guarantee.jumps(self.risk, self.labels, self.offsets)
+        return Calibration(
+            guarantee, jumps, self.risks.lowest, groups=self.risks.groups
+        )
+
+    def loss_of(self, i, loss, threshold, equal):
+        """The largest loss of answer i at any threshold up to this one."""
+        own = slice(*self.offsets[i : i + 2])
+        risk, false = self.risk[own], self.labels[own] != 1
+        largest = Fraction(0)
+        for t in risk[(risk < threshold) | (equal & (risk == threshold))]:
+            kept = risk <= t
+            largest = max(largest, loss(int(kept.sum()), int((kept & false).sum())))
+        return largest
+
+
+def by_definition(answers, group, loss, show):
+    """The cut of a group, and the level of a claim as a function of its path risk."""
+    own = [i for i, name in enumerate(answers.group) if name == group]
+    k0 = ceil(Fraction(show) * (len(own) + 1))
+    cut = inf if k0 > len(own) else sorted(answers.lowest[i] for i in own)[k0 - 1]
+    among = [i for i in own if cut == inf or answers.lowest[i] < cut]
+
+    def level(risk, equal=True):
+        total = sum(answers.loss_of(i, loss, risk, equal) for i in among)
+        return (1 + total) / Fraction(len(among) + 1)
+
+    return cut, level
+
+
+@pytest.mark.filterwarnings("ignore:nothing is kept in")
+@pytest.mark.parametrize("show", ["0.3", "0.6", "1"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_claims_are_kept_by_the_definition(kind, show):
+    make, loss = KINDS[kind]
+    rng = np.random.default_rng(0)
+    for case in range(16):
+        groups = "ab" if case % 2 else ""
+        answers = Answers(rng, int(rng.integers(1, 40)), list(groups))
+        new = Answers(rng, 6, list(groups and "abc"))
+        calibration = answers.calibrate(
+            make(show=float(show), by="group" if groups else None)
+        )
+        levels = calibration.levels(new.risks)
+        levels_if_equal = calibration.levels(new.risks, keep_equal=True)
+        passes = calibration.passes(new.risks)
+        thresholds = {a: calibration.thresholds(new.risks, float(a)) for a in ALPHAS}
+        for i, name in enumerate(new.group):
+            if name not in answers.group:
+                assert not passes[i]
+                cut = -inf
+            else:
+                cut, level_of = by_definition(answers, name, loss, show)
+                assert passes[i] == (cut == inf or new.lowest[i] < cut)
+            for v in range(*new.offsets[i : i + 2]):
+                if not passes[i]:
+                    assert levels[v] == levels_if_equal[v] == inf
+                    assert all(t[i] == -inf for t in thresholds.values())
+                    continue
+                risk = new.risk[v]
+                level = level_of(risk)
+                assert levels[v] == pytest.approx(float(level), rel=1e-15)
+                if_equal = float(level_of(risk, equal=False))
+                assert levels_if_equal[v] == pytest.approx(if_equal, rel=1e-15)
+                for alpha, t in thresholds.items():
+                    kept = level <= Fraction(alpha)
+                    assert (levels[v] <= float(alpha)) == kept == (risk < t[i])
+
+
+@pytest.mark.parametrize("show", [0.3, 0.6, 1])
+@pytest.mark.parametrize("kind", [*KINDS, "delta"])
+def test_leaving_one_out_is_a_calibration_on_the_others(kind, show):
+    guarantee = NoFalseClaim(show=show, delta=0.3)
+    if kind in KINDS:
+        guarantee = KINDS[kind][0](show=show)
+    rng = np.random.default_rng(1)
+    for groups in ("", "", "ab"):
+        answers = Answers(rng, int(rng.integers(4, 30)), list(groups))
+        jumps = guarantee.jumps(answers.risk, answers.labels, answers.offsets)
+        levels = leave_one_out(guarantee, jumps, answers.risks)
+        for i, (a, b) in enumerate(pairwise(answers.offsets)):
+            others = np.delete(np.arange(len(answers.risks)), i)
+            calibration = answers.take(others).calibrate(guarantee)
+            expected = calibration.levels(answers.take([i]).risks)
+            np.testing.assert_allclose(levels[a:b], expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jumps_add_up_to_the_loss(kind):
+    """At any threshold, to the largest loss of the claims kept up to it."""
+    guarantee, loss = KINDS[kind][0](), KINDS[kind][1]
+    answers = Answers(np.random.default_rng(2), 100, [])
+    jumps = guarantee.jumps(answers.risk, answers.labels, answers.offsets)
+    for t in (*np.unique(answers.risk)[::7], inf):
+        found = jumps.losses(np.arange(100), t)
+        for i in range(100):
+            assert found[i] == float(answers.loss_of(i, loss, t, equal=False))
+        kept = answers.risk < t
+        assert (guarantee.loss(answers.labels, kept, answers.offsets) <= found).all()
+        if kind != "share":  # The share may fall again.
+            lost = guarantee.loss(answers.labels, kept, answers.offsets)
+            np.testing.assert_array_equal(lost, found)
+
+
+@pytest.mark.parametrize("losses", [[-0.1, 0.5], [0.6, 1.2], [0.6, 0.5]])
+def test_losses_that_fall_or_exceed_1_are_refused(losses):
+    with pytest.raises(ValueError, match=r"losses.*at most 1"):
+        Jumps(np.arange(4.0), np.repeat([0, 1], 2), np.tile(losses, 2), 2)
+
+
+def test_delta_is_refused_unless_losses_are_0_or_1():
+    class Certain(CappedCost):
+        delta = 0.1
+
+    answers = Answers(np.random.default_rng(3), 20, [])
+    with pytest.raises(ValueError, match=r"delta.*0 or 1"):
+        answers.calibrate(Certain())

@@ -414,12 +414,7 @@ class Calibration:
             for name, steps in self.by_group().items()
             if steps.keeps_nothing(level)
         ]
-        if not short:
-            return None
-        if self.names == [None]:
-            return short[0].removeprefix("group None: ")
-        rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""
-        return " ".join(short[:5]) + rest
+        return " ".join(short[:5]).removeprefix("group None: ") or None
 
     def _lacks(self, steps, level):
         """Return a sentence that states what a group needs to keep claims."""

@@ -32,6 +32,8 @@ from ..ops.conformal import Jumps
 from ..ops.hard import allowing_scores, segment_sum
 from ._calibration import PathRisks
 
+Array = NDArray[Any]
+
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
@@ -98,12 +100,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return None
 
     @abstractmethod
-    def jumps(
-        self,
-        path_risk: NDArray[np.float64],
-        labels: NDArray[Any],
-        offsets: NDArray[np.intp],
-    ) -> Jumps:
+    def jumps(self, path_risk: Array, labels: Array, offsets: Array) -> Jumps:
         """Compute the jumps in the loss of each problem as the threshold grows.
 
         Parameters
@@ -123,9 +120,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def loss(
-        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
-    ) -> NDArray[Any]:
+    def loss(self, labels: Array, kept: Array, offsets: Array) -> Array:
         """Compute the loss of each problem, between 0 and 1.
 
         Parameters
@@ -181,9 +176,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return f", in every group by {self.by!r}"
         return ", for new answers that are sampled like the calibration answers"
 
-    def path_risks(
-        self, path_risk: NDArray[np.float64], batch: GraphBatch
-    ) -> PathRisks:
+    def path_risks(self, path_risk: Array, batch: GraphBatch) -> PathRisks:
         """Collect the path risks and groups of problems.
 
         Parameters
@@ -398,18 +391,11 @@ class NoFalseClaim(Guarantee):
     max_false: int = 0
     delta: float | None = None
 
-    def jumps(
-        self,
-        path_risk: NDArray[np.float64],
-        labels: NDArray[Any],
-        offsets: NDArray[np.intp],
-    ) -> Jumps:
+    def jumps(self, path_risk: Array, labels: Array, offsets: Array) -> Jumps:
         scores = allowing_scores(path_risk, labels, offsets, self.max_false)
         return Jumps.of_scores(scores)
 
-    def loss(
-        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
-    ) -> NDArray[np.bool_]:
+    def loss(self, labels: Array, kept: Array, offsets: Array) -> Array:
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
     @property
@@ -557,17 +543,10 @@ class ExpectedFalse(Guarantee):
             f"review is at most {level:g}{self.scope}"
         )
 
-    def jumps(
-        self,
-        path_risk: NDArray[np.float64],
-        labels: NDArray[Any],
-        offsets: NDArray[np.intp],
-    ) -> Jumps:
+    def jumps(self, path_risk: Array, labels: Array, offsets: Array) -> Jumps:
         return conformal.share_jumps(path_risk, labels, offsets)
 
-    def loss(
-        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def loss(self, labels: Array, kept: Array, offsets: Array) -> Array:
         false = segment_sum(kept & (labels != 1), offsets)
         # If no claim is kept, the proportion is 0.
         return false / np.maximum(segment_sum(kept, offsets), 1)

@@ -303,13 +303,9 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     if not len(good):
         return 0
     n_shown = int(good[-1]) + 1
-    largest = (n + 1) * n_shown
-    rank = floor(alpha * largest / m)
-    while (rank + 1) * m / largest <= alpha:
-        rank += 1
-    while rank * m / largest > alpha:
-        rank -= 1
-    return rank
+    return bisect_right(
+        range(1, n + 1), alpha, key=lambda rank: rank * m / ((n + 1) * n_shown)
+    )
 
 
 @dataclass(frozen=True)
@@ -423,11 +419,13 @@ class Jumps:
     @classmethod
     def join(cls, several: Any) -> Self:
         """Concatenate the jumps of several sets of problems."""
+        several = list(several)
         starts = np.cumsum([0, *(jumps.n for jumps in several)])
-        pairs = list(zip(several, starts[:-1], strict=True))
+        problems = [jumps.problem for jumps in several]
+        shifts = np.repeat(starts[:-1], [len(problem) for problem in problems])
         return cls(
             np.concatenate([jumps.position for jumps in several]),
-            np.concatenate([jumps.problem + start for jumps, start in pairs]),
+            np.concatenate(problems) + shifts,
             np.concatenate([jumps.loss for jumps in several]),
             int(starts[-1]),
         )
@@ -449,32 +447,18 @@ def share_jumps(
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The
     running maximum never decreases, and is never smaller than the proportion.
     """
-    order, risk, of, last = _sort_within(path_risk, offsets)
-    kept = np.arange(1, len(order) + 1) - offsets[of]
-    wrong = np.cumsum(labels[order] != 1)
-    wrong_before = np.append(0, wrong)[offsets[of]]
-    risk = risk[last]
-    of = of[last]
-    share = ((wrong - wrong_before) / kept)[last]
-    top = _running_maximum(share, of)
-    lower = np.append(0.0, top[:-1])[: len(top)]
-    lower[starts_run(of)] = 0.0
-    rises = top > lower
-    return Jumps(risk[rises], of[rises], top[rises], len(offsets) - 1)
-
-
-def _sort_within(path_risk, offsets):
-    """Sort the claims of each problem by risk, and mark the last claim among equal risks."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
     risk = path_risk[order]
-    of = problem[order]
-    last = np.append((risk[1:] > risk[:-1]) | (of[1:] > of[:-1]), True)[: len(risk)]
-    return order, risk, of, last
-
-
-def _running_maximum(values, problem):
-    """Compute the running maximum within each problem, without rounding."""
-    distinct, rank = np.unique(values, return_inverse=True)
-    raised = np.maximum.accumulate(rank + problem * len(distinct))
-    return distinct[raised - problem * len(distinct)] if len(values) else values
+    n_false = np.append(0, np.cumsum(labels[order] != 1))
+    n_kept = np.arange(1, len(order) + 1) - offsets[problem]
+    share = (n_false[1:] - n_false[offsets[problem]]) / n_kept
+    # Claims with equal path risks are kept together.
+    tied = (risk[1:] == risk[:-1]) & (problem[1:] == problem[:-1])
+    share[:-1][tied] = 0
+    # The ranks of the shares, made larger in each problem, have the running maximum.
+    distinct, rank = np.unique(share, return_inverse=True)
+    highest = np.maximum.accumulate(rank + problem * len(distinct))
+    share = distinct[highest - problem * len(distinct)]
+    rises = starts_run(highest) & (share > 0)
+    return Jumps(risk[rises], problem[rises], share[rises], len(offsets) - 1)

@@ -57,7 +57,9 @@ def surrogate_agreement(filter, X, y, alphas, relaxation):
     soft = relaxation.soft_scores(risk, plan)
     soft_t = np.array([relaxation.soft_threshold(soft, a) for a in alphas])
     hard_t = np.array([conformal_threshold(np.sort(hard), a) for a in alphas])
-    kept = np.array([relaxation.soft_retention(risk, t, plan) >= 0.5 for t in soft_t])
+    kept = np.array(
+        [relaxation.kept(relaxation.state(risk, plan), t, plan) >= 0.5 for t in soft_t]
+    )
     return Agreement(
         soft_scores=soft[wrong],
         hard_scores=hard[wrong],

@@ -29,7 +29,7 @@ from ..graphs import GraphBatch
 from ..graphs.problems import read_groups
 from ..ops import conformal
 from ..ops.conformal import Jumps
-from ..ops.hard import allowing_scores, segment_sum
+from ..ops.hard import nonconformity_scores, segment_sum
 from ._calibration import PathRisks
 
 Array = NDArray[Any]
@@ -392,7 +392,7 @@ class NoFalseClaim(Guarantee):
     delta: float | None = None
 
     def jumps(self, path_risk: Array, labels: Array, offsets: Array) -> Jumps:
-        scores = allowing_scores(path_risk, labels, offsets, self.max_false)
+        scores = nonconformity_scores(path_risk, labels, offsets, self.max_false)
         return Jumps.of_scores(scores)
 
     def loss(self, labels: Array, kept: Array, offsets: Array) -> Array:

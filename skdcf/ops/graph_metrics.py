@@ -8,9 +8,7 @@ pair       (s, v): claim s is claim v or one of its ancestors
 link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) to (s, v)
 =========  ==========================================================================
 
-Shortest paths from different source claims can be computed independently. Links are therefore
-processed in blocks of adjacent source claims, which limits the memory usage. A single very large
-problem can still require too much memory.
+The problems are processed in blocks, which limits the memory usage.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +20,9 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-# maximum number of links in a problem (processing the maximum takes about ten seconds)
-MOST_LINKS = 50_000_000
-_BLOCK = (
-    2_000_000  # number of links processed at a time (each block requires about 200 MB)
-)
+# maximum number of links in a problem, which require about 1 GB
+MOST_LINKS = 20_000_000
+_BLOCK = 300_000  # number of links processed at a time, if a problem has no more
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -192,7 +188,8 @@ def _measure_paths(batch, names):
     if has_many_paths.any():
         rows = has_many_paths[batch.problem_of]
         with_between = "nx_betweenness" in names
-        distance[rows], between[rows] = _walk_paths(batch[has_many_paths], with_between)
+        paths = _walk_paths(batch[has_many_paths], with_between)
+        distance[rows], between[rows] = paths
     size = batch.sizes[batch.problem_of]
     scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
     return {
@@ -203,55 +200,31 @@ def _measure_paths(batch, names):
 
 def _walk_paths(batch, with_between):
     """Return the total distance to each claim and its unnormalised betweenness."""
-    n_claims = batch.n_claims
+    parent, child = batch.edges.T
+    n_links = count_ancestors(batch)[parent] + 1
+    n_links = np.bincount(batch.problem_of[child], n_links, minlength=len(batch))
+    parts = [_walk_pairs(batch[a:b], with_between) for a, b in _cut_blocks(n_links)]
+    return np.concatenate(parts, axis=1)
+
+
+def _walk_pairs(batch, with_between):
+    """Return the same for a block of problems, as an array of two rows."""
     indptr, source = batch.closure
-    n_children = np.repeat(_count_children(batch), np.diff(indptr))
-    distance = np.zeros(n_claims, dtype=np.int64)
-    between = np.zeros(n_claims)
-    for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
-        source, target, *links = _find_pairs(batch, a, b)
-        length = np.where(source == target, 0, n_claims)
-        shorter, longer = links
-        _shorten(length, shorter, longer, depth=batch.depth[target])
-        np.add.at(distance, target, length)
-        if with_between:
-            # The terms are added in the order of the sources, so the size of the blocks does not
-            # affect the sum.
-            np.add.at(between, target, _accumulate(length, shorter, longer))
-    return distance, between
-
-
-def _find_pairs(batch, a, b):
-    """Return four arrays with the pairs and links of the source claims in a block.
-
-    The first two arrays contain the claims s and v of each pair. For each link, the last two
-    arrays contain the positions of the pair (s, u) at its start and of the pair (s, v) at its
-    end.
-    """
-    i = batch.problem_of[a]
-    j = batch.problem_of[b - 1] + 1
-    indptr, source = batch.closure
-    low, high = batch.offsets[[i, j]]
-    target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
-    source = source[indptr[low] : indptr[high]]
-    # A block may contain only part of a large problem.
-    inside = (a <= source) & (source < b)
-    source = source[inside]
-    target = target[inside]
-    n_pairs = np.bincount(target - low, minlength=high - low)
-    parent, child = batch.edges[slice(*batch.edge_offsets[[i, j]])].T
-    n_above = n_pairs[parent - low]
-    shorter = ranges(offsets_of(n_pairs)[parent - low], n_above)
+    n_pairs = np.diff(indptr)
+    target = np.repeat(np.arange(batch.n_claims), n_pairs)
+    parent, child = batch.edges.T
+    # Positions of the pair (s, u) at the start of each link, and of the pair (s, v) at its end.
+    shorter = ranges(indptr[parent], n_pairs[parent])
     width = np.int64(batch.n_claims)
-    pair = np.repeat(child * width, n_above) + source[shorter]
+    pair = np.repeat(child * width, n_pairs[parent]) + source[shorter]
     longer = np.searchsorted(target * width + source, pair)
-    return source, target, shorter, longer
-
-
-def _shorten(distance, shorter, longer, depth):
-    """Reduce an upper bound for each pair to the length of its shortest path, in place."""
-    for links in _group(depth[longer]):
-        np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
+    length = np.where(source == target, 0, batch.n_claims)
+    for links in _group(batch.depth[target[longer]]):
+        np.minimum.at(length, longer[links], length[shorter[links]] + 1)
+    passing = length
+    if with_between:
+        passing = _accumulate(length, shorter, longer)
+    return np.bincount(target, length), np.bincount(target, passing)
 
 
 def _accumulate(distance, shorter, longer):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import pass_all, reduce_segments
+from ..graphs.ragged import pass_all, reduce_segments, segment_ids
 
 
 def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
@@ -31,12 +31,6 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     if (risk[parent] <= risk[child]).all():
         return risk.copy()
     return pass_all(batch.sweep, np.maximum, risk)
-
-
-def _find_errors(labels, offsets):
-    """Return the rows of claims that are not known to be true, and the problem of each row."""
-    rows = np.flatnonzero(labels != 1)
-    return rows, np.searchsorted(offsets, rows, side="right") - 1
 
 
 def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
@@ -55,11 +49,16 @@ def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any
 
 
 def nonconformity_scores(
-    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+    path_risk: NDArray[Any],
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    max_false: int = 0,
 ) -> NDArray[Any]:
-    """Compute the smallest path risk of any false claim in each problem.
+    """Compute the (max_false + 1)-th smallest path risk of the false claims in each problem.
 
-    Unknown labels are treated as false, so the guarantee holds whatever the true labels are.
+    At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
+    the score. Unknown labels are treated as false, so the guarantee holds whatever the true
+    labels are.
 
     Parameters
     ----------
@@ -69,40 +68,23 @@ def nonconformity_scores(
         Claim labels (1 for true, 0 for false, -1 for unknown), or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
         Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
+    max_false : int, default=0
+        Number of false claims that may be kept.
 
     Returns
     -------
     scores : ndarray of shape (n_graphs,)
-        The scores, which are +inf for problems whose claims are all true.
+        The scores, which are +inf for problems with at most ``max_false`` false claims.
     """
-    rows, problem = _find_errors(labels, offsets)
-    out = np.full(len(offsets) - 1, np.inf)
-    np.minimum.at(out, problem, path_risk[rows])
-    return out
-
-
-def allowing_scores(
-    path_risk: NDArray[Any],
-    labels: NDArray[Any],
-    offsets: NDArray[np.int64],
-    max_false: Any,
-) -> NDArray[Any]:
-    """Compute the (max_false + 1)-th smallest path risk of a false claim in each problem.
-
-    At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
-    the returned path risk. The other parameters and the result are the same as those of
-    `nonconformity_scores`.
-    """
+    risk = np.where(labels != 1, path_risk, np.inf)
     if max_false == 0:
-        return nonconformity_scores(path_risk, labels, offsets)
-    rows, problem = _find_errors(labels, offsets)
-    order = np.lexsort((path_risk[rows], problem))
-    bounds = np.searchsorted(problem, np.arange(len(offsets)))
-    position = bounds[:-1] + max_false
-    enough = position < bounds[1:]
-    out = np.full(len(enough), np.inf)
-    out[enough] = path_risk[rows[order]][position[enough]]
-    return out
+        return segment_min(risk, offsets)
+    ordered = risk[np.lexsort((risk, segment_ids(offsets)))]
+    place = offsets[:-1] + max_false
+    enough = place < offsets[1:]
+    scores = np.full(len(place), np.inf)
+    scores[enough] = ordered[place[enough]]
+    return scores
 
 
 def last_safe_thresholds(

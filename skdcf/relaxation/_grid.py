@@ -32,7 +32,7 @@ _TABLED = (
 
 
 @settings
-class GridRelaxation(Relaxation["GridPlan", GridState]):
+class GridRelaxation(Relaxation):
     """Relaxation of Hittesdorf, Salzetta and Cheng, with a grid of thresholds for each problem.
 
     The grid of each problem is {min risk - margin, all risks, max risk + margin}. The default

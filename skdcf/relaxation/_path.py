@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
@@ -35,22 +35,7 @@ from ..ops.hard import below_true_claims
 from ..ops.segments import scatter_sum, take
 
 
-class Plan(Protocol):
-    """Protocol for the training data that a relaxation precomputes."""
-
-    @property
-    def n_problems(self) -> int: ...
-    @property
-    def problem_of(self) -> NDArray[np.intp]: ...
-    @property
-    def labels(self) -> NDArray[np.float64]: ...
-
-
-PlanT = TypeVar("PlanT", bound=Plan)
-StateT = TypeVar("StateT")
-
-
-class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
+class Relaxation(Settings, metaclass=ABCMeta):
     """Base class for differentiable versions of calibration and prediction.
 
     The method `plan` is called once, and computes all values that depend only on the graph
@@ -59,7 +44,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     """
 
     @abstractmethod
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PlanT:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
         """Compute all values that depend only on the graph structure and the labels.
 
         Parameters
@@ -88,7 +73,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def state(self, risk: NDArray[np.float64], plan: PlanT) -> StateT:
+    def state(self, risk: NDArray[np.float64], plan: Any) -> Any:
         """Compute the intermediate values used by both `scores` and `kept`.
 
         Parameters
@@ -105,7 +90,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def scores(self, state: StateT, plan: PlanT) -> NDArray[np.float64]:
+    def scores(self, state: Any, plan: Any) -> NDArray[np.float64]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -122,7 +107,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def kept(self, state: StateT, threshold: float, plan: PlanT) -> NDArray[np.float64]:
+    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray[np.float64]:
         """Compute the degree, between 0 and 1, to which each claim is kept.
 
         Parameters
@@ -140,9 +125,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
             The degree to which each claim is kept.
         """
 
-    def soft_scores(
-        self, risk: NDArray[np.float64], plan: PlanT
-    ) -> NDArray[np.float64]:
+    def soft_scores(self, risk: NDArray[np.float64], plan: Any) -> NDArray[np.float64]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -159,31 +142,10 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         """
         return self.scores(self.state(risk, plan), plan)
 
-    def soft_retention(
-        self, risk: NDArray[np.float64], threshold: float, plan: PlanT
-    ) -> NDArray[np.float64]:
-        """Compute the degree, between 0 and 1, to which each claim is kept.
-
-        Parameters
-        ----------
-        risk : ndarray of shape (n_claims,)
-            Risk of each claim.
-        threshold : float
-            The soft threshold.
-        plan : object
-            Result of `plan`.
-
-        Returns
-        -------
-        degrees : ndarray of shape (n_claims,)
-            The degree to which each claim is kept.
-        """
-        return self.kept(self.state(risk, plan), threshold, plan)
-
     def true_claims(
         self,
         risk: NDArray[np.float64],
-        plan: PlanT,
+        plan: Any,
         alpha: float,
         calibration: NDArray[np.intp] | None = None,
         prediction: NDArray[np.intp] | None = None,
@@ -215,7 +177,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         counts = scatter_sum(kept, plan.problem_of, plan.n_problems, plan.labels)
         return counts if prediction is None else take(counts, prediction)
 
-    def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
+    def retention(self, risk: NDArray[np.float64], plan: Any, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
         In the paper, the training objective is the negative mean (section 3.5).
@@ -265,19 +227,10 @@ class PathPlan:
     batch: GraphBatch
 
     @cached_property
-    def large(self) -> NDArray[np.int64]:
-        """Indices of the claims in problems that are too large for a list of all ancestors."""
-        return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
-
-    @cached_property
-    def _large_problems(self) -> GraphBatch:
-        return self.batch[self.batch.large]
-
-    def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return, for each claim in ``large``, the claim that determines its path risk."""
-        if not len(self.large):
-            return self.large
-        return self.large[find_highest(risk[self.large], self._large_problems)]
+    def _large(self) -> tuple[NDArray[np.int64], GraphBatch]:
+        """Claims of problems that are too large for a list of all ancestors, and the problems."""
+        large = self.batch.large
+        return np.flatnonzero(np.isin(self.problem_of, large)), self.batch[large]
 
     def candidates(
         self, risk: NDArray[np.float64]
@@ -285,18 +238,19 @@ class PathPlan:
         """Return the claims that may determine each claim's path risk, as (indptr, indices).
 
         The candidates are the claim and all its ancestors. In large problems, the only candidate
-        is the claim returned by `find_highest`.
+        is the last of the claims with the largest risk.
         """
         indptr, indices = self.batch.small_closure
-        if not len(self.large):
+        if not len(self.batch.large):
             return indptr, indices
+        claims, problems = self._large
         indices = indices.copy()
-        indices[indptr[self.large]] = self.find_highest(risk)
+        indices[indptr[claims]] = claims[find_highest(risk[claims], problems)]
         return indptr, indices
 
 
 @settings
-class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
+class PathRelaxation(Relaxation):
     """Relaxation of closed-form calibration, with one soft maximum per claim instead of a grid.
 
     The path risk R of a claim is the maximum risk over the claim and its ancestors. The score of
@@ -374,26 +328,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         n_errors = np.isfinite(getval(scores)).sum()
         if not n_errors:
             return np.inf
-        count = self.error_count(alpha, len(scores), n_errors)
+        count = min(max(alpha * (len(scores) + 1) - 0.5, 0.4), n_errors - 0.4)
         return soft.smooth_quantile(scores, count, self.quantile_temperature)
-
-    @staticmethod
-    def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
-        """Compute the target number of scores below the threshold, among problems with errors.
-
-        Parameters
-        ----------
-        alpha : float
-            Training level, between 0 and 1.
-        n_problems, n_errors : int
-            Number of calibration problems, and number of these problems with errors.
-
-        Returns
-        -------
-        count : float
-            Target number of scores below the threshold.
-        """
-        return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
     def state(self, risk: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
         """Compute the soft path risk of each claim."""

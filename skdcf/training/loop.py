@@ -25,6 +25,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import autograd.numpy as anp
 import numpy as np
 from autograd import make_vjp, value_and_grad
 from autograd.misc import flatten
@@ -34,7 +35,7 @@ from tqdm.auto import tqdm
 from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
-from ..ops.segments import with_vjp, with_vjps
+from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
 from ._settings import lbfgs
@@ -101,7 +102,7 @@ class TrainingResult:
 
 def train(
     model: Model,
-    relaxation: Relaxation[Any, Any],
+    relaxation: Relaxation,
     training: SoftTraining,
     batch: GraphBatch,
     labels: NDArray[Any],
@@ -280,24 +281,35 @@ class _Run:
                 "last finite parameters are kept"
             )
 
+    def kept(self, flat, X, plan, batch, alpha, **halves):
+        """Compute the confidences, the risks, and the soft number of kept true claims."""
+        scores = self.confidence(flat, X, batch)
+        risk = standardised_risk(scores) if self.training.unit_variance else -scores
+        return scores, risk, self.relaxation.true_claims(risk, plan, alpha, **halves)
+
     def _objective(self, alpha):
         """Return the objective F as a function of flat parameters and two sets of problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
-        loss = LOSSES[training.loss]
 
         def objective(flat, calibration=None, prediction=None):
-            scores = self.confidence(flat, self.X, self.batch)
-            risk = standardised_risk(scores) if training.unit_variance else -scores
-            kept = self.relaxation.true_claims(
-                risk, self.plan, alpha, calibration=calibration, prediction=prediction
+            scores, risk, kept = self.kept(
+                flat,
+                self.X,
+                self.plan,
+                self.batch,
+                alpha,
+                calibration=calibration,
+                prediction=prediction,
             )
-            value = loss(self.worth(kept))
+            worth = anp.mean(self.worth(kept))
+            value = -worth if training.loss == "retention" else -anp.log(worth)
             if not mu:
                 return value
+            # The pull is mu c / n, and 1 - corr(u, c) is 1 minus the mean of u c.
             unit_risk = risk if training.unit_variance else standardised_risk(scores)
-            return with_shrinkage(value, unit_risk, pull, mu)
+            return value + (mu + anp.dot(unit_risk, pull))
 
         return objective
 
@@ -305,10 +317,7 @@ class _Run:
         """Return the gain after calibration on all problems, as a function of the parameters."""
 
         def measure(flat):
-            scores = self.confidence(flat, X, batch)
-            unit_variance = self.training.unit_variance
-            risk = standardised_risk(scores) if unit_variance else -scores
-            kept = self.relaxation.true_claims(risk, plan, alpha)
+            *_, kept = self.kept(flat, X, plan, batch, alpha)
             return float(np.mean(self.worth(kept)))
 
         return measure
@@ -453,35 +462,6 @@ def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
         # Autograd does not need to differentiate the identity function.
         return params, lambda flat: flat
     return flatten(params)
-
-
-# The losses depend on the gain from the true claims that are kept in each problem. Each step of F
-# is a single primitive, because tracing a step with autograd would take longer than computing it.
-
-
-@with_vjp(
-    lambda ans, worth: lambda g: np.full(len(worth), -g / worth.mean() / len(worth))
-)
-def minus_log_mean(worth: NDArray[np.float64]) -> float:
-    """Compute ``-log(mean(worth))``."""
-    return -np.log(worth.mean())
-
-
-@with_vjp(lambda ans, worth: lambda g: np.full(len(worth), -g / len(worth)))
-def minus_mean(worth: NDArray[np.float64]) -> float:
-    """Compute ``-mean(worth)``."""
-    return -worth.mean()
-
-
-LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
-
-
-@with_vjps(lambda ans, value, unit_risk, pull, mu: lambda g: (g, g * pull))
-def with_shrinkage(
-    value: float, unit_risk: NDArray[np.float64], pull: NDArray[np.float64], mu: float
-) -> Any:
-    """Return the loss plus ``mu (1 - corr(u, c))``, given the risk -u and the ``pull`` mu c / n."""
-    return value + (mu + unit_risk @ pull)
 
 
 def _pull_standardised(risk, scores):

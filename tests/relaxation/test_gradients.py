@@ -14,7 +14,7 @@ from skdcf.graphs import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, SoftTraining
-from skdcf.training.loop import LOSSES, standardised_risk, train
+from skdcf.training.loop import standardised_risk, train
 
 LIMITS = {f"grid, T = {T}": relaxation_at(T) for T in (1e-1, 1e-2)}
 EVERY = RELAXATIONS | LIMITS
@@ -162,7 +162,7 @@ class Watched(LBFGS):
 
 
 @pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()], ids=str)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["log-retention", "retention"])
 @pytest.mark.parametrize("unit_variance", [True, False])
 @pytest.mark.parametrize("shrinkage", [0.0, 70.0])
 @pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,))], ids=str)

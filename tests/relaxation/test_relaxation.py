@@ -196,7 +196,7 @@ def test_order_of_problems_does_not_matter(relaxation):
     risk = np.random.RandomState(9).normal(size=problems.batch.n_claims)
     plan = relaxation.plan(problems.batch, problems.labels)
     scores = relaxation.soft_scores(risk, plan)
-    kept = problems.lists(relaxation.soft_retention(risk, 0.2, plan))
+    kept = problems.lists(relaxation.kept(relaxation.state(risk, plan), 0.2, plan))
     order = np.random.RandomState(1).permutation(10)
     labels = np.concatenate([problems.lists(problems.labels)[i] for i in order])
     mixed_risk = np.concatenate([problems.lists(risk)[i] for i in order])
@@ -205,7 +205,7 @@ def test_order_of_problems_does_not_matter(relaxation):
         relaxation.soft_scores(mixed_risk, mixed), scores[order], rtol=1e-12
     )
     np.testing.assert_allclose(
-        relaxation.soft_retention(mixed_risk, 0.2, mixed),
+        relaxation.kept(relaxation.state(mixed_risk, mixed), 0.2, mixed),
         np.concatenate([kept[i] for i in order]),
         rtol=1e-12,
     )
@@ -244,7 +244,9 @@ def test_unknown_claims_are_neither_true_nor_false(relaxation):
     hopeful = relaxation.plan(batch, np.where(unknown, 1, labels))
     scores = relaxation.soft_scores(risk, plan)
     np.testing.assert_array_equal(scores, relaxation.soft_scores(risk, hopeful))
-    kept = relaxation.soft_retention(risk, relaxation.soft_threshold(scores, 0.3), plan)
+    kept = relaxation.kept(
+        relaxation.state(risk, plan), relaxation.soft_threshold(scores, 0.3), plan
+    )
     found = relaxation.retention(risk, plan, 0.3)
     assert found == pytest.approx(kept[labels == 1].sum() / 10)
     as_true = relaxation.retention(risk, hopeful, 0.3)

@@ -100,7 +100,7 @@ def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores
     for T in TEMPERATURES:
         relaxation = relaxation_at(T)
         plan = relaxation.plan(problems.batch, problems.labels)
-        q = relaxation.soft_retention(risk, bound, plan)
+        q = relaxation.kept(relaxation.state(risk, plan), bound, plan)
         wrong.append(((q >= 0.5) != expected).sum())
         distance.append(np.abs(q - expected).mean())
     assert wrong == sorted(wrong, reverse=True) and wrong[-1] == 0 < wrong[0]
@@ -140,4 +140,4 @@ def test_an_epsilon_inside_the_logarithm_breaks_the_limit(epsilon):
     problem = Problems(np.random.RandomState(0), [chain(51)], [51])
     relaxation = relaxation_at(T)
     plan = relaxation.plan(problem.batch, problem.labels)
-    assert relaxation.soft_retention(risk, bound, plan).max() < 1e-6
+    assert relaxation.kept(relaxation.state(risk, plan), bound, plan).max() < 1e-6

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from skdcf import CoherentConformalFilter, ReasoningGraph
-from skdcf.apps.llm import split_sentences
+from skdcf.apps.text import split_sentences
 from skdcf.datasets import read_jsonl
 from skdcf.features import reasoning_features
 

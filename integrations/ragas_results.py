@@ -9,7 +9,7 @@ from ragas import EvaluationDataset, evaluate
 from ragas.llms import BaseRagasLLM
 from ragas.metrics import Faithfulness
 
-from skdcf.apps.llm import split_sentences
+from skdcf.apps.text import split_sentences
 from skdcf.datasets import build_dataset
 from skdcf.metrics import coverage_score
 

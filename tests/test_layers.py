@@ -40,7 +40,7 @@ LAYERS = [
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
     {"apps", "apps._messages"},
-    {"apps.web"},
+    {"apps.text", "apps.web"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
     {"__main__", "apps.cli", "apps.service"},
 ]

@@ -37,13 +37,7 @@ print(questions[0])
 # determines their dependencies, and samples two other answers. It computes three columns per
 # claim: the frequency score, the verdict of a judge, and the log odds of this verdict.
 
-from skdcf.apps.llm import (
-    ChatClient,
-    ClaimExtractor,
-    Frequency,
-    SampleAnswers,
-    Verify,
-)
+from skdcf.apps.llm import ChatClient, ClaimExtractor, Frequency, SampleAnswers, Verify
 
 folder = tempfile.TemporaryDirectory()
 client = ChatClient(server.url, cache=f"{folder.name}/replies.sqlite")
@@ -84,7 +78,7 @@ print(describe_labels(labelled.graphs, labelled.labels))
 # used for calibration.
 
 from skdcf import HardCF
-from skdcf.apps.llm import join
+from skdcf.apps.text import join
 from skdcf.inspection import explain
 
 filter = HardCF("judge_log_odds", alpha=0.1, ties="jitter", random_state=0)

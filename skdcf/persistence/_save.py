@@ -320,7 +320,7 @@ _APPLICATIONS = f"{PACKAGE}.apps"
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
-    "skdcf.apps.llm.split_sentences",
+    "skdcf.apps.text.split_sentences",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",

@@ -495,7 +495,7 @@ def test_schema_refuses_what_the_reader_refuses():
 
 
 def test_half_a_character_in_a_passage_is_not_written(tmp_path):
-    """At reading it is replaced, in every text; see tests/apps/llm/test_sentences.py."""
+    """At reading it is replaced, in every text; see tests/apps/text/test_sentences.py."""
     graph = GRAPH.replace(context=["a", "b\ud800"])
     with pytest.raises(ValueError, match=r"passage 1 .*'\\ud800' at 1"):
         write_jsonl(tmp_path / "a.jsonl", [graph])

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from skdcf.apps.cli import main
-from skdcf.apps.llm import splitter_of
+from skdcf.apps.text import splitter_of
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 PASSAGES = [

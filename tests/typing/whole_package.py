@@ -12,9 +12,10 @@ import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
 from skdcf.apps.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
-from skdcf.apps.llm import ChatClient, ClaimExtractor, split_sentences
+from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
 from skdcf.apps.service import create_app
+from skdcf.apps.text import split_sentences
 from skdcf.datasets import (
     labels_from_first_error,
     make_reasoning_graphs,

@@ -10,7 +10,7 @@ import json
 import random
 from pathlib import Path
 
-from skdcf.apps.llm import AnswerSplitter
+from skdcf.apps.text import AnswerSplitter
 
 HERE = Path(__file__).parent
 BRANCHES = [

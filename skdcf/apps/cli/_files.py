@@ -180,7 +180,7 @@ def answer_reader(options):
     A line without claims is converted to a problem with zero claims.
     """
     # This module is imported here, because the import is slow and few commands need the module.
-    from ..llm import AnswerReader
+    from ..text import AnswerReader
 
     read = AnswerReader(
         renamed(options, also=["answer", "logprobs"]), own_keys(options)

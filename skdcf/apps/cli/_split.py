@@ -7,7 +7,7 @@ from collections import Counter
 from ..._checks import counted
 from ...datasets import records
 from ...graphs.sources import WITHOUT_CLAIM
-from ..llm import AnswerSplitter, no_claim_list
+from ..text import AnswerSplitter, no_claim_list
 from . import _files as files
 
 

@@ -10,14 +10,7 @@ from ._client import ChatClient
 from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
 from ._labels import judge_labels
-from ._no_claim import NoClaimList as NoClaimList
-from ._no_claim import no_claim_list as no_claim_list
 from ._reply import Reply, Usage
-from ._sentences import join as join
-from ._sentences import split_sentences as split_sentences
-from ._sentences import splitter_of as splitter_of
-from ._split import AnswerReader as AnswerReader
-from ._split import AnswerSplitter as AnswerSplitter
 from ._steps import (
     Decompose,
     DeduceGraph,
@@ -36,4 +29,4 @@ __all__ += [
     "Usage",
     "Verify",
 ]
-__all__ += ["Answer", "join", "judge_labels", "split_sentences"]
+__all__ += ["Answer", "judge_labels"]

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from ..._checks import import_extra
+from ..text import pieces_of
 from ._decoding import clean_json
 from ._reply import Reply
-from ._sentences import pieces_of
 from ._verdicts import IN_OBJECT, plain_word, read_prose
 from ._verdicts import log_odds as log_odds
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from ..._parameters import Number, StrOptions, positive
 from ...edges import chain_edges, cited_edges
+from ..text import pieces_of, split_sentences, splitter_of
 from . import _calls as calls
 from ._calls import number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
 from ._flags import visible
-from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import gather_coroutines
 
 #: Pattern for the beginning of a refusal, in the languages in which models are used most often.
@@ -624,7 +624,7 @@ def describe(step: Any) -> dict[str, Any]:
             options = splitter_of(**options)
         name = getattr(function, "__qualname__", type(function).__name__)
         full_name = f"{getattr(function, '__module__', None) or ''}.{name}"
-        full_name = re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)
+        full_name = re.sub(r"^(skdcf\.apps\.\w+)\.\w+", r"\1", full_name)
         return {"function": full_name, **json.loads(json.dumps(options, default=repr))}
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))

@@ -32,7 +32,7 @@ from ...graphs.problems import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from .._messages import reworded
-from ..llm import AnswerReader, AnswerSplitter
+from ..text import AnswerReader, AnswerSplitter
 
 LONGEST = 8 * 2**20  # maximum size of a request body in bytes
 _LINES = "application/x-ndjson"

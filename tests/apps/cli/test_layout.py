@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skdcf import HardCF, save
 from skdcf.apps.cli import main
-from skdcf.apps.llm import AnswerReader, AnswerSplitter
+from skdcf.apps.text import AnswerReader, AnswerSplitter
 from skdcf.datasets import read_jsonl
 from skdcf.features import reasoning_features
 from skdcf.graphs import ReasoningGraph, answer_text

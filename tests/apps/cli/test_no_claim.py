@@ -8,7 +8,7 @@ import pytest
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore
-from skdcf.apps.llm import no_claim_list, split_sentences
+from skdcf.apps.text import no_claim_list, split_sentences
 from skdcf.datasets import read_jsonl
 from skdcf.graphs import answer_text
 

@@ -34,8 +34,8 @@ from skdcf.apps.llm import (
     SampleAnswers,
     SemanticJudge,
     Verify,
-    split_sentences,
 )
+from skdcf.apps.text import split_sentences
 from skdcf.edges import chain_edges, no_edges
 from skdcf.features import reasoning_features
 
@@ -104,7 +104,7 @@ def test_every_step_can_be_a_function():
     described = json.loads(extractor.describe()["decompose"])
     assert described.pop("splitter") == "sentencex"
     assert described == {
-        "function": "skdcf.apps.llm.split_sentences",
+        "function": "skdcf.apps.text.split_sentences",
         "language": "en",
     }
 

@@ -29,9 +29,9 @@ from skdcf.apps.llm import (
     SampleAnswers,
     Verify,
     judge_labels,
-    split_sentences,
 )
 from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.text import split_sentences
 from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import ParameterWarning
 

@@ -12,12 +12,7 @@ from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
-from skdcf.apps.llm import (
-    ChatClient,
-    ClaimExtractor,
-    Verify,
-    judge_labels,
-)
+from skdcf.apps.llm import ChatClient, ClaimExtractor, Verify, judge_labels
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.exceptions import (
     CalibrationWarning,

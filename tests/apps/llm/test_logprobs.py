@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skdcf.apps.llm import Answer, ClaimExtractor, split_sentences
+from skdcf.apps.llm import Answer, ClaimExtractor
+from skdcf.apps.text import split_sentences
 from skdcf.edges import chain_edges
 
 NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")

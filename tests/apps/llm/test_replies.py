@@ -24,12 +24,11 @@ from skdcf.apps.llm import (
     Frequency,
     SampleAnswers,
     Verify,
-    join,
     judge_labels,
-    split_sentences,
 )
 from skdcf.apps.llm._calls import VERSIONS, load_prompt
 from skdcf.apps.llm._decoding import repair_backslashes
+from skdcf.apps.text import join, split_sentences
 from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import ParameterWarning
 

@@ -20,9 +20,9 @@ from skdcf.apps.llm import (
     SampleAnswers,
     SemanticJudge,
     Verify,
-    split_sentences,
 )
 from skdcf.apps.llm._calls import VERSIONS, load_prompt, parse_object
+from skdcf.apps.text import split_sentences
 
 GRAPH = ReasoningGraph.from_parents(
     [[], [0], [0, 1]],

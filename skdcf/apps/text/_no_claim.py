@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-_BUILT_IN = files("skdcf.apps.llm").joinpath("no_claim.txt")
+_BUILT_IN = files("skdcf.apps.text").joinpath("no_claim.txt")
 
 
 @dataclass(frozen=True)

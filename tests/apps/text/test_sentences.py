@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("sentencex", reason="sentencex is not installed")
 
 from skdcf.apps.cli import main
-from skdcf.apps.llm import ClaimExtractor, split_sentences
-from skdcf.apps.llm._sentences import pieces_of
+from skdcf.apps.llm import ClaimExtractor
+from skdcf.apps.text import split_sentences
+from skdcf.apps.text._sentences import pieces_of
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.edges import no_edges
 
@@ -141,7 +142,7 @@ def test_the_language_is_part_of_the_provenance():
         extractor = ClaimExtractor(decompose=function, graph=no_edges, features=[])
         described[language] = json.loads(extractor.describe()["decompose"])
         assert described[language] == {
-            "function": "skdcf.apps.llm.split_sentences",
+            "function": "skdcf.apps.text.split_sentences",
             "splitter": "sentencex",
             "language": language,
         }

@@ -88,7 +88,7 @@ def split_sentences(
 
     Examples
     --------
-    >>> from skdcf.apps.llm import split_sentences
+    >>> from skdcf.apps.text import split_sentences
     >>> split_sentences("Half of 7 is 3.5, says Dr. Lee. Twice that is 7.\\n- So it is 7")
     ['Half of 7 is 3.5, says Dr. Lee.', 'Twice that is 7.', 'So it is 7']
     """
@@ -314,7 +314,7 @@ def join(claims: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from skdcf.apps.llm import join
+    >>> from skdcf.apps.text import join
     >>> join(["2 + 2 = 4", "So it is even."])
     '2 + 2 = 4. So it is even.'
     """

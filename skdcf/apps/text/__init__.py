@@ -1,0 +1,14 @@
+"""Split answers into sentences, which are used as claims, without calling a model.
+
+Sentences are split by sentencex, which the extra ``apps`` installs.
+"""
+
+from ._no_claim import NoClaimList as NoClaimList
+from ._no_claim import no_claim_list
+from ._sentences import join, split_sentences
+from ._sentences import pieces_of as pieces_of
+from ._sentences import splitter_of as splitter_of
+from ._split import AnswerReader as AnswerReader
+from ._split import AnswerSplitter
+
+__all__ = ["AnswerSplitter", "join", "no_claim_list", "split_sentences"]

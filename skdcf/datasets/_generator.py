@@ -23,6 +23,7 @@ from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.per_problem import LabelList
 from ..graphs.ragged import offsets_of
+from ..ops.ancestors import pass_on
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 from .fetch import describe
 
@@ -192,9 +193,8 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     partial = (type_of == PARTIAL)[batch.problem_of]
     wrong &= partial
     handed_on = partial & (rng.random_sample(batch.n_claims) < setting["inherit"])
-    for parents, children, starts in batch.layers:
-        above = np.logical_or.reduceat(wrong[parents], starts)
-        wrong[children] |= above & handed_on[children]
+    kept = batch.replace_edges(batch.edges[handed_on[batch.edges[:, 1]]])
+    wrong = pass_on(np.bitwise_or, wrong, kept)
     return ~(wrong | (type_of == HALLUCINATED)[batch.problem_of])
 
 

@@ -149,7 +149,8 @@ class Columns(NamedTuple):
         if blocks and all(isinstance(block, Columns) for block in blocks):
             batches, *columns = zip(*blocks, strict=True)
             joined = map(list, map(chain.from_iterable, columns))
-            return cls(GraphBatch.concatenate(batches), *joined)
+            graphs = GraphBatch.from_graphs(chain.from_iterable(batches))
+            return cls(graphs, *joined)
         problems = list(chain.from_iterable(map(problems_of, blocks)))
         graphs = GraphBatch.from_graphs([problem.graph for problem in problems])
         _, *columns = zip(*problems, strict=True)

@@ -4,12 +4,13 @@ The modules ``labels`` and ``problems`` contain additional functions for other s
 skdcf.
 """
 
-from ._batch import GraphBatch as GraphBatch
-from ._graph import ReasoningGraph as ReasoningGraph
+from ._containers import GraphBatch as GraphBatch
+from ._containers import Problems as Problems
+from ._containers import ReasoningGraph as ReasoningGraph
+from ._containers import as_batch
 from .labels import Labels as Labels
 from .labels import pack_labels
-from .problems import Problems as Problems
-from .problems import answer_text, as_batch, question_groups
+from .problems import answer_text, question_groups
 
 __all__ = [
     "answer_text",

@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ._batch import GraphBatch
+from ._containers import GraphBatch
 from .ragged import starts_run
 
 BLOCK = 10_000  # number of problems hashed at a time

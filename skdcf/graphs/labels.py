@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import is_missing, refuse_iterator
-from ._batch import GraphBatch
-from ._graph import ReasoningGraph
+from ._containers import GraphBatch, ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
 
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float

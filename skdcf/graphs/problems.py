@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable, Sequence
 from itertools import compress
 from typing import Any, Literal, TypeAlias
@@ -14,11 +13,11 @@ from .._checks import (
     check_groups,
     is_integer,
     is_missing,
-    refuse_iterator,
 )
 from .._messages import Advice, Message
-from ._batch import GraphBatch
-from ._graph import ReasoningGraph
+from ._containers import GraphBatch, ReasoningGraph, as_batch
+from ._containers import Problems as Problems
+from ._containers import pack_graphs as pack_graphs
 from ._inputs import show
 from .hashes import (
     Hashes,
@@ -34,114 +33,6 @@ from .sources import cut_metadata, in_order, read_layout, sentences_without_clai
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems as a list of graphs (including networkx graphs), as packed graphs, or as a table in
-#: which each row is a problem with one claim.
-Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
-
-
-def as_batch(X: Any) -> GraphBatch:
-    """Convert a sequence of graphs or a 2-D array to a GraphBatch.
-
-    Parameters
-    ----------
-    X : GraphBatch, sequence of ReasoningGraph, or 2-D array-like of numbers
-        The problems. Each row of a 2-D array is a problem with a single claim.
-
-    Returns
-    -------
-    batch : GraphBatch
-        The packed problems. A GraphBatch is returned unchanged.
-
-    Raises
-    ------
-    ValueError
-        If X has an unsupported type, if X is empty, or if its graphs have different feature
-        columns. The error message contains advice on how to convert X.
-
-    Examples
-    --------
-    >>> from skdcf.graphs import as_batch
-    >>> as_batch([[0.9, 1.0], [0.2, 0.0], [0.7, 0.0]])
-    GraphBatch(n_graphs=3, n_claims=3, n_edges=0, n_features=2)
-    """
-    packed = pack_graphs(X)
-    if packed is not None:
-        # An empty batch is also returned, because its column names are known.
-        return packed
-    if not _is_table(X):
-        many = isinstance(X, (list, tuple))
-        kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
-        raise ValueError(
-            "X must be a GraphBatch, a list of ReasoningGraph or a 2-D array of "
-            f"numbers, got {kind}. {_advise(X)}"
-        )
-    if not len(X):
-        raise ValueError("X must contain at least one problem, but it is empty")
-    return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
-
-
-def _is_table(X):
-    """Return whether X is two-dimensional and contains no strings."""
-    try:
-        table = np.asanyarray(X)
-    except (TypeError, ValueError):
-        return False
-    if table.ndim == 2 and table.dtype == object:
-        return not any(isinstance(value, (str, bytes)) for value in table.flat)
-    return table.ndim == 2 and table.dtype.kind in "biufc"
-
-
-def _advise(X):
-    """Return advice on how to convert an object to problems."""
-    lazy = hasattr(X, "collect")
-    first = "This table is lazy: call its collect() first. " if lazy else ""
-    if lazy or hasattr(X, "columns"):
-        return (
-            f"{first}If the table has one row per claim, use skdcf.adapters.from_frame"
-        )
-    if hasattr(X, "toarray"):
-        return "Use its toarray() method to get an array"
-    return "skdcf.adapters converts tables and records to graphs"
-
-
-def pack_graphs(X: Any) -> Any:
-    """Return X as a batch if it contains graphs, or None if X may be a table.
-
-    networkx graphs are converted. A ValueError is raised if X is an empty list, an iterator or a
-    single graph.
-    """
-    if isinstance(X, GraphBatch):
-        return X
-    if isinstance(X, ReasoningGraph) or _is_networkx(X):
-        raise ValueError(
-            f"X must be a list of graphs, got a single {type(X).__name__}. Pass [graph] "
-            "instead"
-        )
-    refuse_iterator("X", X)
-    if getattr(X, "ndim", None) == 1:  # X is an array or a Series (pandas or polars).
-        X = list(X)
-    if not isinstance(X, (list, tuple)):
-        return None
-    if any(map(_is_networkx, X)):
-        X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
-    # `from_graphs` raises an error for an empty list.
-    holds_graphs = not X or any(isinstance(item, ReasoningGraph) for item in X)
-    return GraphBatch.from_graphs(X) if holds_graphs else None
-
-
-def _is_networkx(item):
-    """Return whether an object is a networkx graph, without importing networkx."""
-    networkx = sys.modules.get("networkx")
-    return networkx is not None and isinstance(item, networkx.Graph)
-
-
-def _from_networkx(graph, i):
-    if not _is_networkx(graph):
-        return graph
-    try:
-        return ReasoningGraph.from_networkx(graph)
-    except ValueError as error:
-        raise ValueError(f"problem {i}: {error}") from None
 
 
 def answer_text(graph: ReasoningGraph) -> str:

@@ -3,20 +3,22 @@
 A ragged array consists of flat values and offsets. Segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
-Values are passed from parents to children, either layer by layer or edge by edge. A batch of
-small problems has a few wide layers, and numpy processes each layer in a single call. A long
-chain has many narrow layers, and calling numpy for each layer would take longer than processing
-the edges one by one. If every claim of a chain has at most one parent, the whole chain is
-processed in a single call.
+Values are passed from parents to children in one sweep over the edges, layer by layer. A batch of
+small problems has a few wide layers, which numpy processes in a single call each. A long chain
+has many narrow layers, whose edges are processed one by one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from operator import add, or_
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Layers with fewer edges are processed by a Python loop, which is faster than numpy.
+NARROW = 16
+# number of bytes of bits that are unpacked at a time
+BLOCK = 2**20
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
@@ -66,13 +68,18 @@ def reduce_segments(
     reproducible.
     """
     filled = offsets[:-1] < offsets[1:]
-    dtype = np.result_type(values, empty)
-    if len(filled) and filled.all():
-        return ufunc.reduceat(values, offsets[:-1], dtype=dtype)
-    out = np.full(len(filled), empty, dtype=dtype)
+    out = np.full(len(filled), empty, dtype=np.result_type(values, empty))
     if filled.any():
         out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out
+
+
+def sort_small(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return a stable sort order of small integers, and the offset of each distinct integer."""
+    # numpy sorts integers of up to 16 bits in linear time.
+    if (most := numbers.max(initial=0)) < 2**15:
+        numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
+    return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
 
 
 def read_only(array: NDArray[Any]) -> Any:
@@ -122,27 +129,15 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # minimum number of edges for which numpy is faster than a Python loop
-_LONG = 64  # minimum number of edges in a chain that is processed by a separate call
-
-# Python function that is equivalent to each NumPy ufunc for two scalars.
-_OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.maximum: max,
-    np.minimum: min,
-    np.bitwise_or: or_,
-    np.add: add,
-}
-
-
 class Layer(NamedTuple):
-    """Edges that can be processed in a single call, grouped by child.
+    """Edges that are processed in a single call, grouped by child.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
     """
 
-    parents: np.ndarray
-    children: np.ndarray
-    starts: np.ndarray
+    parents: NDArray[Any]
+    children: NDArray[Any]
+    starts: NDArray[Any]
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
         """Update the values of children with the values of their parents, in place."""
@@ -153,34 +148,31 @@ class Layer(NamedTuple):
 class Walk(NamedTuple):
     """Edges that are processed one after another, with their ends as positions in ``claims``."""
 
-    claims: np.ndarray
+    claims: NDArray[Any]
     parents: list[int]
     children: list[int]
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
         """Update the values of children with the values of their parents, in place."""
         join = _OF_TWO[ufunc]
-        claim_values = values[self.claims].tolist()
+        of_claim = values[self.claims].tolist()
         for parent, child in zip(self.parents, self.children, strict=True):
-            claim_values[child] = join(claim_values[child], claim_values[parent])
-        values[self.claims] = np.array(claim_values, dtype=values.dtype)
+            of_claim[child] = join(of_claim[child], of_claim[parent])
+        values[self.claims] = np.array(of_claim, dtype=values.dtype)
 
 
-class Chain(NamedTuple):
-    """Path through ``claims``, in which each edge starts at the end of the previous edge."""
-
-    claims: np.ndarray
-
-    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Update the value of each claim with the value of the previous claim, in place."""
-        values[self.claims] = ufunc.accumulate(values[self.claims])
-
-
-#: Edges sorted so that values can be passed from parents to children.
-Sweep = Sequence[Layer | Walk | Chain]
+# Python function that is equivalent to each NumPy ufunc for two scalars.
+_OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.maximum: max,
+    np.minimum: min,
+    np.bitwise_or: or_,
+    np.add: add,
+}
 
 
-def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+def pass_all(
+    sweep: Sequence[Layer | Walk], ufunc: np.ufunc, values: NDArray[Any]
+) -> NDArray[Any]:
     """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
     for edges in sweep:
@@ -188,88 +180,111 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
     return out
 
 
-def sort_small(numbers: Any) -> Any:
-    """Return a stable sort order of small integers, and the offset of each distinct integer."""
-    # numpy sorts integers of up to 16 bits in linear time.
-    if (most := numbers.max(initial=0)) < 2**15:
-        numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
-    return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
-
-
-def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return parents and children sorted by the child's rank, and the offset of each rank."""
+def find_sweep(edges, rank):
+    """Group the edges by the rank of their child, and join adjacent narrow groups."""
+    if not len(edges):
+        return []
     order, bounds = sort_small(rank)
-    return *np.take(edges, order, axis=0).T, bounds
-
-
-def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return one `Layer` for each rank of a child, given ranks that increase along every edge."""
-    if not len(edges):
-        return []
-    parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
-    cuts = pairwise(np.unique(bounds))
-    return [make_layer(parent[a:b], child[a:b]) for a, b in cuts]
-
-
-def find_sweep(
-    edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
-) -> Any:
-    """Return layers, walks and chains that contain all edges in topological order.
-
-    The argument ``rank`` contains the rank of each edge's child, which increases along every
-    path. Adjacent narrow layers are merged. The argument ``offsets`` contains the offsets of the
-    problems.
-    """
-    if not len(edges):
-        return []
-    parent, child, bounds = sort_by_rank(edges, rank)
+    parent, child = np.take(edges, order, axis=0).T
     narrow = np.diff(bounds) < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
     ends = np.append(bounds[first[1:]], bounds[-1:])
-    sweep = []
-    for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True):
-        if thin:
-            sweep += _cut_narrow(parent[a:b], child[a:b], offsets)
-        elif a < b:
-            sweep.append(make_layer(parent[a:b], child[a:b]))
-    return sweep
-
-
-def _cut_narrow(parents, children, offsets):
-    """Divide the edges of narrow layers into long chains and the walks between these chains."""
-    if not len(parents):
-        return []
-    problem = np.searchsorted(offsets, children, side="right")
-    together = np.argsort(problem, kind="stable")
-    parents = parents[together]
-    children = children[together]
-    starts = np.flatnonzero(np.append(True, parents[1:] != children[:-1]))
-    long = np.diff(starts, append=len(parents)) >= _LONG
-    first = np.flatnonzero(long | np.append(True, long[:-1]))
-    bounds = np.append(starts[first], len(parents))
     return [
-        (_make_chain if is_long else _make_walk)(parents[a:b], children[a:b])
-        for a, b, is_long in zip(bounds[:-1], bounds[1:], long[first], strict=True)
+        (_make_walk if thin else _make_layer)(parent[a:b], child[a:b])
+        for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True)
+        if a < b
     ]
 
 
-def make_layer(parents: Any, children: Any) -> Any:
-    """Create a layer from edges that are sorted by child."""
-    new = np.flatnonzero(starts_run(children))
-    return Layer(parents, children[new], new)
+def _make_layer(parents, children):
+    starts = np.flatnonzero(starts_run(children))
+    return Layer(parents, children[starts], starts)
 
 
 def _make_walk(parents, children):
-    parents = parents.tolist()
-    children = children.tolist()
-    claims = sorted({*parents, *children})
-    place = {claim: position for position, claim in enumerate(claims)}
-    return Walk(
-        np.array(claims),
-        parents=[place[claim] for claim in parents],
-        children=[place[claim] for claim in children],
-    )
+    claims, ends = np.unique(np.stack([parents, children]), return_inverse=True)
+    return Walk(claims, *ends.reshape(2, -1).tolist())
 
 
-def _make_chain(parents, children):
-    return Chain(np.append(parents[:1], children))
+def sort_edges(edges, n_claims):
+    """Return the distinct edges, sorted by (child, parent).
+
+    Each edge is encoded as a single integer, with the child in the upper bits.
+    """
+    shift = int(n_claims).bit_length()
+    key = (edges[:, 1] << shift) | edges[:, 0]
+    if (key[1:] > key[:-1]).all():
+        return edges
+    key.sort(kind="stable")
+    key = key[starts_run(key)]
+    return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
+
+
+def find_depth(edges, n_claims):
+    """Return the length of the longest path to each claim, or -1 for claims on or after a cycle.
+
+    Paths start at claims that have no parents. Kahn's algorithm processes one layer of all graphs
+    per step while the layers are wide, and then claim by claim.
+    """
+    parent, child = edges.T
+    children = child[np.argsort(parent, kind="stable")]
+    count = np.bincount(parent, minlength=n_claims)
+    first = offsets_of(count)
+    missing = np.bincount(child, minlength=n_claims)
+    depth = np.full(n_claims, -1, dtype=np.int32)
+    ready = np.flatnonzero(missing == 0)
+    depth[ready] = 0
+    layer = 0
+    mark = np.empty(n_claims, dtype=np.int64)
+    while ready.size >= NARROW:
+        layer += 1
+        reached = children[ranges(first[ready], count[ready])]
+        np.subtract.at(missing, reached, 1)
+        reached = reached[missing[reached] == 0]
+        # A claim with two parents in the layer occurs twice. Only its last occurrence is kept,
+        # which does not require sorting.
+        position = np.arange(reached.size)
+        mark[reached] = position
+        ready = reached[mark[reached] == position]
+        depth[ready] = layer
+    waiting = ready.tolist()
+    for u in waiting:
+        for v in children[first[u] : first[u + 1]].tolist():
+            missing[v] -= 1
+            if not missing[v]:
+                # The last parent that is reached is one of the deepest.
+                depth[v] = depth[u] + 1
+                waiting.append(v)
+    return depth
+
+
+def find_cycle(edges, depth):
+    """Return the claims of a cycle in dependency order, given the depths from `find_depth`.
+
+    Each claim on or after a cycle has a parent that is also on or after a cycle. Therefore, a
+    walk from parent to parent eventually returns to a claim that has already been visited.
+    """
+    stuck = depth < 0
+    # If a claim has several parents, the first parent is used, because it comes last in the
+    # reversed order.
+    parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
+    place: dict[int, int] = {}
+    v = min(parent_of)
+    while v not in place:
+        place[v] = len(place)
+        v = parent_of[v]
+    cycle = list(place)[place[v] :][::-1]
+    start = cycle.index(min(cycle))
+    return cycle[start:] + cycle[:start]
+
+
+def unpack_bits(bits: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the row and the position of each bit that is set, given rows of bytes."""
+    n_bits = 8 * bits.shape[1]
+    step = max(1, BLOCK // bits.shape[1])
+    found = [
+        np.flatnonzero(np.unpackbits(bits[a : a + step], axis=1, bitorder="little"))
+        + a * n_bits
+        for a in range(0, len(bits), step)
+    ]
+    return np.divmod(np.concatenate([np.empty(0, dtype=np.int64), *found]), n_bits)

@@ -1,15 +1,9 @@
-"""Sums, maxima and counts over ancestors, computed without listing the ancestors.
+"""Sums, maxima and counts over ancestors.
 
-================================  ===========================================================
-maximum, minimum, "or"            one pass along the edges, which may reach an ancestor twice
-sum, at most one parent           one pass along the edges, which reaches no ancestor twice
-sum, problems of <= 64 claims     sum over the list of ancestors, for all problems together
-count, problems of <= 250 claims  sum over the list of ancestors, for all problems together
-sum or count, larger problems     rows of bits (`skdcf.graphs.bit_rows`)
-================================  ===========================================================
-
-For a problem with n claims, rows of bits require n^2 / 8 steps in total and 1 KB of memory per
-claim.
+A maximum, a minimum and an "or" need one pass along the edges, which may reach an ancestor twice.
+A sum needs every ancestor once. In a problem of at most 64 claims, it is the sum over the list of
+ancestors, for all problems together. In a larger problem, it is one pass if every claim has at
+most one parent, and otherwise the sum over bits (`GraphBatch.large_ancestors`).
 
 The result for a claim depends only on the problem of the claim, and is bitwise reproducible.
 """
@@ -17,7 +11,7 @@ The result for a claim depends only on the problem of the claim, and is bitwise 
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import pass_all
+from ..graphs.ragged import pass_all, starts_run
 
 
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
@@ -71,7 +65,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         Row index of the largest value for each claim. If several rows have the largest value, the
         index of the last row is returned.
     """
-    sweep = batch.short_sweep
+    sweep = batch.sweep
     # A claim can only be the result if no ancestor has a larger value, so few claims need
     # sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
@@ -107,20 +101,17 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     if not batch.n_claims:
         return np.array(values)
-    # The rounding error of a floating-point sum depends on the order of its terms. The summation
-    # order must never change, not even if the filter is loaded by a later version.
-    is_exact = values.dtype.kind == "i"
-    unlisted = batch.unlisted if is_exact else batch.large
-    indptr, indices = batch.listed_closure if is_exact else batch.small_closure
+    indptr, indices = batch.small_closure
     out = np.add.reduceat(values[indices], indptr[:-1])
-    tree = batch.is_forest[unlisted]
-    if tree.any():
-        rows = np.isin(batch.problem_of, unlisted[tree])
+    trees, others = _split_large(batch)
+    if len(trees):
+        rows = np.isin(batch.problem_of, trees)
         # If the graph is not a forest, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
-    for i in unlisted[~tree].tolist():
-        a, b = batch.offsets[i : i + 2]
-        out[a:b] = batch.lineage(i).sums(values[a:b])
+    for i in others.tolist():
+        for claim, member in batch.large_pairs(i):
+            starts = np.flatnonzero(starts_run(claim))
+            out[claim[starts]] = np.add.reduceat(values[member], starts)
     return out
 
 
@@ -129,45 +120,50 @@ def sum_descendants(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     indptr, indices = batch.small_closure
     repeated = np.repeat(values, np.diff(indptr))
     out = np.bincount(indices, repeated, minlength=batch.n_claims)
-    for i in batch.large.tolist():
-        a, b = batch.offsets[i : i + 2]
-        out[a:b] = batch.lineage(i).reversed().sums(values[a:b])
+    trees, others = _split_large(batch)
+    for i in trees.tolist():
+        _add_upwards(out, batch, i)
+    for i in others.tolist():
+        rows = slice(*batch.offsets[i : i + 2])
+        out[rows] = 0
+        n_claims = batch.sizes[i]
+        for claim, member in batch.large_pairs(i):
+            member = member - batch.offsets[i]
+            out[rows] += np.bincount(member, values[claim], minlength=n_claims)
     return out
 
 
 def count_ancestors(batch: GraphBatch) -> np.ndarray:
     """Return the number of proper ancestors of each claim."""
-    return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
+    out = np.diff(batch.small_closure[0]) - 1
+    trees, others = _split_large(batch)
+    if len(trees):
+        # The longest path to a claim contains all of its ancestors.
+        rows = np.isin(batch.problem_of, trees)
+        out[rows] = batch.depth[rows]
+    for i in others.tolist():
+        counts = [bits.bit_count() - 1 for bits in batch.large_ancestors(i)]
+        out[slice(*batch.offsets[i : i + 2])] = counts
+    return out
 
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
     """Return the number of descendants of each claim."""
-    out = np.bincount(batch.listed_closure[1], minlength=batch.n_claims)
-    tree = batch.is_forest[batch.unlisted]
-    if tree.any():
-        rows = np.isin(batch.problem_of, batch.unlisted[tree])
-        out[rows] = _count_below(batch, rows)[rows]
-    for i in batch.unlisted[~tree].tolist():
-        a, b = batch.offsets[i : i + 2]
-        ones = np.ones(b - a, dtype=np.int64)
-        out[a:b] = batch.lineage(i).reversed().sums(ones)
-    return out - 1
+    return sum_descendants(np.ones(batch.n_claims), batch).astype(np.int64) - 1
 
 
-def _count_below(batch, rows):
-    """Compute the size of the subtree rooted at each claim, by pointer doubling.
+def _split_large(batch):
+    """Return the large problems that are forests, and the other large problems."""
+    is_forest = batch.is_forest[batch.large]
+    return batch.large[is_forest], batch.large[~is_forest]
 
-    After k rounds, ``jump`` contains the ancestor 2^k edges above each claim, and all descendants
-    that are fewer than 2^k edges below a claim have been counted.
-    """
-    n = batch.n_claims
-    edges = batch.edges[rows[batch.edges[:, 1]]]
-    jump = np.full(n + 1, n)  # Row n represents the parent of all roots.
-    jump[edges[:, 1]] = edges[:, 0]
-    count = np.ones(n + 1, dtype=np.int64)
-    while (jump < n).any():
-        # Sums of integers below 2^53 are exact.
-        count += np.bincount(jump, count, minlength=n + 1).astype(np.int64)
-        count[n] = 0
-        jump = jump[jump]
-    return count[:n]
+
+def _add_upwards(sums, batch, i):
+    """Add the sum of each claim to the sum of its parent, from the deepest claim upwards."""
+    a, b = batch.offsets[i : i + 2]
+    edges = batch.edges[slice(*batch.edge_offsets[i : i + 2])]
+    order = np.argsort(-batch.depth[edges[:, 1]], kind="stable")
+    total = sums[a:b].tolist()
+    for u, v in (edges[order] - a).tolist():
+        total[u] += total[v]
+    sums[a:b] = total

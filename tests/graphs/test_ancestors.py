@@ -1,13 +1,12 @@
 """What is taken over ancestors, against ancestors found by walking, graph by graph."""
 
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 from random_graphs import ancestors_by_walking, chain, random_edges
 
 from skdcf import GraphBatch
-from skdcf.graphs import _derived, bit_rows, ragged
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,
@@ -66,60 +65,41 @@ ALL = pack(list(graphs_of_all_kinds()))
 FORWARD = pack([g for g in graphs_of_all_kinds() if all(u < v for u, v in g[1])])
 
 
-@pytest.fixture(params=["as it is", "all large", "narrow bounds", "all narrow", "none"])
-def bounds(request, monkeypatch):
-    """Where small ends and large begins, among others in the middle of a problem."""
-    small, listed, block, rows, narrow, dense, long = {
-        "as it is": (
-            *(_derived.SMALL, _derived.LISTED, bit_rows.BLOCK, bit_rows._ROWS),
-            *(ragged.NARROW, _derived.DENSE, ragged._LONG),
-        ),
-        "all large": (0, 0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
-        "narrow bounds": (5, 8, 8, 3, 2, 2, 2),
-        "all narrow": (20, 0, 16, 1, 10**9, 2, 3),
-        "none": (10**9, 0, 8, 1, 0, 0, 1),
-    }[request.param]
-    monkeypatch.setattr(_derived, "LISTED", listed)
-    monkeypatch.setattr(_derived, "DENSE", dense)
-    monkeypatch.setattr(ragged, "_LONG", long)
-    monkeypatch.setattr(_derived, "SMALL", small)
-    monkeypatch.setattr(bit_rows, "BLOCK", block)
-    monkeypatch.setattr(bit_rows, "_ROWS", rows)
-    monkeypatch.setattr(ragged, "NARROW", narrow)
+@pytest.fixture(params=[ALL, FORWARD], ids=["any", "forward"])
+def known(request):
+    """A batch without what another test worked out, and the sets."""
+    batch, sets = request.param
+    return batch[np.arange(len(batch))], sets
 
 
-@pytest.fixture
-def batch(bounds):
-    return ALL[0][np.arange(len(ALL[0]))]  # without what another test worked out
-
-
-def test_sums_and_counts_are_those_over_the_sets(batch):
+def test_sums_and_counts_are_those_over_the_sets(known):
+    batch, sets = known
     values = np.random.default_rng(1).normal(size=batch.n_claims)
-    expected = [values[above].sum() for above in ALL[1]]
+    expected = [values[above].sum() for above in sets]
     np.testing.assert_allclose(sum_ancestors(values, batch), expected, rtol=1e-12)
     whole = np.arange(batch.n_claims)
-    assert sum_ancestors(whole, batch).tolist() == [sum(above) for above in ALL[1]]
-    assert count_ancestors(batch).tolist() == [len(above) - 1 for above in ALL[1]]
-    below = np.bincount(np.concatenate(ALL[1]), minlength=batch.n_claims) - 1
+    assert sum_ancestors(whole, batch).tolist() == [sum(above) for above in sets]
+    assert count_ancestors(batch).tolist() == [len(above) - 1 for above in sets]
+    below = np.bincount(np.concatenate(sets), minlength=batch.n_claims) - 1
     assert count_descendants(batch).tolist() == below.tolist()
 
 
 @pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.bitwise_or])
-def test_a_pass_is_the_reduction_over_the_sets(batch, ufunc):
+def test_a_pass_is_the_reduction_over_the_sets(known, ufunc):
+    batch, sets = known
     rng = np.random.default_rng(2)
     values = rng.integers(2**64, size=batch.n_claims, dtype=np.uint64)
-    expected = [ufunc.reduce(values[above]) for above in ALL[1]]
+    expected = [ufunc.reduce(values[above]) for above in sets]
     assert pass_on(ufunc, values, batch).tolist() == expected
     if ufunc is not np.bitwise_or:
         values = rng.normal(size=batch.n_claims)
-        expected = [ufunc.reduce(values[above]) for above in ALL[1]]
+        expected = [ufunc.reduce(values[above]) for above in sets]
         assert pass_on(ufunc, values, batch).tolist() == expected
 
 
 @pytest.mark.parametrize("n_values", [5, 10**9])
-@pytest.mark.parametrize("known", [ALL, FORWARD], ids=["any", "forward"])
-def test_highest_is_one_with_the_maximum(bounds, known, n_values):
-    batch, sets = known[0][np.arange(len(known[0]))], known[1]
+def test_highest_is_one_with_the_maximum(known, n_values):
+    batch, sets = known
     values = np.random.default_rng(3).integers(n_values, size=batch.n_claims)
     found = find_highest(values, batch)
     for v, above in enumerate(sets):
@@ -127,22 +107,12 @@ def test_highest_is_one_with_the_maximum(bounds, known, n_values):
         assert found[v] == max(u for u in above if values[u] == best)
 
 
-def test_sums_along_a_chain_are_those_of_one_claim_after_the_other(monkeypatch):
-    n = 300
-    batch = GraphBatch.from_arrays(np.zeros((n, 0)), [0, n], chain(n))
-    values = np.random.default_rng(7).normal(size=n)
-    total = list(accumulate(values.tolist()))
-    assert pass_on(np.add, values, batch).tolist() == total
-    assert [type(edges) for edges in batch.sweep] == [ragged.Chain]
-    monkeypatch.setattr(ragged, "_LONG", 10**9)
-    assert pass_on(np.add, values, batch[[0]]).tolist() == total
-
-
-def test_closure_lists_the_sets(batch):
+def test_closure_lists_the_sets(known):
+    batch, sets = known
     indptr, indices = batch.closure
-    assert np.diff(indptr).tolist() == list(map(len, ALL[1]))
+    assert np.diff(indptr).tolist() == list(map(len, sets))
     rows = np.split(indices, indptr[1:-1])
-    assert [row.tolist() for row in rows] == [sorted(above) for above in ALL[1]]
+    assert [row.tolist() for row in rows] == [sorted(above) for above in sets]
 
 
 def test_closure_of_one_answer_alone():
@@ -154,12 +124,8 @@ def test_closure_of_one_answer_alone():
         assert rows == [[u - a for u in sorted(above)] for above in sets[a:b]]
 
 
-def test_depth_is_the_longest_path(bounds):
-    for batch, sets in (ALL, FORWARD):
-        check_depth(batch[np.arange(len(batch))], sets)
-
-
-def check_depth(fresh, sets):
+def test_depth_is_the_longest_path(known):
+    fresh, sets = known
     parents = np.split(
         fresh.edges[:, 0],
         np.searchsorted(fresh.edges[:, 1], np.arange(1, fresh.n_claims)),
@@ -170,42 +136,13 @@ def check_depth(fresh, sets):
     assert fresh.depth.tolist() == expected.tolist()
 
 
-def test_a_problem_is_worth_the_same_in_any_company(bounds):
+def test_a_problem_is_worth_the_same_in_any_company():
     values = np.random.default_rng(4).normal(size=ALL[0].n_claims)
     together = sum_ancestors(values, ALL[0][np.arange(len(ALL[0]))])
     for i in range(len(ALL[0])):
         a, b = ALL[0].offsets[i : i + 2]
         alone = sum_ancestors(values[a:b], ALL[0][[i]])
         assert alone.tolist() == together[a:b].tolist()
-
-
-@pytest.mark.parametrize("n", [64, 65, 250])
-def test_few_edges_are_not_looked_at_one_by_one(monkeypatch, n):
-    """It would take seven times as long from one claim to the next."""
-    monkeypatch.setattr(bit_rows, "_take_needed", None)
-    batch, sets = pack([(n, [(v, v + k) for k in (1, 2) for v in range(n - k)])])
-    values = np.random.default_rng(1).normal(size=n)
-    expected = [values[above].sum() for above in sets]
-    np.testing.assert_allclose(sum_ancestors(values, batch), expected, rtol=1e-12)
-    assert count_ancestors(batch).tolist() == list(range(n))
-    assert count_descendants(batch).tolist() == list(range(n))[::-1]
-    assert np.diff(batch.closure[0]).tolist() == list(range(1, n + 1))
-
-
-def test_edges_that_add_nothing_are_looked_at_once(bounds):
-    n = 200
-    batch = GraphBatch.from_arrays(
-        np.zeros((n, 0)), [0, n], list(combinations(range(n), 2))
-    )
-    lineage = batch.lineage(0)
-    values = np.random.default_rng(5).integers(100, size=n)
-    for _ in range(2):
-        assert lineage.sums(values).tolist() == np.cumsum(values).tolist()
-        # What is left are neighbours, and the edges from the only root.
-        left = [*((0, v) for v in range(2, n)), *chain(n)]
-        found = zip(*map(np.ndarray.tolist, lineage.ends), strict=True)
-        assert sorted(found) == sorted(left)
-    assert lineage.reversed().sums(np.ones(n, int)).tolist() == list(range(n, 0, -1))
 
 
 def test_a_chain_of_ten_thousand_is_refused_only_where_the_list_is_needed():

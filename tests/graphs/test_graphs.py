@@ -1,7 +1,6 @@
 """Graphs alone and packed: structure, unknown labels, and what messages show."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -34,10 +33,10 @@ def texts_and_all():
 def test_without_edges_is_every_graph_without_edges(used):
     batch = texts_and_all()
     if used:  # structure that was worked out must not go along
-        _ = batch.layers, batch.depth, batch.closure, batch.sizes, batch.problem_of
+        _ = batch.sweep, batch.depth, batch.closure, batch.sizes, batch.problem_of
     bare = batch.without_edges()
     assert list(bare) == [graph.replace(edges=[]) for graph in batch]
-    assert bare.layers == [] and bare.depth.tolist() == [0] * 5
+    assert bare.sweep == [] and bare.depth.tolist() == [0] * 5
     indptr, indices = bare.closure
     assert indptr.tolist() == [0, 1, 2, 3, 4, 5] and indices.tolist() == [0, 1, 2, 3, 4]
     assert bare[[2, 0]].offsets.tolist() == [0, 2, 5]
@@ -46,53 +45,12 @@ def test_without_edges_is_every_graph_without_edges(used):
     assert not bare.edges.flags.writeable and not bare.edge_offsets.flags.writeable
 
 
-def test_a_batch_is_a_value_that_can_be_sent_away():
-    batch = texts_and_all()
-    assert list(pickle.loads(pickle.dumps(batch))) == list(batch)
-    assert len({batch, batch.without_edges(), batch}) == 2
-
-
-def test_alternatives_stay_with_their_problem():
-    expected = [("r", "s"), None, ()]
-    batch = texts_and_all()
-    graphs = list(batch)
-    for form in (batch, GraphBatch.from_graphs(graphs), batch.without_edges()):
-        assert list(form.alternatives) == expected
-        assert [graph.alternatives for graph in form] == expected
-        assert list(form[[2, 0]].alternatives) == [(), ("r", "s")]
-        assert list(form.replace_features(None).alternatives) == expected
-    assert GraphBatch.from_graphs([graphs[1]]).alternatives is None
-    first = graphs[0]
-    assert first.subgraph(np.array([True, False, True])).alternatives == ("r", "s")
-    for copy in (
-        pickle.loads(pickle.dumps(first)),
-        ReasoningGraph.from_dict(first.to_dict()),
-        ReasoningGraph.from_networkx(first.to_networkx()),
-        first.replace(alternatives=["r", "s"]),
-    ):
-        assert copy == first and copy.alternatives == ("r", "s")
-    assert first != first.replace(alternatives=("r",))
-    assert graphs[2].replace(alternatives=None) != graphs[2]
-
-
 @pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3])
 def test_alternatives_are_lists_of_texts(wrong):
     with pytest.raises(ValueError, match='"p"'):
         ReasoningGraph([[1.0]], [], id="p", alternatives=wrong)
     with pytest.raises(ValueError, match="problem 1"):
         GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], alternatives=[None, wrong])
-
-
-def test_closure_and_ancestors_are_found_by_walking():
-    problems = random_problems(0, n_problems=60)
-    batch = problems.batch
-    indptr, indices = batch.closure
-    rows = iter(np.split(indices, indptr[1:-1]))
-    starts = batch.offsets[:-1]
-    for graph, start, walked in zip(batch, starts, problems.ancestors, strict=True):
-        for v, ancestors in enumerate(walked):
-            assert graph.ancestors(v).tolist() == ancestors
-            assert (next(rows) - start).tolist() == sorted([*ancestors, v])
 
 
 def test_ancestors_of_one_claim_in_a_long_chain():
@@ -264,33 +222,6 @@ def test_known_labels_may_be_booleans():
     )
 
 
-def test_metadata_goes_where_its_problem_goes():
-    """Through packing, slicing, graphs on their own, dictionaries and networkx."""
-    graphs = [
-        ReasoningGraph([[float(i)]], [], metadata={"model": name})
-        for i, name in enumerate("abca")
-    ] + [ReasoningGraph([[4.0]], [])]
-    batch = GraphBatch.from_graphs(graphs)
-    assert [m and m["model"] for m in batch.metadata] == ["a", "b", "c", "a", None]
-    assert [m["model"] for m in batch[[2, 0]].metadata] == ["c", "a"]
-    assert batch.without_edges().metadata is batch.metadata
-    assert batch[1].metadata == {"model": "b"} and batch[4].metadata is None
-    assert batch[1].replace(id=3).subgraph(np.array([False])).metadata["model"] == "b"
-    for again in (
-        ReasoningGraph.from_dict(batch[1].to_dict()),
-        ReasoningGraph.from_networkx(batch[1].to_networkx()),
-        pickle.loads(pickle.dumps(batch[1])),
-    ):
-        assert again.metadata == {"model": "b"} and again == graphs[1]
-    assert graphs[1] == graphs[1].replace(metadata=None)
-    bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
-    assert bare.replace(metadata=None)[0].metadata is None
-    with pytest.raises(ValueError, match=r"metadata.*dict.*3"):
-        ReasoningGraph([[1.0]], [], metadata=3)
-    with pytest.raises(ValueError, match=r"metadata.*1 entries.*2"):
-        bare.replace(metadata=[{}, {}])
-
-
 def test_labels_in_arrays_of_several_kinds():
     """Rows of one kind are joined at once; others must come to the same."""
     batch = GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 2, 4])
@@ -315,62 +246,24 @@ def test_labels_in_arrays_of_several_kinds():
         pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)
 
 
-def problems_of_all_kinds():
-    """Problems that differ in what is known of them, with the same columns."""
-    kept = {"feature_names": ["a", "b"]}
-    table = [[0.5, 1.0], [0.25, 2.0]]
-    return [
-        ReasoningGraph(table, [(1, 0)], claims=["A.", "B."], id="x", **kept),
-        ReasoningGraph(table, None, problem="Why?", metadata={"group": 1}, **kept),
-        ReasoningGraph(table[:1], [], claims=["A."], alternatives=[], **kept),
-        ReasoningGraph(np.empty((0, 2)), [], claims=[], **kept),
-        ReasoningGraph(table * 2, [(0, 3), (2, 3)], context=["C."], id=7, **kept),
-    ]
-
-
-def fields_of(batch):
-    """Every field of a new batch, with the type of each array."""
-    return {
-        name: (value.dtype, value.tolist()) if isinstance(value, np.ndarray) else value
-        for name, value in vars(batch).items()
-    }
-
-
-@pytest.mark.parametrize("cut", range(1, 5))
-def test_batches_are_joined_as_their_graphs_are_packed(cut):
-    graphs = problems_of_all_kinds()
-    whole = GraphBatch.from_graphs(graphs)
-    parts = [GraphBatch.from_graphs(graphs[:cut]), GraphBatch.from_graphs(graphs[cut:])]
-    joined = GraphBatch.concatenate(parts)
-    assert fields_of(joined) == fields_of(whole)
-    np.testing.assert_array_equal(joined.depth, whole.depth)
-    assert list(joined) == graphs
-    assert GraphBatch.concatenate(parts[:1])[0] == graphs[0]
-
-
 def test_columns_in_which_nothing_is_known_are_absent():
     unknown = {name: [None, None] for name in ("problems", "context", "ids")}
     batch = GraphBatch.from_arrays([[1.0], [2.0]], [0, 1, 2], **unknown)
     assert batch.context is batch.problems is batch.ids is None
 
 
-def test_batches_with_texts_alone_are_joined():
-    texts = [ReasoningGraph(claims=["A."] * n, edges=[]) for n in (1, 3)]
-    joined = GraphBatch.concatenate(GraphBatch.from_graphs([g]) for g in texts)
-    assert list(joined) == texts
-    assert joined.features is None
-
-
 def test_an_empty_answer_gets_the_columns_of_the_others():
-    graphs = [ReasoningGraph(claims=[]), problems_of_all_kinds()[0]]
-    joined = GraphBatch.concatenate(GraphBatch.from_graphs([g]) for g in graphs)
-    assert fields_of(joined) == fields_of(GraphBatch.from_graphs(graphs))
-
-
-def test_batches_of_different_columns_are_not_joined():
-    first, *_ = graphs = problems_of_all_kinds()[:2]
-    parts = [graphs, [first.replace(feature_names=["a", "c"])]]
+    graph = ReasoningGraph([[0.5, 1.0]], [], claims=["A."], feature_names=["a", "b"])
+    batch = GraphBatch.from_graphs([ReasoningGraph(claims=[]), graph])
+    assert batch.feature_names == ("a", "b") and batch.features.shape == (1, 2)
     with pytest.raises(ValueError, match=r"problem 2.*'a', 'c'"):
-        GraphBatch.concatenate(map(GraphBatch.from_graphs, parts))
-    with pytest.raises(ValueError, match=r"X.*empty"):
-        GraphBatch.concatenate([])
+        GraphBatch.from_graphs([graph, graph, graph.replace(feature_names=["a", "c"])])
+
+
+def test_metadata_are_replaced_and_checked():
+    bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
+    assert bare.replace(metadata=None)[0].metadata is None
+    with pytest.raises(ValueError, match=r"metadata.*dict.*3"):
+        ReasoningGraph([[1.0]], [], metadata=3)
+    with pytest.raises(ValueError, match=r"metadata.*1 entries.*2"):
+        bare.replace(metadata=[{}, {}])

@@ -1,7 +1,5 @@
 """The field ``provenance`` of a problem: flat, carried along, and ignored by ==."""
 
-import pickle
-
 import pytest
 
 from skdcf import GraphBatch, ReasoningGraph
@@ -16,18 +14,6 @@ def answers():
         ReasoningGraph([[0.1], [0.2]], [(0, 1)], claims=["a", "b"], provenance=row)
         for row in made
     ]
-
-
-def test_it_survives_slices_subgraphs_and_pickles():
-    graphs = answers()
-    batch = GraphBatch.from_graphs(graphs)
-    assert batch[2:][0].provenance == {"model": "n"}
-    assert [graph.provenance for graph in batch[[1, 0]]] == [None, MADE]
-    assert graphs[0].subgraph([True, False]).provenance == MADE
-    assert graphs[0].replace(claims=["c", "d"]).provenance == MADE
-    joined = GraphBatch.concatenate([batch[1:], batch[:1]])
-    assert joined[2].provenance == MADE
-    assert pickle.loads(pickle.dumps(batch))[0].provenance == MADE
 
 
 @pytest.mark.parametrize("packed", [False, True])

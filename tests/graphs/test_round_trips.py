@@ -1,0 +1,156 @@
+"""Any problem, packed, cut, sent away and converted, is what it was before."""
+
+import pickle
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.ops.ancestors import count_ancestors, count_descendants
+
+TEXTS = st.text(max_size=4)
+
+
+@st.composite
+def problems(draw, width=None):
+    """A graph with any fields, whose claims stand in any order."""
+    n = draw(st.integers(0, 8))
+    order = draw(st.permutations(range(n)))
+    pairs = [(order[i], order[j]) for j in range(n) for i in range(j)]
+    edges = draw(st.none() | st.lists(st.sampled_from(pairs)) if pairs else st.none())
+    number = st.floats(-5, 5)
+    rows = st.lists(
+        st.lists(number, min_size=width, max_size=width), min_size=n, max_size=n
+    )
+    return ReasoningGraph(
+        None if width is None else np.array(draw(rows)).reshape(n, width),
+        edges,
+        claims=draw(st.lists(TEXTS, min_size=n, max_size=n)),
+        problem=draw(st.none() | TEXTS),
+        alternatives=draw(st.none() | st.lists(TEXTS, max_size=2)),
+        context=draw(st.none() | st.lists(TEXTS, max_size=2)),
+        feature_names=None if width is None else [f"x{k}" for k in range(width)],
+        id=draw(st.none() | st.integers()),
+        provenance=draw(st.none() | st.dictionaries(TEXTS, st.booleans(), max_size=2)),
+        metadata=draw(st.none() | st.dictionaries(TEXTS, st.integers(), max_size=2)),
+    )
+
+
+MANY = st.sampled_from([None, 2]).flatmap(
+    lambda width: st.lists(problems(width), min_size=1, max_size=5)
+)
+
+
+def fields(graph):
+    """All fields, also those that == ignores."""
+    values = {name: getattr(graph, name) for name in ReasoningGraph.__slots__}
+    values["claims"] = graph.claims or None  # an answer without claims has no texts
+    for name in ("features", "edges"):
+        if values[name] is not None:
+            values[name] = (values[name].shape, values[name].tolist())
+    return values
+
+
+def digraph_of(graph):
+    digraph = nx.DiGraph(graph.edges.tolist())
+    digraph.add_nodes_from(range(graph.n_claims))
+    return digraph
+
+
+@given(MANY)
+def test_problems_are_what_they_were(graphs):
+    batch = GraphBatch.from_graphs(graphs)
+    for form in (graphs, batch, pickle.loads(pickle.dumps(batch))):
+        for graph, expected in zip(form, graphs, strict=True):
+            assert fields(graph) == fields(expected) and graph == expected
+    for graph in graphs:
+        for form in (
+            pickle.loads(pickle.dumps(graph)),
+            ReasoningGraph.from_dict(graph.to_dict()),
+            # networkx keeps the columns with the claims.
+            ReasoningGraph.from_networkx(graph.to_networkx())
+            if graph.n_claims
+            else graph,
+            graph.replace(id=graph.id),
+            graph.subgraph(np.ones(graph.n_claims, dtype=bool)),
+        ):
+            assert fields(form) == fields(graph) and hash(form) == hash(graph)
+            assert not form.edges.flags.writeable
+
+
+@given(MANY, st.data())
+def test_parts_of_a_batch_are_the_parts_of_the_list(graphs, data):
+    batch = GraphBatch.from_graphs(graphs)
+    n = len(graphs)
+    _ = batch.depth  # goes along
+    rows = data.draw(st.lists(st.integers(-n, n - 1)))
+    mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    start, step = data.draw(st.integers(0, n)), data.draw(st.sampled_from([1, -1, 2]))
+    for key in (rows, np.array(mask), slice(start, None, step)):
+        part = batch[key]
+        chosen = [graphs[i] for i in np.arange(n)[key].tolist()]
+        assert [*map(fields, part)] == [*map(fields, chosen)]
+        if chosen:
+            fresh = GraphBatch.from_graphs(chosen)
+            assert part.edge_offsets.tolist() == fresh.edge_offsets.tolist()
+            assert part.depth.tolist() == fresh.depth.tolist()
+    bare = batch.without_edges()
+    assert [*bare] == [graph.replace(edges=()) for graph in graphs]
+    assert not bare.depth.any() and bare.edges_known.all()
+
+
+@given(MANY)
+def test_arrays_make_the_same_batch(graphs):
+    batch = GraphBatch.from_graphs(graphs)
+    columns = [
+        "claims",
+        "problems",
+        "alternatives",
+        "context",
+        "ids",
+        "provenance",
+        "metadata",
+    ]
+    again = GraphBatch.from_arrays(
+        batch.features,
+        batch.offsets,
+        batch.edges[::-1],
+        edges_known=batch.edges_known,
+        feature_names=batch.feature_names,
+        **{name: getattr(batch, name) for name in columns},
+    )
+    assert [*map(fields, again)] == [*map(fields, batch)]
+
+
+@given(problems(1), st.data())
+def test_a_subgraph_is_the_induced_one(graph, data):
+    n = graph.n_claims
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+    part = graph.subgraph(mask)
+    kept = np.flatnonzero(mask)
+    induced = digraph_of(graph).subgraph(kept.tolist()).edges
+    assert {(kept[u], kept[v]) for u, v in part.edges} == {*induced}
+    assert (part.claims or ()) == tuple(graph.claims[v] for v in kept)
+    assert part.features.tolist() == graph.features[mask].tolist()
+    rest = {"features", "edges", "claims", "n_claims"}
+    assert {k: v for k, v in fields(part).items() if k not in rest} == {
+        k: v for k, v in fields(graph).items() if k not in rest
+    }
+
+
+@given(MANY)
+def test_ancestors_are_those_of_networkx(graphs):
+    batch = GraphBatch.from_graphs(graphs)
+    indptr, indices = batch.closure
+    rows = iter(np.split(indices, indptr[1:-1]))
+    above, below = iter(count_ancestors(batch)), iter(count_descendants(batch))
+    for graph, start in zip(graphs, batch.offsets, strict=False):
+        digraph = digraph_of(graph)
+        for v in range(graph.n_claims):
+            ancestors = nx.ancestors(digraph, v)
+            assert graph.ancestors(v).tolist() == sorted(ancestors)
+            assert (next(rows) - start).tolist() == sorted({*ancestors, v})
+            assert next(above) == len(ancestors)
+            assert next(below) == len(nx.descendants(digraph, v))

@@ -10,30 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from autograd.extend import defvjp, defvjp_argnums, primitive
+from autograd.extend import defvjp_argnums, primitive
 from numpy.typing import NDArray
 
 from ..graphs.ragged import reduce_segments, segment_ids
 from . import hard
 
 
-def with_vjp(vjp: Any) -> Any:
-    """Return a decorator that defines a primitive with a gradient for its first argument."""
-
-    def declare(function):
-        defvjp(out := primitive(function), vjp, argnums=(0,))
-        return out
-
-    return declare
-
-
 def with_vjps(vjps: Any) -> Any:
-    """Return a decorator that defines a primitive with gradients for its first arguments."""
+    """Return a decorator that defines a primitive with gradients for its first arguments.
+
+    The function ``vjps(g, ans, *args)`` returns the gradients, given the gradient g of the result
+    and the result.
+    """
 
     def declare(function):
-        def pull(argnums, ans, args, kwargs):
+        def pull(argnums, ans, args, settings):
             def gradients(g):
-                each = vjps(ans, *args, **kwargs)(g)
+                each = vjps(g, ans, *args, **settings)
                 return [each[i] for i in argnums]
 
             return gradients
@@ -44,13 +38,18 @@ def with_vjps(vjps: Any) -> Any:
     return declare
 
 
-@with_vjp(lambda ans, v, i: lambda g: np.bincount(i, g, len(v)))
+def with_vjp(vjp: Any) -> Any:
+    """Return a decorator that defines a primitive with a gradient for its first argument."""
+    return with_vjps(lambda g, *known, **settings: [vjp(g, *known, **settings)])
+
+
+@with_vjp(lambda g, ans, v, i: np.bincount(i, g, len(v)))
 def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
     """Return ``values[index]``."""
     return values.take(index)
 
 
-@with_vjp(lambda ans, v, i, n, w: lambda g: g.take(i) * w)
+@with_vjp(lambda g, ans, v, i, n, w: g.take(i) * w)
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
@@ -58,17 +57,14 @@ def scatter_sum(
     return np.bincount(index, values * weights, n)
 
 
-segment_sum: Callable[..., Any] = with_vjp(lambda ans, v, o: lambda g: spread(g, o))(
+segment_sum: Callable[..., Any] = with_vjp(lambda g, ans, v, o: spread(g, o))(
     hard.segment_sum
 )
 
 
-def _pull_extreme(ans, values, offsets):
-    def pull(g):
-        hits, portions = share(g, values, ans, offsets)
-        return np.bincount(hits, portions, len(values))
-
-    return pull
+def _pull_extreme(g, ans, values, offsets):
+    hits, portions = share(g, values, ans, offsets)
+    return np.bincount(hits, portions, len(values))
 
 
 _as_extreme = with_vjp(_pull_extreme)
@@ -76,7 +72,7 @@ segment_max: Callable[..., Any] = _as_extreme(hard.segment_max)
 segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 
-@with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
+@with_vjp(lambda g, ans, v, o: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Compute ``log(sum(exp(values)))`` for each segment, or -inf for an empty segment."""
     top = hard.segment_max(values, offsets)
@@ -84,7 +80,7 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
 
 
-@with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
+@with_vjp(lambda g, ans, v, o: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     """Compute the softmax of ``values`` within each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
@@ -96,7 +92,7 @@ def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
-@with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
+@with_vjp(lambda g, ans, v, o: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     """Scale each segment to the range from 0 to 1, replacing constant segments with 0."""
     low, scale = _low_and_scale(values, offsets)

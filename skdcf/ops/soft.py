@@ -33,7 +33,7 @@ def log_sigmoid(x: NDArray[Any]) -> Any:
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-@with_vjp(lambda ans, x, sign: lambda g: -g * sign * expit(-sign * x))
+@with_vjp(lambda g, ans, x, sign: -g * sign * expit(-sign * x))
 def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
     """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
     return -log_sigmoid(sign * scores).sum()
@@ -45,16 +45,13 @@ def log1mexp(x: NDArray[Any]) -> Any:
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
-def _pull_largest(ans, values, offsets, index, temperature=0.0):
-    def pull(g):
-        chosen = values.take(index)
-        if temperature == 0:
-            hits, portions = share(g, chosen, ans, offsets)
-            return np.bincount(index[hits], portions, len(values))
-        weight = np.exp((chosen - spread(ans, offsets)) / temperature)
-        return np.bincount(index, spread(g, offsets) * weight, len(values))
-
-    return pull
+def _pull_largest(g, ans, values, offsets, index, temperature=0.0):
+    chosen = values.take(index)
+    if temperature == 0:
+        hits, portions = share(g, chosen, ans, offsets)
+        return np.bincount(index[hits], portions, len(values))
+    weight = np.exp((chosen - spread(ans, offsets)) / temperature)
+    return np.bincount(index, spread(g, offsets) * weight, len(values))
 
 
 @with_vjp(_pull_largest)
@@ -87,8 +84,8 @@ def soft_maximum(
     return temperature * segment_logsumexp(chosen / temperature, offsets)
 
 
-def _pull_smallest(ans, values, offsets, index, temperature=0.0):
-    return _pull_largest(-ans, -values, offsets, index, temperature=temperature)
+def _pull_smallest(g, ans, values, *segments):
+    return _pull_largest(g, -ans, -values, *segments)
 
 
 @with_vjp(_pull_smallest)
@@ -106,12 +103,9 @@ def soft_minimum(
     return -soft_maximum(-values, offsets, index, temperature)
 
 
-def _pull_retention(ans, path_risk, threshold, temperature):
-    def pull(g):
-        slope = g * ans * (1 - ans) / temperature
-        return -slope, slope.sum()
-
-    return pull
+def _pull_retention(g, ans, path_risk, threshold, temperature):
+    slope = g * ans * (1 - ans) / temperature
+    return -slope, slope.sum()
 
 
 @with_vjps(_pull_retention)
@@ -125,27 +119,24 @@ def path_retention(
     return expit((threshold - path_risk) / temperature)
 
 
-def _pull_neural_sort(ans, scores, k, strength):
+def _pull_neural_sort(g, ans, scores, k, strength):
     """Compute the gradient ``p + sum_j p_j (s_j - ans) dl_j / ds``, where p = softmax(l).
 
     The derivative of each term ``|s_j - s_l|`` in l_j depends only on the order of the scores.
     Therefore, the derivative is computed from sums over the scores below and above each score.
     """
 
-    def pull(g):
-        order = np.argsort(scores)
-        s = scores[order]
-        row = _sort_row(s, k, strength)
-        # derivative of the result with respect to each logit
-        slope = strength * row * (s - ans)
-        below, upto = _places(s)
-        total = np.concatenate([[0.0], np.cumsum(slope)])
-        from_others = total[-1] - total[upto] - total[below]
-        gradient = np.empty(len(s))
-        gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
-        return g * gradient
-
-    return pull
+    order = np.argsort(scores)
+    s = scores[order]
+    row = _sort_row(s, k, strength)
+    # derivative of the result with respect to each logit
+    slope = strength * row * (s - ans)
+    below, upto = _places(s)
+    total = np.concatenate([[0.0], np.cumsum(slope)])
+    from_others = total[-1] - total[upto] - total[below]
+    gradient = np.empty(len(s))
+    gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
+    return g * gradient
 
 
 @with_vjp(_pull_neural_sort)
@@ -199,15 +190,11 @@ def _places(ordered):
     return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
 
 
-def _pull_quantile(ans, scores, count, temperature):
-    """Return the gradient of `smooth_quantile`, whose entries are positive and sum to 1."""
-
-    def pull(g):
-        away = np.abs(scores - ans) / temperature
-        weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
-        return g * weight / weight.sum()
-
-    return pull
+def _pull_quantile(g, ans, scores, count, temperature):
+    """Return the gradient of `smooth_quantile`, whose entries are positive and sum to g."""
+    away = np.abs(scores - ans) / temperature
+    weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
+    return g * weight / weight.sum()
 
 
 @with_vjp(_pull_quantile)

@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..graphs.ragged import offsets_of, ranges, reduce_segments, segment_ids
+from ..graphs import GraphBatch
+from ..graphs.ragged import offsets_of, ranges, reduce_segments
 from . import hard
 from .segments import (
     pull_rescale,
@@ -45,13 +46,23 @@ LARGEST = 600.0
 
 
 @dataclass(frozen=True)
-class GridLayout:
-    """Indices of the thresholds and cells of packed problems.
+class GridPlan:
+    """Data that a GridRelaxation precomputes, with the problems sorted by size.
 
     Attributes
     ----------
+    n_problems : int
+        Number of problems.
+    problem_of : ndarray of shape (n_claims,)
+        Problem index of each claim.
+    labels : ndarray of float of shape (n_claims,)
+        Claim labels (1 true, 0 otherwise).
+    claims, claims_back : ndarray of shape (n_claims,)
+        Indices of the claims, sorted by the size of their problem, and the inverse permutation.
+    problems_back : ndarray of shape (n_problems,)
+        Inverse of the permutation that sorts the problems by size.
     offsets : ndarray of shape (n_problems + 1,)
-        Offsets of the claims in each problem.
+        Offsets of the sorted claims in each sorted problem.
     grid_offsets : ndarray of shape (n_problems + 1,)
         Offsets of the thresholds in each problem. A problem has two more thresholds than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
@@ -60,75 +71,130 @@ class GridLayout:
         Index of the threshold of each cell.
     of_claim : ndarray of shape (n_claims,)
         Index of the threshold that equals the risk of each claim.
+    false_cells, false_thresholds : ndarray of int
+        Indices of the cells of false claims, and the threshold index of each of these cells.
+    false_share : ndarray of shape (n_thresholds,)
+        Reciprocal of the number of false claims in each problem, or 0 for problems without false
+        claims.
+    blocks : list of ndarray or None
+        Weights of ancestors, passed to `log_coherence`, or None if there are no edges.
     """
 
+    n_problems: int
+    problem_of: np.ndarray
+    labels: np.ndarray
+    claims: np.ndarray
+    claims_back: np.ndarray
+    problems_back: np.ndarray
     offsets: np.ndarray
     grid_offsets: np.ndarray
     cell_offsets: np.ndarray
     cell_threshold: np.ndarray
     of_claim: np.ndarray
+    false_cells: np.ndarray
+    false_thresholds: np.ndarray
+    false_share: np.ndarray
+    blocks: list[NDArray[np.float64]] | None
 
     @classmethod
-    def of(cls, sizes: Any) -> Self:
-        """Return the layout for problems with the given numbers of claims."""
-        offsets = offsets_of(sizes)
+    def of(
+        cls, batch: GraphBatch, labels: NDArray[Any], ancestor_weight: float
+    ) -> Self:
+        """Return the plan for problems with labels (1 true, 0 false, -1 unknown)."""
+        order = np.argsort(batch.sizes, kind="stable")
+        sizes = batch.sizes[order]
+        claims = ranges(batch.offsets[order], sizes)
+        problem = np.repeat(np.arange(len(sizes)), sizes)
         grid_offsets = offsets_of(sizes + 2)
-        problem = segment_ids(offsets)
-        cells = offsets_of(sizes[problem] + 2)
+        cell_offsets = offsets_of(sizes[problem] + 2)
+        cell_threshold = ranges(grid_offsets[problem], sizes[problem] + 2)
+        is_false = labels[claims] == 0
+        false_cells = np.flatnonzero(np.repeat(is_false, sizes[problem] + 2))
+        n_false = np.bincount(problem[is_false], minlength=len(sizes))
+        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
+        blocks = None
+        if len(batch.edges):
+            blocks = _ancestor_weights(batch, claims, sizes, ancestor_weight)
         return cls(
-            offsets=offsets,
+            n_problems=len(batch),
+            problem_of=batch.problem_of,
+            labels=(labels == 1).astype(np.float64),
+            claims=claims,
+            claims_back=np.argsort(claims),
+            problems_back=np.argsort(order),
+            offsets=offsets_of(sizes),
             grid_offsets=grid_offsets,
-            cell_offsets=cells,
-            cell_threshold=ranges(grid_offsets[problem], np.diff(cells)),
-            of_claim=np.arange(len(problem)) + 2 * problem + 1,
+            cell_offsets=cell_offsets,
+            cell_threshold=cell_threshold,
+            of_claim=np.arange(len(claims)) + 2 * problem + 1,
+            false_cells=false_cells,
+            false_thresholds=cell_threshold[false_cells],
+            false_share=np.repeat(share, sizes + 2),
+            blocks=blocks,
         )
 
 
-def _pull_grid(ans, risk, layout, margin):
-    def pull(g):
-        gradient = g[layout.of_claim]
-        ends = (
-            (hard.segment_min(risk, layout.offsets), layout.grid_offsets[:-1]),
-            (hard.segment_max(risk, layout.offsets), layout.grid_offsets[1:] - 1),
-        )
-        for extreme, end in ends:
-            hits, portions = share(g[end], risk, extreme, layout.offsets)
-            gradient[hits] += portions
-        return gradient
+def _ancestor_weights(batch, claims, sizes, ancestor_weight):
+    """Return one stack of ancestor-weight matrices per problem size, with rows that sum to 1."""
+    indptr, indices = batch.closure
+    count = np.diff(indptr)[claims]
+    ancestor = indices[ranges(indptr[claims], count)]
+    total = 1 + ancestor_weight * (count - 1)
+    weight = np.repeat(ancestor_weight / total, count)
+    itself = ancestor == np.repeat(claims, count)
+    weight[itself] = 1 / total
+    size = np.repeat(sizes, sizes)
+    row_offsets = offsets_of(size)
+    column = ancestor - batch.offsets[batch.problem_of[ancestor]]
+    flat = np.zeros(row_offsets[-1])
+    flat[np.repeat(row_offsets[:-1], count) + column] = weight
+    distinct, counts = np.unique(sizes, return_counts=True)
+    bounds = offsets_of(counts * distinct**2)
+    return [
+        flat[bounds[i] : bounds[i + 1]].reshape(count, size, size)
+        for i, (size, count) in enumerate(zip(distinct, counts, strict=True))
+    ]
 
-    return pull
+
+def _pull_grid(g, ans, risk, plan, margin):
+    gradient = g[plan.of_claim]
+    ends = (
+        (hard.segment_min(risk, plan.offsets), plan.grid_offsets[:-1]),
+        (hard.segment_max(risk, plan.offsets), plan.grid_offsets[1:] - 1),
+    )
+    for extreme, end in ends:
+        hits, portions = share(g[end], risk, extreme, plan.offsets)
+        gradient[hits] += portions
+    return gradient
 
 
 @with_vjp(_pull_grid)
-def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
+def threshold_grid(risk: NDArray[Any], plan: GridPlan, margin: float) -> Any:
     """Compute the thresholds of each problem, which are min r - m, all risks, and max r + m.
 
     The risks are in the order of the claims. The thresholds of a problem without claims are -m
     and m.
     """
-    thresholds = np.empty(layout.grid_offsets[-1])
-    lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
-    highest = reduce_segments(np.maximum, risk, layout.offsets, 0.0)
-    thresholds[layout.grid_offsets[:-1]] = lowest - margin
-    thresholds[layout.of_claim] = risk
-    thresholds[layout.grid_offsets[1:] - 1] = highest + margin
+    thresholds = np.empty(plan.grid_offsets[-1])
+    lowest = reduce_segments(np.minimum, risk, plan.offsets, 0.0)
+    highest = reduce_segments(np.maximum, risk, plan.offsets, 0.0)
+    thresholds[plan.grid_offsets[:-1]] = lowest - margin
+    thresholds[plan.of_claim] = risk
+    thresholds[plan.grid_offsets[1:] - 1] = highest + margin
     return thresholds
 
 
-def _pull_keep(ans, risk, thresholds, layout, temperature, shift=0.0):
-    def pull(g):
-        slope = g * np.expm1(ans) / -temperature
-        g_thresholds = np.bincount(layout.cell_threshold, slope, len(thresholds))
-        return -hard.segment_sum(slope, layout.cell_offsets), g_thresholds
-
-    return pull
+def _pull_keep(g, ans, risk, thresholds, plan, temperature, shift=0.0):
+    slope = g * np.expm1(ans) / -temperature
+    g_thresholds = np.bincount(plan.cell_threshold, slope, len(thresholds))
+    return -hard.segment_sum(slope, plan.cell_offsets), g_thresholds
 
 
 @with_vjps(_pull_keep)
 def log_keep(
     risk: NDArray[Any],
     thresholds: NDArray[Any],
-    layout: Any,
+    plan: GridPlan,
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
@@ -136,13 +202,12 @@ def log_keep(
 
     The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
     """
-    above = thresholds.take(layout.cell_threshold) - spread(risk, layout.cell_offsets)
+    above = thresholds.take(plan.cell_threshold) - spread(risk, plan.cell_offsets)
     return log_sigmoid(np.minimum((above + shift) / temperature, LARGEST))
 
 
-def _pull_coherence(ans, log_p, blocks):
-    back = [np.swapaxes(b, 1, 2) for b in blocks]
-    return lambda g: _block_product(g, back)
+def _pull_coherence(g, ans, log_p, blocks):
+    return _block_product(g, [np.swapaxes(block, 1, 2) for block in blocks])
 
 
 @with_vjp(_pull_coherence)
@@ -176,69 +241,43 @@ def _block_product(cells, blocks):
     return out
 
 
-def _pull_violation(
-    ans, log_q, false_cells, false_thresholds, false_share, temperature
-):
-    def pull(g):
-        of_false = log_q.take(false_cells)
-        g_valid = g * (ans - 1) * false_share / temperature
-        gradient = np.zeros(len(log_q))
-        slope = np.exp(of_false) / np.expm1(of_false)
-        gradient[false_cells] = g_valid.take(false_thresholds) * slope
-        return gradient
-
-    return pull
+def _pull_violation(g, ans, log_q, plan, temperature):
+    of_false = log_q.take(plan.false_cells)
+    g_valid = g * (ans - 1) * plan.false_share / temperature
+    gradient = np.zeros(len(log_q))
+    slope = np.exp(of_false) / np.expm1(of_false)
+    gradient[plan.false_cells] = g_valid.take(plan.false_thresholds) * slope
+    return gradient
 
 
 @with_vjp(_pull_violation)
-def violation(
-    log_q: Any,
-    false_cells: Any,
-    false_thresholds: Any,
-    false_share: Any,
-    temperature: float,
-) -> Any:
+def violation(log_q: NDArray[Any], plan: GridPlan, temperature: float) -> Any:
     """Compute V for each threshold, which is ``1 - exp(mean(log(1 - q)) / temperature)``.
 
     The mean is over the false claims of each problem, and V is 0 for problems without false
     claims. The hard version of V indicates whether a false claim is kept.
-
-    Parameters
-    ----------
-    log_q : ndarray of shape (n_cells,)
-        Result of `log_coherence`.
-    false_cells, false_thresholds : ndarray of int
-        Indices of the cells of false claims, and the threshold index of each of these cells.
-    false_share : ndarray of shape (n_thresholds,)
-        Reciprocal of the number of false claims in each problem, or 0 for problems without false
-        claims.
-    temperature : float
-        Temperature of V.
     """
-    valid = log1mexp(log_q.take(false_cells))
-    log_valid = np.bincount(false_thresholds, valid, len(false_share)) * false_share
-    return -np.expm1(log_valid / temperature)
+    valid = log1mexp(log_q.take(plan.false_cells))
+    log_valid = np.bincount(plan.false_thresholds, valid, len(plan.false_share))
+    return -np.expm1(log_valid * plan.false_share / temperature)
 
 
-def _pull_supremum(ans, thresholds, violations, layout, sharpness, weight):
-    def pull(g):
-        offsets = layout.grid_offsets
-        t, unsafe, w = _supremum(
-            thresholds, violations, layout, sharpness=sharpness, weight=weight
-        )
-        direct = spread(g, offsets) * w
-        logit = sharpness * direct * (thresholds - spread(ans, offsets))
-        g_unsafe = pull_rescale(-weight * logit, unsafe, violations, offsets)
-        return direct + pull_rescale(logit, t, thresholds, offsets), g_unsafe
-
-    return pull
+def _pull_supremum(g, ans, thresholds, violations, plan, sharpness, weight):
+    offsets = plan.grid_offsets
+    t, unsafe, w = _supremum(
+        thresholds, violations, plan, sharpness=sharpness, weight=weight
+    )
+    direct = spread(g, offsets) * w
+    logit = sharpness * direct * (thresholds - spread(ans, offsets))
+    g_unsafe = pull_rescale(-weight * logit, unsafe, violations, offsets)
+    return direct + pull_rescale(logit, t, thresholds, offsets), g_unsafe
 
 
 @with_vjps(_pull_supremum)
 def soft_supremum(
     thresholds: NDArray[Any],
     violations: Any,
-    layout: Any,
+    plan: GridPlan,
     sharpness: float,
     weight: Any,
 ) -> Any:
@@ -253,34 +292,31 @@ def soft_supremum(
     decreases in t. The hard version of the score is the last safe threshold.
     """
     _, _, w = _supremum(
-        thresholds, violations, layout, sharpness=sharpness, weight=weight
+        thresholds, violations, plan, sharpness=sharpness, weight=weight
     )
-    return hard.segment_sum(w * thresholds, layout.grid_offsets)
+    return hard.segment_sum(w * thresholds, plan.grid_offsets)
 
 
-def _supremum(thresholds, violations, layout, sharpness, weight):
+def _supremum(thresholds, violations, plan, sharpness, weight):
     """Compute minmax(t), minmax(V_t) and the weights of the thresholds."""
-    t = segment_rescale(thresholds, layout.grid_offsets)
-    unsafe = segment_rescale(violations, layout.grid_offsets)
+    t = segment_rescale(thresholds, plan.grid_offsets)
+    unsafe = segment_rescale(violations, plan.grid_offsets)
     logit = sharpness * (t - weight * unsafe)
-    return t, unsafe, segment_softmax(logit, layout.grid_offsets)
+    return t, unsafe, segment_softmax(logit, plan.grid_offsets)
 
 
-def _pull_gate(ans, thresholds, bound, layout, sharpness, temperature, shift=0.0):
-    def pull(g):
-        logit = pull_softmax(g, ans, layout.grid_offsets)
-        closing = logit * expit((thresholds + shift - bound) / temperature)
-        closing /= temperature
-        return sharpness * logit - closing, closing.sum()
-
-    return pull
+def _pull_gate(g, ans, thresholds, bound, plan, sharpness, temperature, shift=0.0):
+    logit = pull_softmax(g, ans, plan.grid_offsets)
+    closing = logit * expit((thresholds + shift - bound) / temperature)
+    closing /= temperature
+    return sharpness * logit - closing, closing.sum()
 
 
 @with_vjps(_pull_gate)
 def gated_weights(
     thresholds: NDArray[Any],
     bound: Any,
-    layout: Any,
+    plan: GridPlan,
     sharpness: float,
     temperature: float,
     shift: float = 0.0,
@@ -292,23 +328,20 @@ def gated_weights(
     ``bound``. Theorem 2 of the paper uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
-    return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
+    return segment_softmax(sharpness * thresholds + gate, plan.grid_offsets)
 
 
-def _pull_retention(ans, log_q, weights, layout):
-    def pull(g):
-        g_cells = spread(g, layout.cell_offsets) * np.exp(log_q)
-        g_weights = np.bincount(layout.cell_threshold, g_cells, len(weights))
-        return g_cells * weights.take(layout.cell_threshold), g_weights
-
-    return pull
+def _pull_retention(g, ans, log_q, weights, plan):
+    g_cells = spread(g, plan.cell_offsets) * np.exp(log_q)
+    g_weights = np.bincount(plan.cell_threshold, g_cells, len(weights))
+    return g_cells * weights.take(plan.cell_threshold), g_weights
 
 
 @with_vjps(_pull_retention)
-def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
+def grid_retention(log_q: Any, weights: NDArray[Any], plan: GridPlan) -> Any:
     """Compute the weighted mean of q_vt over the thresholds for each claim v.
 
     The hard version of the weighted mean indicates whether claim v is kept.
     """
-    cells = np.exp(log_q) * weights.take(layout.cell_threshold)
-    return hard.segment_sum(cells, layout.cell_offsets)
+    cells = np.exp(log_q) * weights.take(plan.cell_threshold)
+    return hard.segment_sum(cells, plan.cell_offsets)

@@ -32,7 +32,7 @@ def _curve(hazard, batch, q, gain):
     return lone, m, order, log_risk, log_worth
 
 
-def _pull_price(ans, hazard, batch, q, gain):
+def _pull_price(g, ans, hazard, batch, q, gain):
     """Return the function that computes the gradient for the hazards.
 
     The price of a pooled block is ``log(sum of risks) - log(sum of worths)``, so its gradient is
@@ -42,28 +42,23 @@ def _pull_price(ans, hazard, batch, q, gain):
     lone, m, order, log_risk, log_worth = _curve(clipped, batch, q, gain)
     block = np.cumsum(pooled(log_risk, log_worth, batch.problem_of)[1]) - 1
 
-    def pull(g):
-        total = np.bincount(block, g[order])[block]
-        of_risk = total * _softmax(log_risk, block)
-        to_claims = np.argsort(order)
-        # log_risk = h - l - (sum of l over the claims before it)
-        after = sum_before(of_risk[::-1], (len(g) - batch.offsets)[::-1])[::-1]
-        of_lone = (-of_risk - after)[to_claims]
-        # log_worth depends on l and on m, the sum of l over the claim and its ancestors.
-        of_worth = (-total * _softmax(log_worth, block))[to_claims]
-        above = q * np.exp(lone - m)
-        weight = np.exp(-m) + q - above
-        tiny = weight == 0
-        share = above / np.where(tiny, 1, weight)
-        of_lone -= of_worth * share
-        of_m = of_worth * np.where(
-            tiny, -1, share - np.exp(-m) / np.where(tiny, 1, weight)
-        )
-        of_lone += sum_descendants(of_m, batch)
-        slope = of_risk[to_claims] + of_lone * np.exp(clipped - lone)
-        return np.where(clipped == hazard, slope, 0)
-
-    return pull
+    total = np.bincount(block, g[order])[block]
+    of_risk = total * _softmax(log_risk, block)
+    to_claims = np.argsort(order)
+    # log_risk = h - l - (sum of l over the claims before it)
+    after = sum_before(of_risk[::-1], (len(g) - batch.offsets)[::-1])[::-1]
+    of_lone = (-of_risk - after)[to_claims]
+    # log_worth depends on l and on m, the sum of l over the claim and its ancestors.
+    of_worth = (-total * _softmax(log_worth, block))[to_claims]
+    above = q * np.exp(lone - m)
+    weight = np.exp(-m) + q - above
+    tiny = weight == 0
+    share = above / np.where(tiny, 1, weight)
+    of_lone -= of_worth * share
+    of_m = of_worth * np.where(tiny, -1, share - np.exp(-m) / np.where(tiny, 1, weight))
+    of_lone += sum_descendants(of_m, batch)
+    slope = of_risk[to_claims] + of_lone * np.exp(clipped - lone)
+    return np.where(clipped == hazard, slope, 0)
 
 
 @with_vjp(_pull_price)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from .._checks import check_alpha
 from .._parameters import at_least, positive, settings
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, ranges
 from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft import neural_sort
+from ..ops.soft_grid import GridPlan
 from ._path import Relaxation
 
 # Thresholds of all problems, and log q of all grid cells.
@@ -186,14 +186,9 @@ class GridRelaxation(Relaxation):
     def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
         """Compute all threshold grids, and the log of the degree q to which each claim is kept."""
         risk = take(risk, plan.claims)
-        thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
-        log_p = soft_grid.log_keep(
-            risk,
-            thresholds,
-            plan.layout,
-            temperature=self.keep_temperature,
-            shift=self.keep_shift,
-        )
+        thresholds = soft_grid.threshold_grid(risk, plan, self.margin)
+        keep = self.keep_temperature, self.keep_shift
+        log_p = soft_grid.log_keep(risk, thresholds, plan, *keep)
         if plan.blocks is None:
             return thresholds, log_p
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
@@ -201,19 +196,9 @@ class GridRelaxation(Relaxation):
     def scores(self, state: GridState, plan: GridPlan) -> NDArray[np.float64]:
         """Compute the soft supremum of the safe thresholds of each problem."""
         thresholds, log_q = state
-        unsafe = soft_grid.violation(
-            log_q,
-            false_cells=plan.false_cells,
-            false_thresholds=plan.false_thresholds,
-            false_share=plan.false_share,
-            temperature=self.violation_temperature,
-        )
+        unsafe = soft_grid.violation(log_q, plan, self.violation_temperature)
         scores = soft_grid.soft_supremum(
-            thresholds,
-            unsafe,
-            plan.layout,
-            sharpness=self.sharpness,
-            weight=self.violation_weight,
+            thresholds, unsafe, plan, self.sharpness, weight=self.violation_weight
         )
         return take(scores, plan.problems_back)
 
@@ -229,12 +214,12 @@ class GridRelaxation(Relaxation):
         weights = soft_grid.gated_weights(
             thresholds,
             threshold,
-            plan.layout,
+            plan,
             sharpness=self.sharpness,
             temperature=self.gate_temperature,
             shift=self.gate_shift,
         )
-        kept = soft_grid.grid_retention(log_q, weights, plan.layout)
+        kept = soft_grid.grid_retention(log_q, weights, plan)
         return take(kept, plan.claims_back)
 
 
@@ -265,92 +250,3 @@ _FELM = {
 }
 _VALIDATION = (1.0, 1.0, 0.001, 0.01, 0.001)
 _SHARED = {"sharpness": 1.0, "margin": 20.0}
-
-
-@dataclass(frozen=True)
-class GridPlan:
-    """Data that a GridRelaxation precomputes, with the problems sorted by size.
-
-    Attributes
-    ----------
-    n_problems : int
-        Number of problems.
-    problem_of : ndarray of shape (n_claims,)
-        Problem index of each claim.
-    labels : ndarray of float of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown).
-    claims, claims_back : ndarray of shape (n_claims,)
-        Indices of the claims in the order of the layout, and the inverse permutation.
-    problems_back : ndarray of shape (n_problems,)
-        Inverse of the permutation that sorts the problems by size.
-    layout : GridLayout
-        Layout of the grid cells.
-    blocks : list of ndarray or None
-        Ancestor weights passed to `skdcf.ops.soft_grid.log_coherence`, or None if there are no
-        edges.
-    false_cells, false_thresholds, false_share : ndarray
-        Arguments of `skdcf.ops.soft_grid.violation`.
-    """
-
-    n_problems: int
-    problem_of: np.ndarray
-    labels: np.ndarray
-    claims: np.ndarray
-    claims_back: np.ndarray
-    problems_back: np.ndarray
-    layout: soft_grid.GridLayout
-    blocks: list[NDArray[np.float64]] | None
-    false_cells: np.ndarray
-    false_thresholds: np.ndarray
-    false_share: np.ndarray
-
-    @classmethod
-    def of(cls, batch, labels, ancestor_weight) -> Self:
-        """Create the plan for a batch from labels (1 true, 0 false, -1 unknown)."""
-        order = np.argsort(batch.sizes, kind="stable")
-        sizes = batch.sizes[order]
-        claims = ranges(batch.offsets[order], sizes)
-        layout = soft_grid.GridLayout.of(sizes)
-        false = np.flatnonzero(labels[claims] == 0)
-        width = np.diff(layout.cell_offsets)[false]
-        false_cells = ranges(layout.cell_offsets[false], width)
-        n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))
-        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)[order]
-        blocks = None
-        if len(batch.edges):
-            blocks = _ancestor_weights(batch, claims, sizes, ancestor_weight)
-        return cls(
-            n_problems=len(batch),
-            problem_of=batch.problem_of,
-            labels=(labels == 1).astype(np.float64),
-            claims=claims,
-            claims_back=np.argsort(claims),
-            problems_back=np.argsort(order),
-            layout=layout,
-            blocks=blocks,
-            false_cells=false_cells,
-            false_thresholds=layout.cell_threshold[false_cells],
-            false_share=np.repeat(share, sizes + 2),
-        )
-
-
-def _ancestor_weights(batch, claims, sizes, ancestor_weight):
-    """Return one stack of ancestor-weight matrices per problem size, with rows that sum to 1."""
-    indptr, indices = batch.closure
-    count = np.diff(indptr)[claims]
-    ancestor = indices[ranges(indptr[claims], count)]
-    total = 1 + ancestor_weight * (count - 1)
-    weight = np.repeat(ancestor_weight / total, count)
-    itself = ancestor == np.repeat(claims, count)
-    weight[itself] = 1 / total
-    size = np.repeat(sizes, sizes)
-    row_offsets = offsets_of(size)
-    column = ancestor - batch.offsets[batch.problem_of[ancestor]]
-    flat = np.zeros(row_offsets[-1])
-    flat[np.repeat(row_offsets[:-1], count) + column] = weight
-    distinct, counts = np.unique(sizes, return_counts=True)
-    bounds = offsets_of(counts * distinct**2)
-    return [
-        flat[bounds[i] : bounds[i + 1]].reshape(count, size, size)
-        for i, (size, count) in enumerate(zip(distinct, counts, strict=True))
-    ]

@@ -464,11 +464,8 @@ def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
     return flatten(params)
 
 
-def _pull_standardised(risk, scores):
-    def pull(g):
-        return -(g - g.mean() - risk * (g @ risk / len(risk))) / scores.std()
-
-    return pull
+def _pull_standardised(g, risk, scores):
+    return -(g - g.mean() - risk * (g @ risk / len(risk))) / scores.std()
 
 
 @with_vjp(_pull_standardised)

@@ -8,6 +8,7 @@ from autograd import grad
 from autograd.test_util import check_grads
 from random_graphs import random_problems, spaced_risks
 
+from skdcf import GraphBatch
 from skdcf.ops import hard, soft, soft_grid
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
@@ -16,11 +17,9 @@ RNG = np.random.RandomState(6)
 RISK = spaced_risks(RNG, PROBLEMS.offsets, 0.2)
 GRID = GridRelaxation(margin=0.7).plan(PROBLEMS.batch, PROBLEMS.labels)
 PATH = PathRelaxation().plan(PROBLEMS.batch, PROBLEMS.labels)
-LAYOUT = GRID.layout
-THRESHOLDS = soft_grid.threshold_grid(RISK[GRID.claims], LAYOUT, 0.7)
-CELL_CLAIM = np.repeat(np.arange(len(RISK)), np.diff(LAYOUT.cell_offsets))
+THRESHOLDS = soft_grid.threshold_grid(RISK[GRID.claims], GRID, 0.7)
+CELL_CLAIM = np.repeat(np.arange(len(RISK)), np.diff(GRID.cell_offsets))
 LOG_Q = np.log(RNG.uniform(0.05, 0.95, len(CELL_CLAIM)))
-FALSE = (GRID.false_cells, GRID.false_thresholds, GRID.false_share)
 
 
 def check(fun, *args):
@@ -50,32 +49,32 @@ def test_gradient_of_log_loss():
 
 
 def test_layout_visits_each_claim_and_threshold_once():
-    pairs = set(zip(CELL_CLAIM, LAYOUT.cell_threshold, strict=True))
-    sizes = np.diff(LAYOUT.offsets)
+    pairs = set(zip(CELL_CLAIM, GRID.cell_threshold, strict=True))
+    sizes = np.diff(GRID.offsets)
     assert len(pairs) == len(CELL_CLAIM) == (sizes * (sizes + 2)).sum()
-    assert (np.diff(LAYOUT.grid_offsets) == sizes + 2).all()
+    assert (np.diff(GRID.grid_offsets) == sizes + 2).all()
     for i, n in enumerate(sizes):
-        own = RISK[GRID.claims][LAYOUT.offsets[i] : LAYOUT.offsets[i + 1]]
-        grid = THRESHOLDS[LAYOUT.grid_offsets[i] : LAYOUT.grid_offsets[i + 1]]
+        own = RISK[GRID.claims][GRID.offsets[i] : GRID.offsets[i + 1]]
+        grid = THRESHOLDS[GRID.grid_offsets[i] : GRID.grid_offsets[i + 1]]
         np.testing.assert_allclose(grid, [own.min() - 0.7, *own, own.max() + 0.7])
         assert n == len(own)
 
 
 def test_threshold_grid_gradient():
-    check(lambda r: soft_grid.threshold_grid(r, LAYOUT, 0.7), RISK)
+    check(lambda r: soft_grid.threshold_grid(r, GRID, 0.7), RISK)
 
 
 def test_keep():
-    check(lambda r, t: soft_grid.log_keep(r, t, LAYOUT, 0.3), RISK, THRESHOLDS)
-    sharp = np.exp(soft_grid.log_keep(RISK, THRESHOLDS, LAYOUT, 1e-9, 1e-5))
-    kept = THRESHOLDS[LAYOUT.cell_threshold] >= RISK[CELL_CLAIM]
+    check(lambda r, t: soft_grid.log_keep(r, t, GRID, 0.3), RISK, THRESHOLDS)
+    sharp = np.exp(soft_grid.log_keep(RISK, THRESHOLDS, GRID, 1e-9, 1e-5))
+    kept = THRESHOLDS[GRID.cell_threshold] >= RISK[CELL_CLAIM]
     np.testing.assert_allclose(sharp, kept, atol=1e-12)
 
 
 def test_keep_far_above_the_risk_stays_below_one():
-    log_p = soft_grid.log_keep(RISK, THRESHOLDS + 1e9, LAYOUT, 1e-3)
+    log_p = soft_grid.log_keep(RISK, THRESHOLDS + 1e9, GRID, 1e-3)
     assert (log_p < 0).all()
-    slope = grad(lambda t: soft_grid.log_keep(RISK, t, LAYOUT, 1e-3).sum())
+    slope = grad(lambda t: soft_grid.log_keep(RISK, t, GRID, 1e-3).sum())
     assert np.isfinite(slope(THRESHOLDS + 1e9)).all()
 
 
@@ -84,8 +83,8 @@ def test_coherence_is_the_weighted_geometric_mean(weight):
     plan = GridRelaxation(ancestor_weight=weight).plan(PROBLEMS.batch, PROBLEMS.labels)
     check(lambda x: soft_grid.log_coherence(x, plan.blocks), LOG_Q)
     log_q = soft_grid.log_coherence(LOG_Q, plan.blocks)
-    cells = np.split(LOG_Q, plan.layout.cell_offsets[1:-1])
-    out = np.split(log_q, plan.layout.cell_offsets[1:-1])
+    cells = np.split(LOG_Q, plan.cell_offsets[1:-1])
+    out = np.split(log_q, plan.cell_offsets[1:-1])
     place = plan.claims_back
     for i, ancestors in enumerate(PROBLEMS.ancestors):
         first = PROBLEMS.offsets[i]
@@ -99,32 +98,33 @@ def test_coherence_is_the_weighted_geometric_mean(weight):
 
 
 def test_violation():
-    check(lambda x: soft_grid.violation(x, *FALSE, 0.4), LOG_Q)
-    V = soft_grid.violation(LOG_Q, *FALSE, 0.4)
+    check(lambda x: soft_grid.violation(x, GRID, 0.4), LOG_Q)
+    V = soft_grid.violation(LOG_Q, GRID, 0.4)
     assert (V[GRID.false_share == 0] == 0).all() and (V[GRID.false_share > 0] > 0).all()
     kept = RNG.uniform(size=len(LOG_Q)) < 0.3
-    V = soft_grid.violation(np.where(kept, -1e-200, -200.0), *FALSE, 1e-3)
-    bad = np.bincount(FALSE[1], kept[FALSE[0]], len(V)) > 0
+    V = soft_grid.violation(np.where(kept, -1e-200, -200.0), GRID, 1e-3)
+    bad = np.bincount(GRID.false_thresholds, kept[GRID.false_cells], len(V)) > 0
     np.testing.assert_allclose(V, bad, atol=1e-12)
 
 
 def test_soft_supremum():
-    V = soft_grid.violation(LOG_Q, *FALSE, 0.4)
-    ends = LAYOUT.grid_offsets
+    V = soft_grid.violation(LOG_Q, GRID, 0.4)
+    ends = GRID.grid_offsets
     V[ends[:-1]], V[ends[1:] - 1] = 0.01, 0.99  # it never falls in t
-    check(lambda t, v: soft_grid.soft_supremum(t, v, LAYOUT, 3.0, 1.3), THRESHOLDS, V)
+    check(lambda t, v: soft_grid.soft_supremum(t, v, GRID, 3.0, 1.3), THRESHOLDS, V)
     safe_below = RNG.uniform(0.2, 1.0, GRID.n_problems)
-    spread = np.repeat(safe_below, np.diff(LAYOUT.grid_offsets))
+    spread = np.repeat(safe_below, np.diff(GRID.grid_offsets))
     unsafe = (spread < THRESHOLDS).astype(float)
-    limit = soft_grid.soft_supremum(THRESHOLDS, unsafe, LAYOUT, 1e7, 1.5)
+    limit = soft_grid.soft_supremum(THRESHOLDS, unsafe, GRID, 1e7, 1.5)
     for i in range(GRID.n_problems):
-        own = slice(*LAYOUT.grid_offsets[i : i + 2])
+        own = slice(*GRID.grid_offsets[i : i + 2])
         assert limit[i] == THRESHOLDS[own][unsafe[own] == 0].max()
 
 
 def test_weight_of_one_ties_nothing_with_everything():
     """Where only the lowest threshold is safe, 0 - 0 equals 1 - 1."""
-    layout = soft_grid.GridLayout.of(np.array([1]))
+    one = GraphBatch.from_arrays(np.zeros((1, 1)), [0, 1], [])
+    layout = GridRelaxation().plan(one, np.array([0]))
     thresholds, unsafe = np.array([-1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
     at_one = soft_grid.soft_supremum(thresholds, unsafe, layout, 1e6, 1.0)
     above = soft_grid.soft_supremum(thresholds, unsafe, layout, 1e6, 1.05)
@@ -132,23 +132,21 @@ def test_weight_of_one_ties_nothing_with_everything():
 
 
 def test_gated_weights():
-    check(
-        lambda t, b: soft_grid.gated_weights(t, b, LAYOUT, 2.0, 0.3), THRESHOLDS, 0.45
-    )
-    weights = soft_grid.gated_weights(THRESHOLDS, 0.45, LAYOUT, 1e4, 1e-9, 1e-5)
+    check(lambda t, b: soft_grid.gated_weights(t, b, GRID, 2.0, 0.3), THRESHOLDS, 0.45)
+    weights = soft_grid.gated_weights(THRESHOLDS, 0.45, GRID, 1e4, 1e-9, 1e-5)
     for i in range(GRID.n_problems):
-        own = slice(*LAYOUT.grid_offsets[i : i + 2])
+        own = slice(*GRID.grid_offsets[i : i + 2])
         below = np.where(THRESHOLDS[own] < 0.45, THRESHOLDS[own], -np.inf)
         np.testing.assert_allclose(weights[own], below == below.max(), atol=1e-9)
 
 
 def test_grid_retention():
     weights = RNG.uniform(size=len(THRESHOLDS))
-    check(lambda x, w: soft_grid.grid_retention(x, w, LAYOUT), LOG_Q, weights)
+    check(lambda x, w: soft_grid.grid_retention(x, w, GRID), LOG_Q, weights)
     hand = np.zeros(len(RISK))
-    for cell, (v, t) in enumerate(zip(CELL_CLAIM, LAYOUT.cell_threshold, strict=True)):
+    for cell, (v, t) in enumerate(zip(CELL_CLAIM, GRID.cell_threshold, strict=True)):
         hand[v] += weights[t] * np.exp(LOG_Q[cell])
-    np.testing.assert_allclose(soft_grid.grid_retention(LOG_Q, weights, LAYOUT), hand)
+    np.testing.assert_allclose(soft_grid.grid_retention(LOG_Q, weights, GRID), hand)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.1])

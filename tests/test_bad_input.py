@@ -93,7 +93,7 @@ def test_bad_graph(arguments, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a"]}, r"claim texts.*feature rows.*1.*3"),
+        ({"claims": ["a"]}, r"claims.*3 entries.*1"),
         ({"feature_names": ["a", "b"]}, r"1 features.*2"),
         ({"feature_names": ["a", "a"]}, "['a'] are repeated"),
         ({"feature_names": {"a"}}, r"feature_names.*list.*set"),
@@ -116,7 +116,7 @@ def test_bad_graph(arguments, message):
 def test_bad_graph_fields(fields, message):
     with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph(ONE, [], **fields)
-    message = message.replace(r"claim texts.*feature rows.*1.*3", r"claims.*entries.*1")
+    message = message.replace(r"claims.*3 entries.*1", r"claims.*entries.*1")
     with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(ONE, [0, 3], **fields)
     batch = GraphBatch.from_arrays(ONE, [0, 3])

@@ -532,8 +532,8 @@ class ConformalFilter(Settings):
         {X}
         {own_alpha}
         output : {"graphs", "text"}, default="graphs"
-            Output format. "text" returns the kept claims of each problem as a string, with the
-            layout of the answer if it was split by ``skdcf split``, or with one claim per line.
+            Output format. "text" returns the kept claims of each problem as a string, with one
+            claim per line. `skdcf.apps.text.kept_text` restores the layout of the answer.
 
         Returns
         -------

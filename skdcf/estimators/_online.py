@@ -20,7 +20,6 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, optional_rows, ranges
-from ..graphs.sources import without_positions
 from ..guards.levels import level_of, warn_of_level
 from ..guards.settings import refuse_changed, settings_of
 from ..ops.hard import path_risk, segment_max
@@ -94,12 +93,8 @@ def _prefixes(batch, chosen):
     n_edges = np.searchsorted(batch.edges[:, 1], row, side="right") - first
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
-    metadata = None
-    # Positions of claims that are never kept are determined separately for each prefix.
-    if batch.metadata is not None:
-        answers = [without_positions(entry) for entry in batch.metadata]
-        metadata = [answers[i] for i in problem]
-    columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
+    names = ("problems", "alternatives", "context", "metadata")
+    columns = {n: getattr(batch, n) for n in names}
     return GraphBatch.from_arrays(
         optional_rows(batch.features, claims),
         offsets,
@@ -107,7 +102,6 @@ def _prefixes(batch, chosen):
         edges_known=batch.edges_known[problem],
         claims=optional_rows(batch.claims, claims),
         feature_names=batch.feature_names,
-        metadata=metadata,
         **{n: optional_rows(c, problem) for n, c in columns.items()},
     )
 
@@ -251,7 +245,7 @@ class _Answer:
     """
 
     def __init__(self, fitted, alpha, about):
-        self.about = about | {"metadata": without_positions(about.get("metadata"))}
+        self.about = about
         self.filter = fitted
         self.alpha = alpha
         # The newest claim is the last claim in its prefix, so no claims follow it.

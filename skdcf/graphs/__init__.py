@@ -7,10 +7,10 @@ skdcf.
 from ._containers import GraphBatch as GraphBatch
 from ._containers import Problems as Problems
 from ._containers import ReasoningGraph as ReasoningGraph
-from ._containers import as_batch
+from ._containers import answer_text, as_batch
 from .labels import Labels as Labels
 from .labels import pack_labels
-from .problems import answer_text, question_groups
+from .problems import question_groups
 
 __all__ = [
     "answer_text",

@@ -44,7 +44,6 @@ from .ragged import (
     sort_edges,
     unpack_bits,
 )
-from .sources import cut_metadata
 
 # Ancestors in problems of at most 64 claims are the bits of one number of 64 bits for each claim.
 SMALL = 64
@@ -1126,7 +1125,6 @@ class ReasoningGraph:
         kept = self.edges[mask[self.edges].all(axis=1)]
         values["edges"] = read_only((np.cumsum(mask) - 1)[kept])
         values["claims"] = self.claims and tuple(compress(self.claims, mask))
-        values["metadata"] = cut_metadata(self.metadata, mask)
         values["n_claims"] = int(mask.sum())
         return self._trusted(**values)
 
@@ -1449,3 +1447,33 @@ def _from_networkx(graph, i):
         return ReasoningGraph.from_networkx(graph)
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from None
+
+
+def answer_text(graph: ReasoningGraph) -> str:
+    """Return the claims of an answer as a text with one claim per line.
+
+    The text with the layout of the original answer is returned by
+    `skdcf.apps.text.kept_text`.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        The answer.
+
+    Returns
+    -------
+    text : str
+        The claim texts, joined by line breaks.
+
+    Raises
+    ------
+    ValueError
+        If the claims do not have texts.
+    """
+    if graph.claims is None and graph.n_claims:
+        named = "" if graph.id is None else f" ({printable(graph.id)})"
+        raise ValueError(
+            f"the claims of the problem{named} must have texts, but they have none: pass "
+            "claims= to the graph"
+        )
+    return "\n".join(graph.claims or ())

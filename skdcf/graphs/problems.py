@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import compress
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,114 +26,9 @@ from .hashes import (
     hash_question,
     question_hashes,
 )
-from .layout import join_sentences
-from .ragged import slices
-from .sources import cut_metadata, in_order, read_layout, sentences_without_claim
 
 #: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-
-
-def answer_text(graph: ReasoningGraph) -> str:
-    """Return the text of an answer.
-
-    If the answer was split by `skdcf split`, the text has the layout of the answer, such as its
-    paragraphs and lists, and contains the sentences without claims. Otherwise, the text has one
-    claim per line. The text of an answer without claims is empty, even if the answer contains
-    other sentences.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        The answer.
-
-    Returns
-    -------
-    text : str
-        The claim texts, joined by the stored layout or by newlines.
-
-    Raises
-    ------
-    ValueError
-        If the claims do not have texts.
-    """
-    if graph.claims is None and graph.n_claims:
-        named = "" if graph.id is None else f" ({graph.id})"
-        raise ValueError(
-            Message(
-                f"the claims of the problem{named} must have texts, but they have "
-                "none: ",
-                Advice("give_claims", "pass claims= to the graph"),
-            )
-        )
-    return _joined(graph.claims, graph.metadata)
-
-
-def _joined(claims, metadata):
-    """Return the claims and the sentences without claims, joined by the layout or by newlines."""
-    if not claims:
-        return ""
-    others = sentences_without_claim(metadata, len(claims))
-    sentences = in_order(claims, metadata, [text for _, text in others])
-    layout = read_layout(metadata, len(claims))
-    return join_sentences(sentences, layout) if layout else "\n".join(sentences)
-
-
-def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
-    """Return the text of the kept claims of an answer, or "" if no claims are kept.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        One problem.
-    mask : ndarray of bool of shape (n_claims,)
-        Whether each claim is kept.
-
-    Returns
-    -------
-    text : str
-        The kept claims, with adjacent sentences that contain no claim. The text is a single line
-        if the layout of the answer is not known.
-    """
-    kept = graph.subgraph(mask)
-    return _on_one_line(answer_text(kept), kept.metadata, kept.n_claims)
-
-
-def _on_one_line(text, metadata, n_claims):
-    """Return a text as a single line, unless its layout is known."""
-    return text if read_layout(metadata, n_claims) else " ".join(text.split())
-
-
-def kept_texts(
-    batch: GraphBatch, masks: Sequence[NDArray[np.bool_]]
-) -> list[str | None]:
-    """Return the text that `kept_text` returns for each answer, or None for unknown claims.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-    masks : sequence of boolean arrays, one per problem
-        Whether each claim is kept.
-
-    Returns
-    -------
-    texts : list of (str or None)
-        The kept text of each problem, or None if its claims have no texts.
-    """
-    if batch.claims is None:
-        return [None] * len(batch)
-    claims = batch.claims.tolist()
-    metadata = batch.metadata_rows or [{}] * len(batch)
-    texts: list[str | None] = []
-    for i, rows in enumerate(slices(batch.offsets)):
-        if claims[rows][:1] == [None]:
-            texts.append(None)
-        else:
-            kept = [*compress(claims[rows], masks[i].tolist())]
-            about = cut_metadata(metadata[i], masks[i])
-            texts.append(_on_one_line(_joined(kept, about), about, len(kept)))
-    return texts
 
 
 #: Metadata key whose value identifies the question of an answer, as a string or an integer.

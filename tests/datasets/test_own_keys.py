@@ -247,7 +247,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         assert row["said"] == (" ".join(left) or "-")
         same = [row["asked"], row["docs"], row["shift"]]
         assert same == [before["asked"], before["docs"], before["shift"]]
-        assert set(row["metadata"]) == {"filtered", "sentence_layout"}
+        assert set(row["metadata"]) == {"filtered", "layout"}
         assert row["provenance"].items() >= splitter_of("en").items()
 
     # A file under its own keys: they come back, and the text as well.

@@ -32,7 +32,7 @@ from ...estimators import (
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...graphs import pack_labels
-from ...graphs.problems import GROUP, kept_text, kept_texts, read_groups
+from ...graphs.problems import GROUP, read_groups
 from ...graphs.ragged import reduce_segments
 from ...guarantees import NoFalseClaim, problems_needed
 from ...guards.judges import labels_of_models
@@ -43,6 +43,7 @@ from ...scorers import (
 )
 from .. import labelling, reporting
 from .._messages import renumbered
+from ..text import LAYOUT, kept_text
 from . import _files as files
 
 RESULT = "filtered"  # metadata key for the decision of the filter
@@ -506,16 +507,20 @@ def _marked_texts(lines, mark_checked):
 
     If ``mark_checked`` is True, claims that a person checked are marked.
     """
-    graphs = lines.problems.graphs
-    texts = kept_texts(graphs, lines.masks)
-    if mark_checked:
-        for i, checked in enumerate(lines.checked):
-            if checked and texts[i] is not None:
-                claims = list(graphs[i].claims)
-                for v in checked:
-                    claims[v] = _with_mark(claims[v])
-                marked = graphs[i].replace(claims=claims)
-                texts[i] = kept_text(marked, lines.masks[i])
+    texts = []
+    for i, graph in enumerate(lines.problems.graphs):
+        if graph.claims is None:
+            texts.append(None)
+            continue
+        checked = lines.checked[i] if mark_checked else None
+        if checked:
+            claims = list(graph.claims)
+            for v in checked:
+                claims[v] = _with_mark(claims[v])
+            graph = graph.replace(claims=claims)
+        text = kept_text(graph, lines.masks[i])
+        has_layout = LAYOUT in (graph.metadata or {})
+        texts.append(text if has_layout else one_line(text))
     return texts
 
 

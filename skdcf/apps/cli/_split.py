@@ -6,8 +6,7 @@ from collections import Counter
 
 from ..._checks import counted
 from ...datasets import records
-from ...graphs.sources import WITHOUT_CLAIM
-from ..text import AnswerSplitter, no_claim_list
+from ..text import LAYOUT, AnswerSplitter, no_claim_list
 from . import _files as files
 
 
@@ -34,7 +33,7 @@ def split(options):
         counts.update(
             answers=1,
             claims=graph.n_claims,
-            without_claim=len((problem.metadata or {}).get(WITHOUT_CLAIM, ())),
+            without_claim=len(problem.metadata[LAYOUT]["without_claim"]),
             question=int(bool(graph.problem)),
             context=int(bool(graph.context)),
             logprobs=int(has_logprobs),

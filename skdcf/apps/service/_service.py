@@ -32,7 +32,7 @@ from ...graphs.problems import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from .._messages import reworded
-from ..text import AnswerReader, AnswerSplitter
+from ..text import AnswerReader, AnswerSplitter, kept_text
 
 LONGEST = 8 * 2**20  # maximum size of a request body in bytes
 _LINES = "application/x-ndjson"
@@ -392,7 +392,7 @@ class Store:
             "alpha": explained.alpha,
             "mask": mask,
             "passes": bool(explained.passes),
-            "text": None if graph.claims is None else explained.text,
+            "text": None if graph.claims is None else kept_text(graph, explained.kept),
             "reasons": explained.reasons,
             "warnings": [reworded(warning.message, "client") for warning in caught],
         }

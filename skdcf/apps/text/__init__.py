@@ -3,6 +3,8 @@
 Sentences are split by sentencex, which the extra ``apps`` installs.
 """
 
+from ._layout import LAYOUT as LAYOUT
+from ._layout import kept_text
 from ._no_claim import NoClaimList as NoClaimList
 from ._no_claim import no_claim_list
 from ._sentences import join, split_sentences
@@ -11,4 +13,4 @@ from ._sentences import splitter_of as splitter_of
 from ._split import AnswerReader as AnswerReader
 from ._split import AnswerSplitter
 
-__all__ = ["AnswerSplitter", "join", "no_claim_list", "split_sentences"]
+__all__ = ["AnswerSplitter", "join", "kept_text", "no_claim_list", "split_sentences"]

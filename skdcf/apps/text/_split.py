@@ -11,7 +11,7 @@ from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, value_at
 from ...edges import chain_edges, no_edges
 from ...features import SURPRISAL, surprisal
-from ...graphs.sources import LAYOUT, WITHOUT_CLAIM
+from ._layout import LAYOUT
 from ._no_claim import NoClaimList, no_claim_list
 from ._sentences import sentences_with_layout, splitter_of
 
@@ -239,17 +239,14 @@ class AnswerSplitter:
             )
         line = read(record)
         answer = line.answer or ""
-        sentences, layout = sentences_with_layout(answer, self.language)
+        sentences, between = sentences_with_layout(answer, self.language)
         claims, without_claim = self._no_claim.divide(sentences)
         edges = [*map(list, _EDGES[self.edges](claims))]
         # The line is read again with the claims, because the group of a problem may depend on
         # them.
         problem = read(record | {"claims": claims, "edges": edges}).problem
         metadata = dict(problem.metadata or {})
-        if without_claim:
-            metadata[WITHOUT_CLAIM] = without_claim
-        if claims:
-            metadata[LAYOUT] = layout
+        metadata[LAYOUT] = {"between": between, "without_claim": without_claim}
         graph = problem.graph
         if line.logprobs is not None:
             columns = surprisal(line.logprobs, answer, claims)

@@ -2,15 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore
-from skdcf.apps.text import no_claim_list, split_sentences
+from skdcf.apps.text import kept_text, no_claim_list, split_sentences
 from skdcf.datasets import read_jsonl
-from skdcf.graphs import answer_text
 
 ANSWER = (
     "Sure. Here is what I found:\n"
@@ -127,11 +125,11 @@ def test_split_takes_them_out_before_anything_is_computed(log, capsys):
 )
 def test_text_has_them_only_next_to_a_claim_that_is_kept(log, mask, text):
     graph = split(log).graphs[0]
-    assert answer_text(graph.subgraph(np.array(mask))) == text
+    assert kept_text(graph, mask) == text
 
 
 def test_an_answer_never_consists_of_them_alone(log):
-    assert answer_text(split(log).graphs[1]) == ""
+    assert kept_text(split(log).graphs[1], []) == ""
 
 
 def test_the_list_can_be_replaced_and_is_compared(log, tmp_path):

@@ -312,9 +312,10 @@ def test_texts_show_what_was_checked_if_that_is_wanted(folder, truth, tmp_path, 
 def test_marks_leave_the_layout_as_it_is(folder, truth, tmp_path, claim, marked):
     graphs = []
     for graph in read_jsonl(folder / "new.jsonl").graphs:
-        layout = ["", *["\n\n"] * (graph.n_claims - 1), ""]
+        between = ["", *["\n\n"] * (graph.n_claims - 1), ""]
+        layout = {"between": between, "without_claim": []}
         claims = [claim.format(text) for text in graph.claims]
-        metadata = (graph.metadata or {}) | {"sentence_layout": layout}
+        metadata = (graph.metadata or {}) | {"layout": layout}
         graphs.append(graph.replace(claims=claims, metadata=metadata))
     write_jsonl(tmp_path / "new.jsonl", graphs)
     skdcf.save(skdcf.load(folder / "m"), tmp_path / "m")

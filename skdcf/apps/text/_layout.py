@@ -1,0 +1,203 @@
+"""The text of the kept claims, in the layout of the original answer.
+
+The metadata key ``layout`` of an answer that was split into sentences is a dict of two lists. The
+list ``between`` contains the text before each sentence (line breaks, markers of list items, and
+rules), and the text after the last sentence. An entry may also be a list of this text and the line
+breaks within the sentence. The list ``without_claim`` contains the sentences that are no claims,
+each with the number of preceding claims.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._messages import Advice, Message
+from ...graphs import ReasoningGraph
+
+#: Metadata key for the layout of an answer.
+LAYOUT = "layout"
+_BREAK = r"(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
+_BREAKS = re.compile(_BREAK)
+_LINE_START = re.compile(rf"(?s).*{_BREAK}")
+#: Pattern for a rule on the line after a sentence. Such a rule marks the sentence as a heading or
+#: as the first row of a table.
+_RULE = re.compile(rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})")
+#: Pattern for whitespace, rules and markers of list items. A layout contains nothing else, because
+#: any other word, number or sign may be part of an answer.
+_ONLY_LAYOUT = re.compile(r"(?:[-=|+:*_>\u2022\s]|(?<!\d)\d{1,9}[.)](?=\s))*")
+#: Pattern for a heading or an announcement, which belongs to the next claim. Before other claims,
+#: it would change what they say, as "Exclusions:" would.
+_INTRODUCES = re.compile(r"(?s)[#*]|.*[:\uff1a]\W*\Z")
+
+
+def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
+    """Return the text of the kept claims of an answer.
+
+    If the answer was split into sentences by `AnswerSplitter`, the text has the layout of the
+    answer, such as its paragraphs and lists, and contains the sentences without claims next to
+    kept claims. Otherwise, the text has one claim per line. If no claims are kept, the text is
+    empty.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        The whole answer.
+    mask : array-like of bool, shape (n_claims,)
+        Whether each claim is kept.
+
+    Returns
+    -------
+    text : str
+        The kept claims in the layout of the answer.
+
+    Raises
+    ------
+    ValueError
+        If the claims do not have texts, or if the mask does not have one value per claim.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.text import kept_text
+    >>> layout = {"between": ["- ", "\\n- ", "\\n- ", ""], "without_claim": []}
+    >>> graph = ReasoningGraph(claims=["A.", "B.", "C."], metadata={"layout": layout})
+    >>> print(kept_text(graph, [True, False, True]))
+    - A.
+    - C.
+    """
+    mask = np.asarray(mask, dtype=bool)
+    if mask.shape != (graph.n_claims,):
+        raise ValueError(
+            f"mask must have one value for each of the {graph.n_claims} claims, got shape "
+            f"{mask.shape}"
+        )
+    if graph.claims is None and graph.n_claims:
+        named = "" if graph.id is None else f" ({graph.id})"
+        raise ValueError(
+            Message(
+                f"the claims of the problem{named} must have texts, but they have none: ",
+                Advice("give_claims", "pass claims= to the graph"),
+            )
+        )
+    if not mask.any():
+        return ""
+    layout = (graph.metadata or {}).get(LAYOUT)
+    if not _fits(layout, graph.n_claims):
+        return "\n".join(compress(graph.claims, mask))
+    others = layout["without_claim"]
+    kept_others = [
+        mask[_first_beside(n_before, text, graph.n_claims) : n_before + 1].any()
+        for n_before, text in others
+    ]
+    sentences = _in_order(graph.claims, others, [text for _, text in others])
+    kept = _in_order(mask, others, kept_others)
+    kept_layout = _cut_layout(layout["between"], kept)
+    return _join_sentences([*compress(sentences, kept)], kept_layout)
+
+
+def _fits(layout, n_claims):
+    """Return whether a value is the layout of an answer, and contains no other text."""
+    if not isinstance(layout, dict) or {*layout} != {"between", "without_claim"}:
+        return False
+    between, others = layout["between"], layout["without_claim"]
+    if not (isinstance(between, (list, tuple)) and isinstance(others, (list, tuple))):
+        return False
+    return (
+        all(_is_other(pair, n_claims) for pair in others)
+        and len(between) == n_claims + len(others) + 1
+        and all(
+            isinstance(text, str) and _ONLY_LAYOUT.fullmatch(text)
+            for entry in between
+            for text in (
+                entry if isinstance(entry, (list, tuple)) and entry else [entry]
+            )
+        )
+    )
+
+
+def _is_other(pair, n_claims):
+    """Return whether a value is a number of claims and a sentence."""
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        return False
+    n_before, text = pair
+    return type(n_before) is int and 0 <= n_before <= n_claims and isinstance(text, str)
+
+
+def _first_beside(n_before, text, n_claims):
+    """Return the first claim next to a sentence. A heading is only next to the claim after it."""
+    is_heading = n_before < n_claims and _INTRODUCES.match(text)
+    return n_before if is_heading else max(n_before - 1, 0)
+
+
+def _in_order(of_claims, others, of_others):
+    """Return the values of all sentences of an answer, in the order of the answer."""
+    values = list(of_claims)
+    for (n_before, _), value in reversed([*zip(others, of_others, strict=True)]):
+        values.insert(n_before, value)
+    return values
+
+
+def _join_sentences(sentences, layout):
+    """Return the text of sentences with their layout, without whitespace around it."""
+    parts = []
+    for text, entry in zip(sentences, layout, strict=False):
+        before, *breaks = [entry] if isinstance(entry, str) else entry
+        lines = text.split("\n")
+        if len(breaks) != len(lines) - 1:
+            breaks = ["\n"] * (len(lines) - 1)
+        pairs = zip([before, *breaks], lines, strict=True)
+        parts += [part for pair in pairs for part in pair]
+    return "".join([*parts, _before(layout[-1])]).strip()
+
+
+def _cut_layout(layout, kept):
+    """Return the layout of the kept sentences.
+
+    The text between two kept sentences that were neighbours is not changed. Between other kept
+    sentences, the result contains the largest line break that was between them. A marker of a
+    list item is kept if a sentence of its line is kept.
+    """
+    out: list[Any] = []
+    previous = -1
+    for place in [i for i, is_kept in enumerate(kept) if is_kept]:
+        texts = [_before(entry) for entry in layout[previous + 1 : place + 1]]
+        before = texts[0]
+        if len(texts) > 1:
+            break_ = "" if previous < 0 else _largest_break(texts)
+            before = break_ + _marker(texts, at_start=previous < 0)
+        entry = layout[place]
+        out.append(before if isinstance(entry, str) else [before, *entry[1:]])
+        previous = place
+    after = _before(layout[previous + 1])
+    rule = _RULE.match(after)
+    if previous + 1 < len(kept):
+        after = rule[0] if rule and previous >= 0 else ""
+    return [*out, after]
+
+
+def _before(entry):
+    """Return the text before a sentence."""
+    return entry if isinstance(entry, str) else entry[0]
+
+
+def _marker(texts, *, at_start):
+    """Return the beginning of the line of the last sentence, such as ``"- "``."""
+    for text in reversed(texts):
+        if line_start := _LINE_START.match(text):
+            return text[line_start.end() :]
+    return texts[0] if at_start else ""
+
+
+def _largest_break(texts):
+    """Return the largest break between two sentences: a paragraph, a line, or a space."""
+    rule = _RULE.match(texts[0])
+    attached = rule[0] if rule else ""
+    between = [texts[0][len(attached) :], *texts[1:]]
+    largest = max(between, key=lambda text: len(_BREAKS.findall(text)[:2]))
+    space = " " if any(between) else ""
+    return attached + ("".join(_BREAKS.findall(largest)[:2]) or space)

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from skdcf.ops.conformal import conformal_threshold
-from skdcf.ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
+from skdcf.ops.hard import (
+    nonconformity_scores,
+    path_risk,
+    segment_max,
+    segment_min,
+)
 from skdcf.relaxation import GridRelaxation
 
 
@@ -37,6 +42,13 @@ class Agreement:
         soft, hard = self.soft_kept, self.hard_kept
         kinds = soft & hard, soft & ~hard, ~soft & hard, ~soft & ~hard
         return [int(kind.sum()) for kind in kinds]
+
+
+def last_safe_thresholds(risk, scores, offsets, margin):
+    """The largest threshold of each problem's grid at which no false claim is kept."""
+    below = np.where(risk < np.repeat(scores, np.diff(offsets)), risk, -np.inf)
+    last = np.maximum(segment_max(below, offsets), segment_min(risk, offsets) - margin)
+    return np.where(np.isinf(scores), segment_max(risk, offsets) + margin, last)
 
 
 def surrogate_agreement(filter, X, y, alphas, relaxation):

@@ -82,7 +82,7 @@ ax.set(
 # relaxation are identical, because its maximum and minimum are hard. The right panel shows the
 # published relaxation with its validation settings.
 
-from skdcf.ops.hard import last_safe_thresholds, nonconformity_scores
+from skdcf.ops.hard import nonconformity_scores, segment_max, segment_min
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
 risk = -one.confidence(test)
@@ -92,7 +92,10 @@ first_unsafe = nonconformity_scores(
 )
 wrong = np.isfinite(first_unsafe)  # problems with an error
 published = GridRelaxation.from_paper("validation")
-last_safe = last_safe_thresholds(risk, first_unsafe, test.offsets, published.margin)
+# The grid of the published relaxation ends at the last safe threshold.
+below = np.where(risk < np.repeat(first_unsafe, test.sizes), risk, -np.inf)
+lowest = segment_min(risk, test.offsets) - published.margin
+last_safe = np.maximum(segment_max(below, test.offsets), lowest)
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, name, relaxation, hard in [

@@ -244,24 +244,20 @@ def whole_count(
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
     if alpha * share * n < 1:  # A rank of 2 would require more problems.
         return otherwise
-    count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
+    rank = max(2, round(0.4 * alpha * share * n))
+    count = fewest_of_rank(n, alpha, share=share, rank=rank)
     return count if count <= 0.6 * n else otherwise
 
 
 @lru_cache
-def fewest_of_rank(n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems for which the rank is the same as for n problems."""
-    k = conformal_rank(passing_count(n, share), alpha, delta)
-    return _fewest(k, n, alpha, delta=delta, share=share) if k else n
+def fewest_of_rank(n, alpha, delta=None, share=1, rank=None):
+    """Compute the smallest number of problems, up to n, with a rank, by default that of n."""
 
-
-def _fewest(k, n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems, up to n, for which the rank is at least k."""
-
-    def rank(m):
+    def rank_of(m):
         return conformal_rank(passing_count(m, share), alpha, delta)
 
-    return bisect_left(range(n), k, key=rank)
+    rank = rank_of(n) if rank is None else rank
+    return bisect_left(range(n), rank, key=rank_of) if rank else n
 
 
 def conformal_threshold(
@@ -432,8 +428,6 @@ class Jumps:
 
     def first(self) -> Any:
         """Return the position of the first jump of each problem."""
-        if np.array_equal(self.problem, np.arange(self.n)):
-            return self.position
         return segment_min(self.position, self.offsets)
 
 

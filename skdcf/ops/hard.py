@@ -87,38 +87,6 @@ def nonconformity_scores(
     return scores
 
 
-def last_safe_thresholds(
-    risk: NDArray[Any], scores: NDArray[Any], offsets: NDArray[np.int64], margin: float
-) -> NDArray[Any]:
-    """Compute the largest grid threshold of each problem at which no false claim is kept.
-
-    The grid of each problem is {min r - margin, all r, max r + margin}, and a claim is kept at t
-    if R <= t. The largest safe threshold is the limit of the soft score in the grid relaxation.
-    In contrast, the nonconformity score is the first *unsafe* threshold in the grid.
-
-    Parameters
-    ----------
-    risk : ndarray of shape (n_claims,)
-        Risk of each claim.
-    scores : ndarray of shape (n_graphs,)
-        Nonconformity scores.
-    offsets : ndarray of shape (n_graphs + 1,)
-        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
-    margin : float
-        Distance by which the grid extends beyond the smallest and largest risks.
-
-    Returns
-    -------
-    thresholds : ndarray of shape (n_graphs,)
-        The largest safe threshold of each problem.
-    """
-    safe = risk < np.repeat(scores, np.diff(offsets))
-    last = -segment_min(np.where(safe, -risk, np.inf), offsets)
-    lowest = segment_min(risk, offsets) - margin
-    highest = -segment_min(-risk, offsets) + margin
-    return np.where(np.isinf(scores), highest, np.maximum(last, lowest))
-
-
 def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
     """Return whether each claim and all its ancestors are known to be true.
 

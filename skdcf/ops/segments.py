@@ -6,7 +6,6 @@ value. Second derivatives are not defined. If several values are tied for a mini
 the gradient is divided equally among them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,22 +56,6 @@ def scatter_sum(
     return np.bincount(index, values * weights, n)
 
 
-segment_sum: Callable[..., Any] = with_vjp(lambda g, ans, v, o: spread(g, o))(
-    hard.segment_sum
-)
-
-
-def _pull_extreme(g, ans, values, offsets):
-    hits, portions = share(g, values, ans, offsets)
-    return np.bincount(hits, portions, len(values))
-
-
-_as_extreme = with_vjp(_pull_extreme)
-segment_max: Callable[..., Any] = _as_extreme(hard.segment_max)
-segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
-
-
-@with_vjp(lambda g, ans, v, o: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Compute ``log(sum(exp(values)))`` for each segment, or -inf for an empty segment."""
     top = hard.segment_max(values, offsets)
@@ -80,7 +63,6 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
 
 
-@with_vjp(lambda g, ans, v, o: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     """Compute the softmax of ``values`` within each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
@@ -88,11 +70,10 @@ def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the vector-Jacobian product of `segment_softmax`."""
+    """Compute the gradient of `segment_softmax` for its values, given that of the result."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
-@with_vjp(lambda g, ans, v, o: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     """Scale each segment to the range from 0 to 1, replacing constant segments with 0."""
     low, scale = _low_and_scale(values, offsets)
@@ -100,7 +81,7 @@ def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
-    """Compute the vector-Jacobian product of `segment_rescale`."""
+    """Compute the gradient of `segment_rescale` for its values, given that of the result."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
     start = hard.segment_sum(g, offsets) * scale - end

@@ -23,6 +23,10 @@ from .splitting import holdout_count
 SHRINKAGE = (1e3, 1e4)
 
 
+class _NotFiniteError(Exception):
+    pass
+
+
 @settings
 class LBFGS(Settings):
     """L-BFGS optimizer, which uses all training problems in each iteration.
@@ -41,6 +45,7 @@ class LBFGS(Settings):
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
     halves = False  # All problems are used for calibration and for prediction.
+    tolerance = 1e-6  # largest gradient entry at which the optimization stops
 
     max_iter: int = 30
 
@@ -81,7 +86,31 @@ class LBFGS(Settings):
         finite : bool
             Whether the value and the gradient were finite in all iterations.
         """
-        return lbfgs(fun, x, self.max_iter, callback)
+        # The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
+        # satisfy. A line search based only on the Armijo condition saved few evaluations.
+        last = x
+        iteration = 0
+
+        def checked(point):
+            value, gradient = fun(point)
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                raise _NotFiniteError
+            return value, gradient
+
+        def report(intermediate_result):
+            nonlocal last, iteration
+            last = intermediate_result.x.copy()
+            if callback(iteration, last, float(intermediate_result.fun)):
+                raise StopIteration
+            iteration += 1
+
+        options = {"maxiter": self.max_iter, "gtol": self.tolerance, "ftol": 1e-10}
+        how = {"method": "L-BFGS-B", "callback": report, "options": options}
+        try:
+            minimize(checked, x, jac=True, **how)
+        except _NotFiniteError:
+            return last, False
+        return last, True
 
 
 @settings
@@ -300,59 +329,3 @@ class SoftTraining(Settings):
             init="hazard" if self.init is None else self.init,
             shrinkage=shrinkage,
         )
-
-
-class _NotFiniteError(Exception):
-    pass
-
-
-def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
-    """Minimise a function with L-BFGS.
-
-    The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. A line search based only on the Armijo condition saved few evaluations.
-
-    Parameters
-    ----------
-    fun : callable
-        Function that returns the value and gradient for flat parameters.
-    x : ndarray of shape (n,)
-        The initial parameters.
-    max_iter : int
-        Maximum number of iterations.
-    callback : callable
-        Function called as ``callback(iteration, x, value)`` after each iteration. The
-        optimization stops if the callback returns True.
-    tolerance : float
-        The optimization stops if the largest gradient entry is below this value.
-
-    Returns
-    -------
-    x : ndarray of shape (n,)
-        The last parameters for which the value and the gradient were finite.
-    finite : bool
-        Whether the value and the gradient were finite in all iterations.
-    """
-    last = x
-    iteration = 0
-
-    def checked(point):
-        value, gradient = fun(point)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            raise _NotFiniteError
-        return value, gradient
-
-    def report(intermediate_result):
-        nonlocal last, iteration
-        last = intermediate_result.x.copy()
-        if callback(iteration, last, float(intermediate_result.fun)):
-            raise StopIteration
-        iteration += 1
-
-    options = {"maxiter": max_iter, "gtol": tolerance, "ftol": 1e-10}
-    how = {"method": "L-BFGS-B", "callback": report, "options": options}
-    try:
-        minimize(checked, x, jac=True, **how)
-    except _NotFiniteError:
-        return last, False
-    return last, True

@@ -38,7 +38,7 @@ from ..ops.hard import below_true_claims, coherent_labels
 from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
-from ._settings import lbfgs
+from ._settings import LBFGS
 from .gain import soft_worth_of
 from .splitting import Columns, hold_out, pick, weight_below_errors
 
@@ -452,7 +452,9 @@ def fit_logistic(
         return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
-    best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
+    optimizer = LBFGS(max_iter=200)
+    optimizer.tolerance = 1e-5
+    best, _ = optimizer.minimize(penalised, start, lambda *_: False)
     return np.append(best[:-1], -best[-1])
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.paper.agreement import surrogate_agreement
+from benchmarks.paper.agreement import last_safe_thresholds, surrogate_agreement
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
+from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
 SHARP_GRID = GridRelaxation(

@@ -23,7 +23,6 @@ from skdcf.ops.conformal import (
 )
 from skdcf.ops.hard import (
     coherent_labels,
-    last_safe_thresholds,
     nonconformity_scores,
     path_risk,
 )
@@ -149,30 +148,3 @@ def test_a_path_risk_that_equals_the_threshold(ties):
     assert [len(graph.features) for graph in cf.filter(claims)] == kept
     assert cf.score(claims, [0, 1, 0]) == (ties == "include") / 3
     assert [why.kept.tolist() for why in explain(cf, claims)] == [[k] for k in kept]
-
-
-def test_the_last_safe_threshold_by_a_walk():
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 6, size=40)
-    offsets = np.append(0, np.cumsum(sizes))
-    risk = rng.random(offsets[-1]).round(1)
-    scores = np.where(rng.random(40) < 0.2, np.inf, rng.random(40).round(1))
-    expected = []
-    for score, start, stop in zip(scores, offsets, offsets[1:], strict=False):
-        own = sorted(risk[start:stop].tolist())
-        grid = [own[0] - 0.5, *own, own[-1] + 0.5]
-        safe = [t for t in grid if t < score or t == grid[0]]
-        expected.append(grid[-1] if np.isinf(score) else max(safe))
-    found = last_safe_thresholds(risk, scores, offsets, margin=0.5)
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_risks_that_never_decrease_are_path_risks(packed):
-    batch, _, highest = packed
-    again = path_risk(highest, batch)
-    assert np.array_equal(again, highest) and not np.shares_memory(again, highest)
-    lower = highest.copy()
-    parent, child = batch.edges.T
-    lower[child] -= 1e-9
-    found = path_risk(lower, batch)
-    assert (found[parent] <= found[child]).all() and (found > lower).any()

@@ -28,10 +28,10 @@ README_LEVEL = 0.1
 
 
 def read(folder):
-    """Saved experiments by name, and what two programs printed."""
+    """Saved experiments by name, and what three programs printed."""
     files = [path for path in folder.glob("*.json") if path.stem != PASSING.stem]
     saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
-    for name in ("online", "rivals"):
+    for name in ("online", "rivals", "default_scorer"):
         path = folder / f"{name}.txt"
         if path.exists():
             saved[name] = path.read_text("utf-8")
@@ -209,6 +209,9 @@ def results_page(results):
         figure("forest", *texts.FIGURES["forest"]),
         figure("retention", *texts.FIGURES["retention"]),
         figure("labelled", alt, caption.format(draws=labelled[0]["draws"])),
+        heading("The default scorer"),
+        texts.DEFAULT,
+        printed(results["default_scorer"]),
         heading("How the scorer auto was chosen"),
         texts.CHOSEN,
         heading("Other packages"),

@@ -36,7 +36,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from .._checks import counted, warn
@@ -51,7 +50,7 @@ from ..ops.conformal import (
     passing_count,
     passing_cut,
 )
-from ..ops.hard import segment_min
+from ..ops.hard import Array, segment_min
 
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
@@ -73,13 +72,13 @@ class PathRisks:
         Function that returns the name of problem i for error messages.
     """
 
-    path_risk: np.ndarray
-    offsets: np.ndarray
+    path_risk: Array
+    offsets: Array
     groups: list[Any] | None = None
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
 
     @cached_property
-    def lowest(self) -> NDArray[np.float64]:
+    def lowest(self) -> Array:
         """Smallest path risk of each problem, which is +inf if the problem has no claims."""
         return segment_min(self.path_risk, self.offsets)
 
@@ -121,8 +120,8 @@ class Steps:
         self,
         guarantee: Guarantee,
         jumps: Jumps,
-        lowest: NDArray[np.float64],
-        lowered: NDArray[np.float64],
+        lowest: Array,
+        lowered: Array,
     ) -> None:
         self.n_all = len(lowest)
         self.cut = passing_cut(lowered, float(guarantee.show))
@@ -233,8 +232,8 @@ class Calibration:
         self,
         guarantee: Guarantee,
         jumps: Jumps,
-        lowest: NDArray[np.float64],
-        lowered: NDArray[np.float64] | None = None,
+        lowest: Array,
+        lowered: Array | None = None,
         groups: list[Any] | None = None,
     ) -> None:
         lowered = lowest if lowered is None else lowered
@@ -276,7 +275,7 @@ class Calibration:
                 CalibrationWarning,
             )
 
-    def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
+    def passes(self, risks: PathRisks) -> Array:
         """Return which problems pass. If a problem does not pass, none of its claims are kept.
 
         Parameters
@@ -298,7 +297,7 @@ class Calibration:
         everything = np.isposinf(cut)
         return everything if everything.all() else everything | (risks.lowest < cut)
 
-    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
+    def thresholds(self, risks: PathRisks, level: float) -> Array:
         """Return the threshold of each problem. Claims with smaller path risks are kept.
 
         Parameters
@@ -319,7 +318,7 @@ class Calibration:
         passes = self._passes(risks, group_of)
         return np.where(passes, self._of_group(values, group_of), -np.inf)
 
-    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> Array:
         """Return the smallest level at which each claim is kept.
 
         Parameters
@@ -590,9 +589,7 @@ def rows_of_groups(groups):
     return {name: np.array(own) for name, own in rows.items()}
 
 
-def leave_one_out(
-    guarantee: Guarantee, jumps: Jumps, risks: PathRisks
-) -> NDArray[np.float64]:
+def leave_one_out(guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> Array:
     """Compute the level of each claim after calibration on all other problems of its group.
 
     The running time is O(n log n) for all levels and problems together. With ``show``, an answer

@@ -13,7 +13,6 @@ from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_alpha
@@ -29,10 +28,8 @@ from ..graphs import GraphBatch
 from ..graphs.problems import read_groups
 from ..ops import conformal
 from ..ops.conformal import Jumps
-from ..ops.hard import nonconformity_scores, segment_sum
+from ..ops.hard import Array, nonconformity_scores, segment_sum
 from ._calibration import PathRisks
-
-Array = NDArray[Any]
 
 
 @settings

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..ops.conformal import conformal_rank, passing_count, passing_cut
-from ..ops.hard import segment_min
+from ..ops.hard import Array, segment_min
 
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
@@ -20,11 +19,11 @@ SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
 
 def share_table(
     guarantee: Guarantee,
-    path_risk: NDArray[np.float64],
-    labels: NDArray[Any],
-    offsets: NDArray[np.int64],
-    groups: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    path_risk: Array,
+    labels: Array,
+    offsets: Array,
+    groups: Array,
+) -> Array:
     """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters
@@ -64,7 +63,7 @@ def share_table(
 
 
 def choose_share(
-    table: NDArray[np.float64], level: float, delta: float | None, counts: Sequence[int]
+    table: Array, level: float, delta: float | None, counts: Sequence[int]
 ) -> float:
     """Choose the share of answers that may pass, without the labels of calibration answers.
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..graphs import GraphBatch
 from ..graphs.ragged import pass_all, starts_run
+from .hard import Array
 
 
-def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
+def pass_on(ufunc: np.ufunc, values: Array, batch: GraphBatch) -> Array:
     """Combine the value of each claim with the values of its ancestors in a single pass.
 
     The running time is O(claims + edges) for all graphs together.
@@ -49,7 +50,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     return pass_all(batch.sweep, ufunc, values)
 
 
-def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
+def find_highest(values: Array, batch: GraphBatch) -> Array:
     """For each claim, find the row of the largest value among the claim and its ancestors.
 
     Parameters
@@ -84,7 +85,7 @@ def _sort(values):
     return np.argsort(values, kind="stable") if tied else order
 
 
-def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
+def sum_ancestors(values: Array, batch: GraphBatch) -> Array:
     """For each claim, sum the values of the claim and its ancestors, counting each ancestor once.
 
     Parameters
@@ -115,7 +116,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     return out
 
 
-def sum_descendants(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
+def sum_descendants(values: Array, batch: GraphBatch) -> Array:
     """For each claim, sum the values of the claim and its descendants."""
     indptr, indices = batch.small_closure
     repeated = np.repeat(values, np.diff(indptr))
@@ -133,7 +134,7 @@ def sum_descendants(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     return out
 
 
-def count_ancestors(batch: GraphBatch) -> np.ndarray:
+def count_ancestors(batch: GraphBatch) -> Array:
     """Return the number of proper ancestors of each claim."""
     out = np.diff(batch.small_closure[0]) - 1
     trees, others = _split_large(batch)
@@ -147,7 +148,7 @@ def count_ancestors(batch: GraphBatch) -> np.ndarray:
     return out
 
 
-def count_descendants(batch: GraphBatch) -> np.ndarray:
+def count_descendants(batch: GraphBatch) -> Array:
     """Return the number of descendants of each claim."""
     return sum_descendants(np.ones(batch.n_claims), batch).astype(np.int64) - 1
 

@@ -23,11 +23,10 @@ from math import ceil, floor, inf
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv
 
 from ..graphs.ragged import ranges, segment_ids, starts_run
-from .hard import segment_min
+from .hard import Array, segment_min
 
 MOST = 2**53  # largest number of problems that a message states
 DIGITS = 12  # number of significant digits for a level that is not a ratio of integers
@@ -67,7 +66,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     return np.where(below < n, np.minimum(_round_up(level), 1.0), 1.0)
 
 
-def mean_level(totals: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def mean_level(totals: Array, n: int) -> Array:
     """Compute levels from sums of losses that are quotients, each of which was rounded.
 
     A level that differs from a decimal number by a few rounding errors is this number.
@@ -184,7 +183,7 @@ def least_share(n_passing: int, n: int) -> float:
     return (100 * n_passing // (n + 1) + 1) / 100
 
 
-def passing_cut(lowest: NDArray[Any], share: float) -> float:
+def passing_cut(lowest: Array, share: float) -> float:
     """Compute the cut below which problems pass, or +inf if all problems pass.
 
     Parameters
@@ -261,14 +260,14 @@ def fewest_of_rank(n, alpha, delta=None, share=1, rank=None):
 
 
 def conformal_threshold(
-    scores: NDArray[Any], alpha: float, delta: float | None = None
+    scores: Array, alpha: float, delta: float | None = None
 ) -> float:
     """Compute the threshold t_alpha from n sorted scores, or -inf if there are too few scores."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
 
-def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
+def shown_rank(scores: Array, lowest: Array, alpha: float) -> int:
     """Compute the rank that limits the false discovery rate among shown answers to alpha.
 
     The Benjamini-Hochberg procedure is applied to the conformal p-values of the minimum path
@@ -321,9 +320,9 @@ class Jumps:
         Number of problems, some of which may have no jumps.
     """
 
-    position: np.ndarray
-    problem: np.ndarray
-    loss: np.ndarray
+    position: Array
+    problem: Array
+    loss: Array
     n: int
 
     def __post_init__(self) -> None:
@@ -337,11 +336,11 @@ class Jumps:
             )
 
     @classmethod
-    def of_scores(cls, scores: NDArray[Any]) -> Self:
+    def of_scores(cls, scores: Array) -> Self:
         """Return a single jump, to the loss 1, at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
-    def __getitem__(self, rows: NDArray[Any]) -> Any:
+    def __getitem__(self, rows: Array) -> Any:
         """Return the jumps of the given problems, with the problems renumbered from 0."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
@@ -351,7 +350,7 @@ class Jumps:
         return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
 
     @property
-    def offsets(self) -> NDArray[Any]:
+    def offsets(self) -> Array:
         """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
@@ -360,7 +359,7 @@ class Jumps:
         """Whether each loss is 0 or 1, so sums of losses are counts."""
         return bool((self.loss == 1).all())
 
-    def totals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def totals(self) -> tuple[Array, Array]:
         """Compute 1 plus the losses of all problems, before and after each jump.
 
         Each loss is split into a multiple of 2**-30 and the rest. Both are added without
@@ -386,9 +385,7 @@ class Jumps:
         totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
         return self.position[order], totals
 
-    def losses(
-        self, problem: NDArray[np.int64], threshold: NDArray[np.float64] | float
-    ) -> NDArray[np.float64]:
+    def losses(self, problem: Array, threshold: Array | float) -> Array:
         """Return the losses of problems if the claims below a threshold are kept.
 
         Parameters
@@ -432,9 +429,9 @@ class Jumps:
 
 
 def share_jumps(
-    path_risk: NDArray[Any],
-    labels: NDArray[Any],
-    offsets: NDArray[np.int64],
+    path_risk: Array,
+    labels: Array,
+    offsets: Array,
 ) -> Any:
     """Compute the jumps in the running maximum of the false proportion among kept claims.
 

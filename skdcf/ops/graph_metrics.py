@@ -19,13 +19,14 @@ import numpy as np
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
+from .hard import Array
 
 # maximum number of links in a problem, which require about 1 GB
 MOST_LINKS = 20_000_000
 _BLOCK = 300_000  # number of links processed at a time, if a problem has no more
 
 
-def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
+def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> Array:
     """Compute the metrics with the given names for every claim.
 
     Parameters

@@ -11,7 +11,7 @@ claims of problem i with R_v < t are true if and only if t <= s_i. Therefore, th
 requires neither a grid of thresholds nor a list of subgraphs.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from ..graphs import GraphBatch
 from ..graphs.ragged import pass_all, reduce_segments, segment_ids
 
+Array: TypeAlias = NDArray[Any]
 
-def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
+
+def path_risk(risk: Array, batch: GraphBatch) -> Array:
     """For each claim, compute the maximum of ``risk`` over the claim and its ancestors.
 
     The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
@@ -33,27 +35,27 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     return pass_all(batch.sweep, np.maximum, risk)
 
 
-def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def segment_min(values: Array, offsets: Array) -> Array:
     """Compute the minimum of each segment, or +inf for an empty segment."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
-def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def segment_max(values: Array, offsets: Array) -> Array:
     """Compute the maximum of each segment, or -inf for an empty segment."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
-def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def segment_sum(values: Array, offsets: Array) -> Array:
     """Compute the sum of each segment, or 0 for an empty segment."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
 def nonconformity_scores(
-    path_risk: NDArray[Any],
-    labels: NDArray[Any],
-    offsets: NDArray[np.int64],
+    path_risk: Array,
+    labels: Array,
+    offsets: Array,
     max_false: int = 0,
-) -> NDArray[Any]:
+) -> Array:
     """Compute the (max_false + 1)-th smallest path risk of the false claims in each problem.
 
     At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
@@ -87,7 +89,7 @@ def nonconformity_scores(
     return scores
 
 
-def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
+def coherent_labels(labels: Array, batch: GraphBatch) -> Any:
     """Return whether each claim and all its ancestors are known to be true.
 
     Parameters
@@ -105,7 +107,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
     return path_risk(labels != 1, batch) == 0
 
 
-def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
+def below_true_claims(labels: Array, batch: GraphBatch) -> Any:
     """Return whether all proper ancestors of each claim are known to be true.
 
     The parameters are the same as those of `coherent_labels`.

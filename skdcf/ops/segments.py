@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from autograd.extend import defvjp_argnums, primitive
-from numpy.typing import NDArray
 
 from ..graphs.ragged import reduce_segments, segment_ids
 from . import hard
+from .hard import Array
 
 
 def with_vjps(vjps: Any) -> Any:
@@ -43,44 +43,42 @@ def with_vjp(vjp: Any) -> Any:
 
 
 @with_vjp(lambda g, ans, v, i: np.bincount(i, g, len(v)))
-def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
+def take(values: Array, index: Array) -> Any:
     """Return ``values[index]``."""
     return values.take(index)
 
 
 @with_vjp(lambda g, ans, v, i, n, w: g.take(i) * w)
-def scatter_sum(
-    values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
-) -> NDArray[Any]:
+def scatter_sum(values: Array, index: Array, n: int, weights: Any = 1.0) -> Array:
     """Sum the weighted values that have the same index, for each index from 0 to n - 1."""
     return np.bincount(index, values * weights, n)
 
 
-def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def segment_logsumexp(values: Array, offsets: Array) -> Array:
     """Compute ``log(sum(exp(values)))`` for each segment, or -inf for an empty segment."""
     top = hard.segment_max(values, offsets)
     scaled = np.exp(values - spread(top, offsets))
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
 
 
-def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+def segment_softmax(values: Array, offsets: Array) -> Any:
     """Compute the softmax of ``values`` within each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
     return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 
 
-def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
+def pull_softmax(g: Array, softmax: Array, offsets: Any) -> Any:
     """Compute the gradient of `segment_softmax` for its values, given that of the result."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
-def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+def segment_rescale(values: Array, offsets: Array) -> Any:
     """Scale each segment to the range from 0 to 1, replacing constant segments with 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - spread(low, offsets)) * spread(scale, offsets)
 
 
-def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
+def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> Array:
     """Compute the gradient of `segment_rescale` for its values, given that of the result."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
@@ -102,12 +100,12 @@ def _low_and_scale(values, offsets):
     return low, np.where(flat, 0.0, 1 / np.where(flat, 1.0, width))
 
 
-def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def spread(per_segment: Array, offsets: Array) -> Array:
     """Repeat the value of each segment for all elements of the segment."""
     return np.repeat(per_segment, np.diff(offsets))
 
 
-def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
+def share(g: Any, values: Any, extreme: Any, offsets: Array) -> Any:
     """Divide the gradient ``g`` of each segment among the values that equal its ``extreme``.
 
     Returns

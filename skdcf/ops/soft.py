@@ -18,14 +18,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from . import hard
+from .hard import Array
 from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
-def log_sigmoid(x: NDArray[Any]) -> Any:
+def log_sigmoid(x: Array) -> Any:
     """Compute the logarithm of the sigmoid function in a numerically stable way.
 
     `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
@@ -34,12 +34,12 @@ def log_sigmoid(x: NDArray[Any]) -> Any:
 
 
 @with_vjp(lambda g, ans, x, sign: -g * sign * expit(-sign * x))
-def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
+def log_loss(scores: Array, sign: Array) -> Any:
     """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
     return -log_sigmoid(sign * scores).sum()
 
 
-def log1mexp(x: NDArray[Any]) -> Any:
+def log1mexp(x: Array) -> Any:
     """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable way."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
@@ -56,11 +56,11 @@ def _pull_largest(g, ans, values, offsets, index, temperature=0.0):
 
 @with_vjp(_pull_largest)
 def soft_maximum(
-    values: NDArray[Any],
-    offsets: NDArray[np.int64],
-    index: NDArray[Any],
+    values: Array,
+    offsets: Array,
+    index: Array,
     temperature: float = 0.0,
-) -> NDArray[Any]:
+) -> Array:
     """Compute the soft maximum of each segment of ``values[index]``, or -inf if it is empty.
 
     The soft path risk R of a claim is the soft maximum of the risks over the claim and its
@@ -90,11 +90,11 @@ def _pull_smallest(g, ans, values, *segments):
 
 @with_vjp(_pull_smallest)
 def soft_minimum(
-    values: NDArray[Any],
-    offsets: NDArray[np.int64],
-    index: NDArray[Any],
+    values: Array,
+    offsets: Array,
+    index: Array,
     temperature: float = 0.0,
-) -> NDArray[Any]:
+) -> Array:
     """Compute the soft minimum of each segment of ``values[index]``, or +inf if it is empty.
 
     The soft minimum of the path risks over the false claims of a problem is the soft
@@ -109,9 +109,7 @@ def _pull_retention(g, ans, path_risk, threshold, temperature):
 
 
 @with_vjps(_pull_retention)
-def path_retention(
-    path_risk: NDArray[Any], threshold: float, temperature: float
-) -> Any:
+def path_retention(path_risk: Array, threshold: float, temperature: float) -> Any:
     """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
 
     The hard version of path retention is ``R < threshold``.
@@ -140,7 +138,7 @@ def _pull_neural_sort(g, ans, scores, k, strength):
 
 
 @with_vjp(_pull_neural_sort)
-def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
+def neural_sort(scores: Array, k: int, strength: float) -> Any:
     """Compute a soft version of the k-th smallest score, using one row of NeuralSort.
 
     As the strength increases, the result converges to the k-th smallest score. The row is
@@ -198,7 +196,7 @@ def _pull_quantile(g, ans, scores, count, temperature):
 
 
 @with_vjp(_pull_quantile)
-def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
+def smooth_quantile(scores: Array, count: Any, temperature: float) -> float:
     """Compute the value t for which the soft count of scores below t equals ``count``.
 
     The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T approaches 0, t converges to

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, reduce_segments
 from . import hard
+from .hard import Array
 from .segments import (
     pull_rescale,
     pull_softmax,
@@ -81,25 +81,23 @@ class GridPlan:
     """
 
     n_problems: int
-    problem_of: np.ndarray
-    labels: np.ndarray
-    claims: np.ndarray
-    claims_back: np.ndarray
-    problems_back: np.ndarray
-    offsets: np.ndarray
-    grid_offsets: np.ndarray
-    cell_offsets: np.ndarray
-    cell_threshold: np.ndarray
-    of_claim: np.ndarray
-    false_cells: np.ndarray
-    false_thresholds: np.ndarray
-    false_share: np.ndarray
-    blocks: list[NDArray[np.float64]] | None
+    problem_of: Array
+    labels: Array
+    claims: Array
+    claims_back: Array
+    problems_back: Array
+    offsets: Array
+    grid_offsets: Array
+    cell_offsets: Array
+    cell_threshold: Array
+    of_claim: Array
+    false_cells: Array
+    false_thresholds: Array
+    false_share: Array
+    blocks: list[Array] | None
 
     @classmethod
-    def of(
-        cls, batch: GraphBatch, labels: NDArray[Any], ancestor_weight: float
-    ) -> Self:
+    def of(cls, batch: GraphBatch, labels: Array, ancestor_weight: float) -> Self:
         """Return the plan for problems with labels (1 true, 0 false, -1 unknown)."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
@@ -169,7 +167,7 @@ def _pull_grid(g, ans, risk, plan, margin):
 
 
 @with_vjp(_pull_grid)
-def threshold_grid(risk: NDArray[Any], plan: GridPlan, margin: float) -> Any:
+def threshold_grid(risk: Array, plan: GridPlan, margin: float) -> Any:
     """Compute the thresholds of each problem, which are min r - m, all risks, and max r + m.
 
     The risks are in the order of the claims. The thresholds of a problem without claims are -m
@@ -192,8 +190,8 @@ def _pull_keep(g, ans, risk, thresholds, plan, temperature, shift=0.0):
 
 @with_vjps(_pull_keep)
 def log_keep(
-    risk: NDArray[Any],
-    thresholds: NDArray[Any],
+    risk: Array,
+    thresholds: Array,
     plan: GridPlan,
     temperature: float,
     shift: float = 0.0,
@@ -251,7 +249,7 @@ def _pull_violation(g, ans, log_q, plan, temperature):
 
 
 @with_vjp(_pull_violation)
-def violation(log_q: NDArray[Any], plan: GridPlan, temperature: float) -> Any:
+def violation(log_q: Array, plan: GridPlan, temperature: float) -> Any:
     """Compute V for each threshold, which is ``1 - exp(mean(log(1 - q)) / temperature)``.
 
     The mean is over the false claims of each problem, and V is 0 for problems without false
@@ -275,7 +273,7 @@ def _pull_supremum(g, ans, thresholds, violations, plan, sharpness, weight):
 
 @with_vjps(_pull_supremum)
 def soft_supremum(
-    thresholds: NDArray[Any],
+    thresholds: Array,
     violations: Any,
     plan: GridPlan,
     sharpness: float,
@@ -314,7 +312,7 @@ def _pull_gate(g, ans, thresholds, bound, plan, sharpness, temperature, shift=0.
 
 @with_vjps(_pull_gate)
 def gated_weights(
-    thresholds: NDArray[Any],
+    thresholds: Array,
     bound: Any,
     plan: GridPlan,
     sharpness: float,
@@ -338,7 +336,7 @@ def _pull_retention(g, ans, log_q, weights, plan):
 
 
 @with_vjps(_pull_retention)
-def grid_retention(log_q: Any, weights: NDArray[Any], plan: GridPlan) -> Any:
+def grid_retention(log_q: Any, weights: Array, plan: GridPlan) -> Any:
     """Compute the weighted mean of q_vt over the thresholds for each claim v.
 
     The hard version of the weighted mean indicates whether claim v is kept.

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._checks import check_alpha
 from .._parameters import at_least, positive, settings
 from ..graphs import GraphBatch
 from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
+from ..ops.hard import Array
 from ..ops.segments import take
 from ..ops.soft import neural_sort
 from ..ops.soft_grid import GridPlan
 from ._path import Relaxation
 
 # Thresholds of all problems, and log q of all grid cells.
-GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+GridState: TypeAlias = tuple[Array, Array]
 
 # Columns of the settings tables in the paper.
 _TABLED = (
@@ -174,16 +172,16 @@ class GridRelaxation(Relaxation):
                 "closes. Decrease sharpness or gate_temperature"
             )
 
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:
+    def plan(self, batch: GraphBatch, labels: Array) -> GridPlan:
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
-    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
+    def soft_threshold(self, scores: Array, alpha: float) -> float:
         # In a small training set, the rank can be 0. The rank is raised to 1 for training only.
         # In prediction, nothing is kept if the rank is 0.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
-    def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
+    def state(self, risk: Array, plan: GridPlan) -> GridState:
         """Compute all threshold grids, and the log of the degree q to which each claim is kept."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan, self.margin)
@@ -193,7 +191,7 @@ class GridRelaxation(Relaxation):
             return thresholds, log_p
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
 
-    def scores(self, state: GridState, plan: GridPlan) -> NDArray[np.float64]:
+    def scores(self, state: GridState, plan: GridPlan) -> Array:
         """Compute the soft supremum of the safe thresholds of each problem."""
         thresholds, log_q = state
         unsafe = soft_grid.violation(log_q, plan, self.violation_temperature)
@@ -202,9 +200,7 @@ class GridRelaxation(Relaxation):
         )
         return take(scores, plan.problems_back)
 
-    def kept(
-        self, state: GridState, threshold: float, plan: GridPlan
-    ) -> NDArray[np.float64]:
+    def kept(self, state: GridState, threshold: float, plan: GridPlan) -> Array:
         """Compute the degree to which each claim is kept at the soft threshold.
 
         The degree is evaluated at a soft version of the largest grid threshold below

@@ -23,7 +23,6 @@ from typing import Any
 import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
-from numpy.typing import NDArray
 
 from .._checks import check_alpha
 from .._parameters import Settings, at_least, positive, settings
@@ -31,7 +30,7 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 from ..ops import soft
 from ..ops.ancestors import find_highest
-from ..ops.hard import below_true_claims
+from ..ops.hard import Array, below_true_claims
 from ..ops.segments import scatter_sum, take
 
 
@@ -44,7 +43,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
     """
 
     @abstractmethod
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
+    def plan(self, batch: GraphBatch, labels: Array) -> Any:
         """Compute all values that depend only on the graph structure and the labels.
 
         Parameters
@@ -56,7 +55,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
+    def soft_threshold(self, scores: Array, alpha: float) -> float:
         """Compute the soft conformal threshold.
 
         Parameters
@@ -73,7 +72,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def state(self, risk: NDArray[np.float64], plan: Any) -> Any:
+    def state(self, risk: Array, plan: Any) -> Any:
         """Compute the intermediate values used by both `scores` and `kept`.
 
         Parameters
@@ -90,7 +89,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def scores(self, state: Any, plan: Any) -> NDArray[np.float64]:
+    def scores(self, state: Any, plan: Any) -> Array:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -107,7 +106,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray[np.float64]:
+    def kept(self, state: Any, threshold: float, plan: Any) -> Array:
         """Compute the degree, between 0 and 1, to which each claim is kept.
 
         Parameters
@@ -125,7 +124,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
             The degree to which each claim is kept.
         """
 
-    def soft_scores(self, risk: NDArray[np.float64], plan: Any) -> NDArray[np.float64]:
+    def soft_scores(self, risk: Array, plan: Any) -> Array:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -144,12 +143,12 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     def true_claims(
         self,
-        risk: NDArray[np.float64],
+        risk: Array,
         plan: Any,
         alpha: float,
-        calibration: NDArray[np.intp] | None = None,
-        prediction: NDArray[np.intp] | None = None,
-    ) -> NDArray[np.float64]:
+        calibration: Array | None = None,
+        prediction: Array | None = None,
+    ) -> Array:
         """Compute the soft number of kept true claims in each problem.
 
         Parameters
@@ -177,7 +176,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         counts = scatter_sum(kept, plan.problem_of, plan.n_problems, plan.labels)
         return counts if prediction is None else take(counts, prediction)
 
-    def retention(self, risk: NDArray[np.float64], plan: Any, alpha: float) -> float:
+    def retention(self, risk: Array, plan: Any, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
         In the paper, the training objective is the negative mean (section 3.5).
@@ -220,21 +219,19 @@ class PathPlan:
     """
 
     n_problems: int
-    problem_of: np.ndarray
-    labels: np.ndarray
-    false_claims: np.ndarray
-    false_offsets: np.ndarray
+    problem_of: Array
+    labels: Array
+    false_claims: Array
+    false_offsets: Array
     batch: GraphBatch
 
     @cached_property
-    def _large(self) -> tuple[NDArray[np.int64], GraphBatch]:
+    def _large(self) -> tuple[Array, GraphBatch]:
         """Claims of problems that are too large for a list of all ancestors, and the problems."""
         large = self.batch.large
         return np.flatnonzero(np.isin(self.problem_of, large)), self.batch[large]
 
-    def candidates(
-        self, risk: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def candidates(self, risk: Array) -> tuple[Array, Array]:
         """Return the claims that may determine each claim's path risk, as (indptr, indices).
 
         The candidates are the claim and all its ancestors. In large problems, the only candidate
@@ -310,7 +307,7 @@ class PathRelaxation(Relaxation):
     quantile_temperature: float = 0.3
     max_temperature: float = 0.0
 
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PathPlan:
+    def plan(self, batch: GraphBatch, labels: Array) -> PathPlan:
         # An unlabelled claim does not count as an error, but errors among its descendants count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
@@ -323,7 +320,7 @@ class PathRelaxation(Relaxation):
             batch=batch,
         )
 
-    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
+    def soft_threshold(self, scores: Array, alpha: float) -> float:
         check_alpha(alpha)
         n_errors = np.isfinite(getval(scores)).sum()
         if not n_errors:
@@ -331,7 +328,7 @@ class PathRelaxation(Relaxation):
         count = min(max(alpha * (len(scores) + 1) - 0.5, 0.4), n_errors - 0.4)
         return soft.smooth_quantile(scores, count, self.quantile_temperature)
 
-    def state(self, risk: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
+    def state(self, risk: Array, plan: PathPlan) -> Array:
         """Compute the soft path risk of each claim."""
         if self.max_temperature:
             indptr, indices = plan.batch.closure
@@ -339,14 +336,12 @@ class PathRelaxation(Relaxation):
             indptr, indices = plan.candidates(getval(risk))
         return soft.soft_maximum(risk, indptr, indices, self.max_temperature)
 
-    def scores(self, state: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
+    def scores(self, state: Array, plan: PathPlan) -> Array:
         """Compute the soft minimum of path risks over the false claims of each problem."""
         return soft.soft_minimum(
             state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
 
-    def kept(
-        self, state: NDArray[np.float64], threshold: float, plan: PathPlan
-    ) -> NDArray[np.float64]:
+    def kept(self, state: Array, threshold: float, plan: PathPlan) -> Array:
         """Compute the degree to which the path risk of each claim is below the threshold."""
         return soft.path_retention(state, threshold, self.keep_temperature)

@@ -11,11 +11,11 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from .. import _parameters as allowed
 from .._parameters import HasMethods, Settings, settings
+from ..ops.hard import Array
 from .splitting import holdout_count
 
 # Default shrinkage without and with a price. On published data sets, a priced model with a weaker
@@ -65,7 +65,7 @@ class LBFGS(Settings):
         return 0
 
     def minimize(
-        self, fun: Callable[..., Any], x: NDArray[Any], callback: Callable[..., Any]
+        self, fun: Callable[..., Any], x: Array, callback: Callable[..., Any]
     ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters.
 
@@ -180,7 +180,7 @@ class Adam(Settings):
         return holdout_count("validation_size", self.validation_size, n)
 
     def minimize(
-        self, fun: Callable[..., Any], x: NDArray[Any], callback: Callable[..., Any]
+        self, fun: Callable[..., Any], x: Array, callback: Callable[..., Any]
     ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters, as in `LBFGS.minimize`.
 
@@ -270,7 +270,7 @@ class SoftTraining(Settings):
     optimizer: LBFGS | Adam | None = None
     _: KW_ONLY
     loss: Literal["log-retention", "retention"] = "log-retention"
-    init: Literal["hazard", "coherent", "random"] | NDArray[Any] | None = None
+    init: Literal["hazard", "coherent", "random"] | Array | None = None
     shrinkage: float | None = None
     unit_variance: bool = True
 

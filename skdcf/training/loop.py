@@ -29,12 +29,11 @@ import autograd.numpy as anp
 import numpy as np
 from autograd import make_vjp, value_and_grad
 from autograd.misc import flatten
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from .._checks import check_alpha
 from ..graphs import GraphBatch
-from ..ops.hard import below_true_claims, coherent_labels
+from ..ops.hard import Array, below_true_claims, coherent_labels
 from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
@@ -51,7 +50,7 @@ class Model(Protocol):
     """Protocol for differentiable models, such as `skdcf.scorers.LinearModel`."""
 
     def init(self, n_features: int, rng: Any) -> Any: ...
-    def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def __call__(self, params: Any, X: Array) -> Array: ...
 
 
 @dataclass
@@ -105,9 +104,9 @@ def train(
     relaxation: Relaxation,
     training: SoftTraining,
     batch: GraphBatch,
-    labels: NDArray[Any],
+    labels: Array,
     alpha: float,
-    groups: NDArray[Any] | None = None,
+    groups: Array | None = None,
     rng: np.random.RandomState | np.random.Generator | None = None,
     verbose: int = 0,
     clip: float = 3.0,
@@ -404,12 +403,12 @@ START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 def fit_logistic(
     model: Model,
-    X: NDArray[np.float64],
-    target: NDArray[np.bool_],
-    x: NDArray[np.float64],
+    X: Array,
+    target: Array,
+    x: Array,
     unflatten: Callable[[Any], Any],
     C: float,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     If the model is a `LinearModel`, the result is a logistic regression whose intercept is not
@@ -458,7 +457,7 @@ def fit_logistic(
     return np.append(best[:-1], -best[-1])
 
 
-def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
+def flattened(params: Any) -> tuple[Array, Callable[[Any], Any]]:
     """Return the parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
         # Autograd does not need to differentiate the identity function.
@@ -471,7 +470,7 @@ def _pull_standardised(g, risk, scores):
 
 
 @with_vjp(_pull_standardised)
-def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardised_risk(scores: Array) -> Array:
     """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
     # If all scores are equal, the scale is NaN, and training stops.

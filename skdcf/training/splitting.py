@@ -5,11 +5,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._checks import is_integer
 from ..graphs import GraphBatch
-from ..ops.hard import below_true_claims
+from ..ops.hard import Array, below_true_claims
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
@@ -40,9 +39,9 @@ def holdout_count(name: str, size: Any, n: int) -> int:
 def hold_out(
     n: int,
     count: int,
-    groups: NDArray[Any] | None,
+    groups: Array | None,
     rng: np.random.RandomState | np.random.Generator,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Array, Array]:
     """Split n problems at random and return the indices of the remaining and held-out problems.
 
     Parameters
@@ -78,13 +77,13 @@ def refuse_one_group(n: int, n_groups: int) -> None:
         )
 
 
-def number_groups(groups: Any) -> NDArray[np.intp]:
+def number_groups(groups: Any) -> Array:
     """Return the group index of each problem, with groups numbered in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
-def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
+def pick(batch: GraphBatch, labels: Array, rows: Array) -> Any:
     """Return the problems at the sorted indices ``rows``, together with their flat labels."""
     return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
@@ -118,12 +117,12 @@ class Standardizer:
            [3.]])
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
+    mean: Array
+    scale: Array
     clip: float = 3.0
 
     @classmethod
-    def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
+    def fit(cls, features: Array, clip: float = 3.0) -> "Standardizer":
         """Compute the mean and standard deviation of the features of the training claims.
 
         Parameters
@@ -143,11 +142,11 @@ class Standardizer:
         left_out = _is_constant(features, mean, scale) | _is_noise(scale)
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
-    def __call__(self, features: np.ndarray) -> np.ndarray:
+    def __call__(self, features: Array) -> Array:
         """Return the rows of ``features`` after standardisation and clipping."""
         return np.clip(self.unclipped(features), -self.clip, self.clip)
 
-    def unclipped(self, features: np.ndarray) -> np.ndarray:
+    def unclipped(self, features: Array) -> Array:
         """Return the rows of ``features`` after standardisation."""
         return (features - self.mean) / self.scale
 
@@ -211,7 +210,7 @@ class Columns:
         return np.append(np.where(np.isfinite(scale), scale, 1.0), 1.0)
 
     @property
-    def scale(self) -> NDArray[np.float64]:
+    def scale(self) -> Array:
         """Scale of each column, by which its weight is divided."""
         if self.whole is None:
             return self.own.scale
@@ -219,7 +218,7 @@ class Columns:
         return np.append(self.own.scale, of_whole)
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         """Mean of each column over the training claims."""
         if self.whole is None:
             return self.own.mean
@@ -227,23 +226,21 @@ class Columns:
         return np.append(self.own.mean, of_whole)
 
     @property
-    def reach(self) -> NDArray[np.float64]:
+    def reach(self) -> Array:
         """Distance from the mean at which each column is clipped."""
         if self.whole is None:
             return self.own.clip * self.own.scale
         of_whole = self.whole.clip * self.whole.scale * self._units
         return np.append(self.own.clip * self.own.scale, of_whole)
 
-    def raw(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def raw(self, batch: GraphBatch) -> Array:
         """Return the columns of each claim before standardisation and clipping."""
         features: Any = batch.features
         if self.whole is None:
             return features
         return np.hstack([features, _means(features, batch.sizes)[batch.problem_of]])
 
-    def weighted_sum(
-        self, batch: GraphBatch, weights: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def weighted_sum(self, batch: GraphBatch, weights: Array) -> Array:
         """Return the sum of the weighted columns of each claim, as row-wise sums.
 
         In contrast to a matrix product, the last bits of a row-wise sum do not depend on the
@@ -258,7 +255,7 @@ class Columns:
                 sums[rows] += np.repeat((whole * weights[n:]).sum(axis=1), size)
         return sums
 
-    def __call__(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def __call__(self, batch: GraphBatch) -> Array:
         """Return the columns of each claim."""
         parts = [
             X if whole is None else np.hstack([X, np.repeat(whole, size, axis=0)])
@@ -302,7 +299,7 @@ def _means(X, size):
     return np.column_stack([means / size[:, None], np.log(size)])
 
 
-def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
+def noise_columns(features: Array) -> Array:
     """Return the indices of columns that are not constant but vary only by rounding errors."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
@@ -327,7 +324,7 @@ WEIGHT_AFTER_ERROR = 0.5
 DOUBTED = 5
 
 
-def weight_below_errors(labels: NDArray[Any], batch: GraphBatch) -> float:
+def weight_below_errors(labels: Array, batch: GraphBatch) -> float:
     """Estimate the weight q of true claims below a false one, from the labels.
 
     Parameters

@@ -57,7 +57,7 @@ internal_modules = ["apps", "cli", "estimators", "guards", "ops", "web"]
 
 # The page with the full docstrings of a base class. Other pages have the first paragraphs.
 described_at = {
-    "skdcf.estimators._filter.ConformalFilter": "skdcf.CoherentConformalFilter"
+    "skdcf.filters.ConformalFilter": "skdcf.CoherentConformalFilter"
 }
 
 sphinx_gallery_conf = {

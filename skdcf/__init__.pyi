@@ -51,24 +51,12 @@ from . import (
     training as training,
 )
 from ._version import __version__ as __version__
-from .estimators import (
-    BoostedIndependentFactuality as BoostedIndependentFactuality,
-)
-from .estimators import (
-    CoherentConformalFilter as CoherentConformalFilter,
-)
-from .estimators import (
-    HardCF as HardCF,
-)
-from .estimators import (
-    IndependentFactuality as IndependentFactuality,
-)
-from .estimators import (
-    SingleFeatureCF as SingleFeatureCF,
-)
-from .estimators import (
-    XGBoostCF as XGBoostCF,
-)
+from .filters import BoostedIndependentFactuality as BoostedIndependentFactuality
+from .filters import CoherentConformalFilter as CoherentConformalFilter
+from .filters import HardCF as HardCF
+from .filters import IndependentFactuality as IndependentFactuality
+from .filters import SingleFeatureCF as SingleFeatureCF
+from .filters import XGBoostCF as XGBoostCF
 from .graphs import GraphBatch as GraphBatch
 from .graphs import ReasoningGraph as ReasoningGraph
 from .persistence import load as load

@@ -24,7 +24,8 @@ from ._checks import (
 )
 from ._docs import documented
 from ._html import Table
-from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
+from .choosing import passing_answers
+from .filters import ConformalFilter, check, flat_masks, seen
 from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import read_groups
 from .graphs.ragged import flatten, offsets_of, segment_ids

@@ -22,9 +22,9 @@ from skdcf import (
 )
 from skdcf.adapters import from_lm_polygraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
+from skdcf.filters import check
 from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
     coverage_score,

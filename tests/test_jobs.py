@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from joblib import parallel_config
+from levels import fit_levels
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -23,7 +24,6 @@ from skdcf import (
 )
 from skdcf._jobs import all_finished, as_finished
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim

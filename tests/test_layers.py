@@ -35,7 +35,10 @@ LAYERS = [
     {"features", "guarantees", "relaxation", "training"},
     {"scorers"},
     {"guards"},
-    {"estimators"},
+    {"columns", "jitter"},
+    {"online"},
+    {"filters"},
+    {"choosing"},
     {"evaluation", "metrics"},
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
@@ -283,7 +286,7 @@ def test_checker_resolves_imports(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     for folder in ("ops", "graphs"):
         (tmp_path / folder).mkdir()
-    for name in ("metrics", "estimators"):
+    for name in ("metrics", "filters"):
         (tmp_path / f"{name}.py").touch()
     path = tmp_path / "ops" / "soft.py"
     path.write_text(
@@ -295,10 +298,10 @@ def test_checker_resolves_imports(tmp_path, monkeypatch):
         "from . import _here\n"
         "\n"
         "def f():\n"
-        "    from skdcf.estimators import HardCF\n"
+        "    from skdcf.filters import HardCF\n"
         "    import pandas.api\n"
     )
-    assert packages_imported(path) == {"metrics", "graphs", "estimators"}
+    assert packages_imported(path) == {"metrics", "graphs", "filters"}
     assert list(private_of_others(path)) == [
         "skdcf.graphs._ragged.split",
         "skdcf.graphs._ragged",

@@ -29,7 +29,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from benchmarks import RESULTS
 from benchmarks.retention.default_scorer import in_order, problems_of
 from skdcf import CoherentConformalFilter
-from skdcf.estimators import passing_answers
+from skdcf.choosing import passing_answers
 from skdcf.guarantees import NoFalseClaim
 from skdcf.monitoring import release
 from skdcf.scorers import ClassifierScorer, ConfTrScorer

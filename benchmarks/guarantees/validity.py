@@ -37,8 +37,8 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import calibration_scores, copy_at, flat_masks
 from skdcf.exceptions import CalibrationWarning
+from skdcf.filters import calibration_scores, copy_at, flat_masks
 from skdcf.graphs.ragged import offsets_of, ranges
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank

@@ -2,7 +2,7 @@
 Choose one of several answers and filter it
 ===========================================
 
-`skdcf.estimators.choose` selects one of k answers to a question, the answer with the lowest
+`skdcf.choosing.choose` selects one of k answers to a question, the answer with the lowest
 smallest path risk. The calibration answers must be chosen in the same way.
 """
 
@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdcf import GraphBatch, HardCF
-from skdcf.estimators import choose, chosen_answers
+from skdcf.choosing import choose, chosen_answers
 
 rng = np.random.default_rng(0)
 

@@ -19,7 +19,7 @@ from .._docs import documented
 from .._files import write_text
 from .._html import CLAIMS_LISTED, card, escape, folded, table
 from .._version import __version__
-from ..estimators import ConformalFilter, check
+from ..filters import ConformalFilter, check
 from ..graphs import Labels, Problems
 from ..inspection import explain
 from ..metrics import coverage_band, evaluate_filter

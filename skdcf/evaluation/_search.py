@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -20,13 +20,8 @@ from sklearn.utils import check_random_state, get_tags
 
 from .._parameters import settings
 from .._sklearn import take_rows
-from ..estimators import (
-    PROMISED,
-    at_level,
-    check,
-    fit_levels,
-)
 from ..exceptions import CalibrationWarning
+from ..filters import PROMISED, at_level, check
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import hashes_of, pack_graphs
 from ..guarantees import NoFalseClaim
@@ -152,7 +147,8 @@ class CalibratedSearch(BaseEstimator):
             )
             best.set_params(calibration_size=1).fit(*searched, asked[0])
         # The problems that chose the settings count as training problems.
-        best._trained = hashes_of(check(best, searched[0]), asked[0]).to_store()
+        trained = hashes_of(check(best, searched[0]), asked[0]).to_store()
+        best._record = replace(best._record, trained=trained)
         best.calibrate(*new, asked[1])
         self.best_estimator_ = best
         self.search_ = search
@@ -327,17 +323,14 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         changed = clone(filter).set_params(**changes)
-        fitted = [*fit_levels(changed, X, y, alphas, groups=groups).values()]
-        # The levels share a single fit, unless each level chooses a different share of passing
-        # answers.
-        scorers = [(id(each.scorer_), each.share_) for each in fitted]
-        for scorer in dict.fromkeys(scorers):
-            positions = [
-                i
-                for i, scorer_of_level in enumerate(scorers)
-                if scorer_of_level == scorer
-            ]
-            yield fitted[positions[0]], positions, {}
+        first = at_level(changed, alphas[0]).fit(X, y, groups)
+        # The levels share a fit, unless training or the share of passing answers depends on them.
+        if not first.scorer_.uses_alpha and first.share_ is None:
+            yield first, range(len(alphas)), {}
+            return
+        yield first, [0], {}
+        for i, alpha in enumerate(alphas[1:], start=1):
+            yield at_level(changed, alpha).fit(X, y, groups), [i], {}
         return
     for i, alpha in enumerate(alphas):
         if isinstance(filter, Mapping):

@@ -20,8 +20,8 @@ from sklearn.utils import check_random_state
 from .._checks import check_alphas, check_choice, warn
 from .._docs import documented
 from .._jobs import as_finished
-from ..estimators import calibrated_masks, check
 from ..exceptions import CalibrationWarning
+from ..filters import calibrated_masks, check
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import leave_one_out, report_of

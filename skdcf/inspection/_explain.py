@@ -21,8 +21,9 @@ from sklearn.utils import check_random_state
 from .._checks import check_count
 from .._docs import documented
 from .._html import CLAIMS_LISTED, Table, card, folded, html_table, problem_html
-from ..estimators import ConformalFilter, check, decide, passing_answers
+from ..choosing import passing_answers
 from ..evaluation import CalibratedSearch
+from ..filters import ConformalFilter, check, decide
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on

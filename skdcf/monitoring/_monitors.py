@@ -25,7 +25,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, settings
-from ..estimators import check, flat_masks, largest_risks
+from ..filters import check, flat_masks, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import pack_graphs
 from ..ops.hard import segment_sum
@@ -700,7 +700,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     An answer without a question is identified by its content, unless some calibration answers
     have the same content.
     """
-    calibrated = fitted._calibrated
+    calibrated = fitted._record.calibrated
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_alpha
 from .._docs import documented
-from ..estimators import ConformalFilter, shown_masks
+from ..choosing import shown_masks
+from ..filters import ConformalFilter
 from ..graphs import Problems
 
 

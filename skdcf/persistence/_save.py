@@ -312,7 +312,7 @@ def _check_sums(sums, parts):
 
 PACKAGE = __name__.partition(".")[0]
 # Modules that users do not import directly.
-_INSIDE = ("apps", "cli", "estimators", "ops")
+_INSIDE = ("apps", "cli", "filters", "ops")
 # Classes of the applications may open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 

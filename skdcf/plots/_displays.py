@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from .._checks import check_choice, import_extra, printable
 from .._docs import documented
 from .._parameters import settings
-from ..estimators import check
 from ..evaluation import ComparisonReport
+from ..filters import check
 from ..graphs import Labels
 from ..inspection import permutation_importance
 from ..metrics import FilterReport, evaluate_filter

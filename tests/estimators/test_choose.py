@@ -5,7 +5,7 @@ import pytest
 
 import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators import choose, chosen_answers
+from skdcf.choosing import choose, chosen_answers
 from skdcf.exceptions import ParameterWarning
 
 ALPHA = 0.1

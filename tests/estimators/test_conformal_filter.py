@@ -22,8 +22,8 @@ from skdcf import (
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check
 from skdcf.exceptions import LabelWarning
+from skdcf.filters import check
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel, Scorer

@@ -43,7 +43,6 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check
 from skdcf.exceptions import LabelWarning
 from skdcf.features import (
     AgreementFeatures,
@@ -58,6 +57,7 @@ from skdcf.features import (
     paper_features,
     reasoning_features,
 )
+from skdcf.filters import check
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
 FILTERS = [

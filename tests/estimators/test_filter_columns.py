@@ -16,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.estimators import check, seen
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import (
     AgreementFeatures,
@@ -25,6 +24,7 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
+from skdcf.filters import check, seen
 
 
 @pytest.fixture(scope="module")

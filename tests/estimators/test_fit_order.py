@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from levels import fit_levels
 from one_claim import numbered, one_claim_each
 from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, seen
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
+from skdcf.filters import seen
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
 
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)

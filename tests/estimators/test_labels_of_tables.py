@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
-from skdcf.estimators import flat_masks
 from skdcf.exceptions import LabelWarning
+from skdcf.filters import flat_masks
 from skdcf.metrics import coverage_score
 
 RNG = np.random.default_rng(0)

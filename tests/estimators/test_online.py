@@ -141,17 +141,19 @@ def test_refused():
 @pytest.mark.parametrize(
     "cf",
     [
-        HardCF(0, online=True, alpha=0.2),
-        HardCF(0, online=True, alpha=0.2, edges="none"),
-        HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.2),
-        HardCF(ClassifierScorer(), online=True, alpha=0.2, random_state=0),
-        HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse()),
+        HardCF(0, online=True, alpha=0.03),
+        HardCF(0, online=True, alpha=0.03, edges="none"),
+        HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.03),
+        HardCF(ClassifierScorer(), online=True, alpha=0.03, random_state=0),
+        HardCF(0, online=True, alpha=0.03, guarantee=ExpectedFalse()),
         HardCF(
-            0, online=True, alpha=0.2, guarantee=NoFalseClaim(max_false=1, by="kind")
+            0, online=True, alpha=0.03, guarantee=NoFalseClaim(max_false=1, by="kind")
         ),
-        HardCF(descendants, online=True, ties="jitter", alpha=0.2, random_state=0),
-        CoherentConformalFilter(LinearModel(), online=True, alpha=0.2, random_state=0),
-        CoherentConformalFilter(MLPModel((3,)), online=True, alpha=0.2, random_state=0),
+        HardCF(descendants, online=True, ties="jitter", alpha=0.03, random_state=0),
+        CoherentConformalFilter(LinearModel(), online=True, alpha=0.03, random_state=0),
+        CoherentConformalFilter(
+            MLPModel((3,)), online=True, alpha=0.03, random_state=0
+        ),
     ],
 )
 def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
@@ -164,14 +166,14 @@ def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
         feature_names=X.feature_names,
         metadata=[{"kind": "ab"[i % 2]} for i in range(215)],
     )
-    cf.fit(X[:200], y[:200])
-    masks = cf.predict(X[200:])
-    for graph, mask in zip(X[200:], masks, strict=True):
+    cf.fit(X[:150], y[:150])
+    masks = cf.predict(X[150:])
+    for graph, mask in zip(X[150:], masks, strict=True):
         assert streamed(cf, graph, metadata=graph.metadata) == mask.tolist()
     assert 0 < np.concatenate(list(masks)).mean() < 1
-    before = cf.path_risk(X[200:])
-    monkeypatch.setattr("skdcf.estimators._online.BLOCK", 7)
-    for risks, whole in zip(cf.path_risk(X[200:]), before, strict=True):
+    before = cf.path_risk(X[150:])
+    monkeypatch.setattr("skdcf.online.BLOCK", 7)
+    for risks, whole in zip(cf.path_risk(X[150:]), before, strict=True):
         np.testing.assert_allclose(risks, whole, rtol=1e-12)
 
 

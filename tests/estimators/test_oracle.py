@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators import calibration_scores
+from skdcf.filters import calibration_scores
 from skdcf.guarantees import Calibration, Jumps, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
-from skdcf.estimators import calibration_scores
 from skdcf.exceptions import CalibrationWarning
+from skdcf.filters import calibration_scores
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
 pytestmark = [

@@ -7,8 +7,8 @@ import pytest
 from one_claim import one_claim_each
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators import seen
 from skdcf.exceptions import GuaranteeWarning
+from skdcf.filters import seen
 from skdcf.graphs.problems import hashes_of
 from skdcf.scorers import ClassifierScorer, Scorer
 

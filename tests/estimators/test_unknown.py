@@ -20,9 +20,9 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import LabelWarning
+from skdcf.filters import check
 from skdcf.graphs import pack_labels
 from skdcf.metrics import (
     coverage_score,

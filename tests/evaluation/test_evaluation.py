@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from levels import fit_levels
 from reference_hard import (
     filtered_set,
     kth_smallest_by_counting,
@@ -14,7 +15,6 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels
 from skdcf.evaluation import compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.scorers import Scorer
@@ -165,21 +165,6 @@ def test_trained_for_each_alpha_where_the_scorer_says_so(data, seen):
     report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
     assert len(seen) == 2 * (1 + len(ALPHAS))
     np.testing.assert_array_equal(report.retention[0], report.retention[1])
-
-
-@pytest.mark.parametrize("scorer", [Remembering(), ForEachAlpha()], ids=str)
-def test_fit_levels_equals_separate_fits(data, seen, scorer):
-    graphs, labels = data
-    given = {"calibration_size": 0.3, "random_state": 0}
-    filter = HardCF(scorer, **given)
-    levels = fit_levels(filter, graphs, labels, ALPHAS)
-    assert len(seen) == (3 if scorer.uses_alpha else 1)
-    assert list(levels) == ALPHAS
-    for alpha, fitted in levels.items():
-        alone = HardCF(scorer, alpha=alpha, **given).fit(graphs, labels)
-        assert (fitted.alpha, fitted.threshold_) == (alpha, alone.threshold_)
-        assert fitted.score(graphs, labels) == alone.score(graphs, labels)
-    assert not hasattr(filter, "scorer_")
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")

@@ -24,10 +24,10 @@ from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import check, fit_levels, seen
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import AgreementFeatures, GraphFeatures
+from skdcf.filters import check, seen
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain
@@ -276,9 +276,6 @@ def test_what_takes_a_filter_takes_a_search():
     np.testing.assert_array_equal(
         explain(fitted, GRAPHS[0]).kept, fitted.predict(GRAPHS)[0]
     )
-    for one in (search, CalibratedSearch(search)):
-        with pytest.raises(ValueError, match=r"alpha.*filter"):
-            fit_levels(one, GRAPHS, Y, [0.2])
     run = {"alphas": [0.3], "cv": 2, "random_state": 0}
     both = {"wrapped": CalibratedSearch(search), "plain": search}
     compared = compare_filters(both, GRAPHS, Y, **run)

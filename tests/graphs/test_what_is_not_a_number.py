@@ -9,8 +9,8 @@ import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import build_dataset
-from skdcf.estimators import check
 from skdcf.features import GraphFeatures
+from skdcf.filters import check
 from skdcf.graphs import as_batch, pack_labels
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from math import comb, inf
 
 import numpy as np
 import pytest
-from levels import thresholds, with_alpha
+from levels import fit_levels, thresholds, with_alpha
 from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, flat_masks
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
+from skdcf.filters import flat_masks
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
 from skdcf.ops.conformal import Jumps, claim_level, conformal_rank

@@ -4,16 +4,18 @@ import warnings
 
 import numpy as np
 import pytest
+from levels import fit_levels
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import skdcf
 from skdcf import HardCF, ReasoningGraph
+from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
+from skdcf.filters import calibrated_masks
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out

@@ -16,8 +16,8 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.estimators import calibration_scores, seen
 from skdcf.exceptions import CalibrationWarning
+from skdcf.filters import calibration_scores, seen
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import CoverageMonitor, release
 from skdcf.ops.conformal import conformal_rank, shown_rank

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from levels import thresholds, with_alpha
+from levels import fit_levels, thresholds, with_alpha
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
@@ -18,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, flat_masks
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
+from skdcf.filters import flat_masks
 from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
@@ -99,10 +99,9 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
         ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
         for _ in range(12)
     ]
-    from skdcf.estimators import CalibrationPart
-    from skdcf.guards.rounding import Precision
+    from skdcf.filters import CalibrationPart
 
-    monkeypatch.setattr(Precision, "lower", lambda precision, scores: scores)
+    monkeypatch.setattr("skdcf.guards.lowered", lambda scores, *_: scores)
     monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)
     slipped = 0
     for graph in graphs:
@@ -246,7 +245,7 @@ def test_another_function_of_the_same_name_is_noticed(data):
     cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=both[0]))
     before = thresholds(cf.fit(graphs, y), graphs)
     cf.set_params(guarantee__by=both[1])
-    with pytest.raises(ValueError, match="functions"):
+    with pytest.raises(ValueError, match="guarantee"):
         cf.predict(graphs)
     cf.set_params(guarantee__by=both[0])
     np.testing.assert_array_equal(thresholds(cf, graphs), before)
@@ -298,7 +297,7 @@ def test_parts_are_for_the_fit_that_made_them(data):
         with pytest.raises(ValueError, match="again"):
             other.calibrate_parts([other.calibration_part(*new), part])
     cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
-    unknown = replace(part, made_as=None)
+    unknown = replace(part, settings=None)
     with pytest.raises(ValueError, match=r"part.*settings.*missing"):
         cf.calibrate_parts([cf.calibration_part(*new), unknown])
     drawn = HardCF("frequency-score", ties="jitter", random_state=0).fit(graphs, y)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skdcf import HardCF, ReasoningGraph, load, save
-from skdcf.estimators import seen
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
+from skdcf.filters import seen
 from skdcf.guarantees import NoFalseClaim
 from skdcf.metrics import evaluate_filter
 from skdcf.scorers import ClassifierScorer
@@ -52,10 +52,10 @@ def test_the_share_of_a_models_labels_and_its_names_are_noted():
     with pytest.warns(LabelWarning) as caught:
         cf.fit(graphs, labels)
     assert any("critic, judge" in str(warning.message) for warning in caught)
-    assert cf._origin["judges"]["share"] == [3 / 7]
-    assert cf._origin["judges"]["names"] == ["critic", "judge"]
+    assert cf._record.origin["judges"]["share"] == [3 / 7]
+    assert cf._record.origin["judges"]["names"] == ["critic", "judge"]
     cf.fit(*draw(30, "person")[:2])
-    assert cf._origin["judges"] == {"share": [0], "names": []}
+    assert cf._record.origin["judges"] == {"share": [0], "names": []}
 
 
 def trained_on_a_model(n=60, **settings):

@@ -14,12 +14,12 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load, save
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import seen
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
 )
 from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
+from skdcf.filters import seen
 from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 

@@ -5,6 +5,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from levels import fit_levels
 from scipy.special import logit
 
 from skdcf import (
@@ -15,7 +16,6 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import fit_levels
 from skdcf.features import GraphTransformer
 from skdcf.inspection import (
     permutation_importance,

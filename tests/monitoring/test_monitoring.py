@@ -409,7 +409,7 @@ def test_bad_feedback_changes_nothing():
     cf = calibrated(RNG.random(99))
     monitor = watch(CoverageMonitor(cf), [True])
     for X, y in (([[1.0]], [1, 0]), ([[1.0]], ["?"]), ([[np.nan]], [0])):
-        with pytest.raises(ValueError, match=r"label|NaN"):
+        with pytest.raises(ValueError, match=r"label|NaN|y must"):
             monitor.update(X, y)
     assert monitor.summary()["n_problems"] == 1
 

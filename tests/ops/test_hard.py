@@ -14,7 +14,7 @@ from reference_hard import (
 )
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators import flat_masks
+from skdcf.filters import flat_masks
 from skdcf.inspection import explain
 from skdcf.ops.conformal import (
     conformal_rank,

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import trapezoid
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import passing_answers
 from skdcf.evaluation import compare_filters
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain, shap_values

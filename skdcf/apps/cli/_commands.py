@@ -19,23 +19,17 @@ from tqdm import tqdm
 from ... import load, metrics, save
 from ..._checks import counted, printable
 from ..._files import write_text
+from ...choosing import choose, chosen_answers, passing_answers
 from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
-from ...estimators import (
-    CoherentConformalFilter,
-    check,
-    choose,
-    chosen_answers,
-    passing_answers,
-    seen,
-)
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
+from ...filters import CoherentConformalFilter, check, seen
 from ...graphs import pack_labels
 from ...graphs.problems import GROUP, read_groups
 from ...graphs.ragged import reduce_segments
 from ...guarantees import NoFalseClaim, problems_needed
-from ...guards.judges import labels_of_models
+from ...guards import labels_of_models
 from ...monitoring import release
 from ...scorers import (
     ClassifierScorer,

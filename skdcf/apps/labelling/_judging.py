@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from ...estimators import calibration_scores, check
+from ...filters import calibration_scores, check
 from ...graphs import GraphBatch, Labels, pack_labels
 from ...guarantees import NoFalseClaim
 from ...metrics import coverage_interval

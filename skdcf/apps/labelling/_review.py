@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import check_choice, counted
-from ...estimators import decide
+from ...filters import decide
 from ...graphs import GraphBatch, Problems, as_batch
 from ._judging import Asked, Order
 from .sources import WORDS, LabelStore

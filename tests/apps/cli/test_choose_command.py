@@ -6,8 +6,8 @@ import pytest
 
 import skdcf
 from skdcf.apps.cli import main
+from skdcf.choosing import choose, chosen_answers
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.estimators import choose, chosen_answers
 
 
 def run(*arguments):

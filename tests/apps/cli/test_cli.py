@@ -19,13 +19,13 @@ import pytest
 import skdcf
 from skdcf.apps.cli import main
 from skdcf.apps.reporting import write_report
+from skdcf.choosing import passing_answers
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
     read_jsonl,
     write_jsonl,
 )
-from skdcf.estimators import passing_answers
 from skdcf.features import TextFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import evaluate_filter

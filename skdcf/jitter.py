@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graphs.hashes import hash_text, mix
-from ..guards.rounding import single_columns
-from ..ops.hard import segment_sum
+from .graphs.hashes import hash_text, mix
+from .guards import single_columns
+from .ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 # size of the noise, which is much larger than the allowance for rounding in the thresholds

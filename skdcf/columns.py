@@ -1,18 +1,12 @@
-"""Validate problems and labels, and convert them to packed problems and flat labels."""
+"""Read the problems and labels that a filter method receives."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._checks import (
+from . import guards
+from ._checks import (
     is_missing,
     is_number,
     other_row,
@@ -20,135 +14,16 @@ from .._checks import (
     refuse_iterator,
     warn,
 )
-from .._docs import documented
-from ..exceptions import GuaranteeWarning
-from ..features import reasoning_features
-from ..features.columns import carry_columns
-from ..graphs import GraphBatch, Problems, pack_labels
-from ..graphs.hashes import Hashes
-from ..graphs.labels import read_column
-from ..graphs.problems import hashes_of, pack_graphs
-from ..graphs.ragged import optional_rows, ranges
-from ..guards.presence import refuse_unknown_edges
-from ..scorers import Scorer
-
-#: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
-#: "include" keeps the claim, as the published code does, but invalidates the guarantee if scores
-#: are tied. "jitter" breaks ties with a seeded hash of the problem.
-TIES = ("exclude", "include", "jitter")
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+from .exceptions import GuaranteeWarning
+from .features import reasoning_features
+from .graphs import GraphBatch, pack_labels
+from .graphs.labels import read_column
+from .graphs.problems import pack_graphs
+from .graphs.ragged import optional_rows
+from .scorers import Scorer
 
 
-def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make ``fit`` raise a TypeError with advice if it receives an unexpected argument."""
-
-    @wraps(fit)
-    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        others = [name for name in kwargs if name not in ("self", "X", "y", "groups")]
-        if others and get_close_matches(others[0], ["groups"]):
-            raise TypeError(
-                f"fit accepts X, y and groups, got {others[0]}. Did you mean groups?"
-            )
-        if others:
-            raise TypeError(
-                f"fit only accepts X, y and groups, not {' or '.join(others)}. Problem "
-                "weights can be passed to score(X, y, sample_weight=...)"
-            )
-        return fit(*args, **kwargs)
-
-    return checked
-
-
-@dataclass
-class View:
-    """Problems passed to a filter method.
-
-    Attributes
-    ----------
-    raw : GraphBatch
-        The problems passed by the caller. If ``edges`` is a function, these problems contain the
-        computed edges.
-    with_columns : GraphBatch
-        The problems with the columns that the scorer uses.
-    is_table : bool
-        Whether the caller passed a table in which each row is a claim.
-    labels, confidence : ndarray of shape (n_claims,) or None
-        Claim labels and confidences.
-    hashes : Hashes or None
-        Hashes of the problems and their questions, or None if the problems are not labelled.
-    rows : ndarray of int of shape (n_problems,), or None
-        Indices of the problems in the data passed by the caller.
-    """
-
-    raw: GraphBatch
-    with_columns: GraphBatch
-    is_table: bool = False
-    labels: np.ndarray | None = None
-    confidence: np.ndarray | None = None
-    hashes: Hashes | None = None
-    rows: np.ndarray | None = None
-
-    def shaped(self, values):
-        """Return the given claim values in the format that the caller expects."""
-        return values if self.is_table else self.raw.split(values)
-
-    def take(self, rows):
-        """Return a subset of the problems, in the given order."""
-        if len(rows) == len(self.raw):
-            return self
-        raw = self.raw[rows]
-        with_columns = raw
-        if self.with_columns is not self.raw:
-            with_columns = self.with_columns[rows]
-        starts = self.raw.offsets[:-1]
-        claims = ranges(starts[rows], self.raw.sizes[rows])
-        return replace(
-            self,
-            raw=raw,
-            with_columns=with_columns,
-            labels=optional_rows(self.labels, claims),
-            hashes=optional_rows(self.hashes, rows),
-            rows=optional_rows(self.rows, rows),
-        )
-
-    def unlabelled(self):
-        """Return the problems with all labels set to unknown, for steps that do not use labels."""
-        return replace(self, labels=np.full_like(self.labels, -1))
-
-
-def read_labelled(estimator, X, y, groups, *, reset=False):
-    """Read labelled problems and hash their questions, without computing columns.
-
-    If ``reset`` is True, the attributes that describe the input are set. If ``reset`` is False,
-    the input is compared with these attributes.
-    """
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is "
-            "None. Pass the claim labels of each problem as y"
-        )
-    batch, is_table = admit(estimator, X, reset=reset)
-    batch = carry_columns(estimator._transformer, batch)
-    if reset:
-        vars(estimator).pop("classes_", None)
-    labels, classes = flat_labels(
-        y, batch, is_table, None if reset else estimator._classes()
-    )
-    if reset and classes is not None:
-        estimator.classes_ = classes
-    return View(
-        raw=batch,
-        with_columns=batch,
-        is_table=is_table,
-        labels=labels,
-        hashes=hashes_of(batch, groups),
-        rows=np.arange(len(batch)),
-    )
-
-
-def admit(estimator, X, *, reset):
+def read_problems(estimator, X, *, reset):
     """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
     If ``reset`` is True, the number of features and the feature names are set. If ``reset`` is
@@ -180,7 +55,8 @@ def admit(estimator, X, *, reset):
         _compare_features(estimator, batch)
     if callable(estimator.edges) and not is_table:
         batch = _ruled(batch, estimator.edges)
-    refuse_unknown_edges(estimator, batch)
+    if estimator.edges == "given":
+        guards.refuse_unknown_edges(batch)
     return batch, is_table
 
 
@@ -330,12 +206,13 @@ def _is_per_problem(y):
     return isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) == 1
 
 
-def with_names(view, guarantee):
+def with_names(problems, guarantee):
     """Return the given problems, including the computed columns that the guarantee names."""
-    passed = view.raw
-    if view.with_columns is passed:
+    passed = problems.batch
+    scored = problems.scored
+    if scored is passed:
         return passed
-    columns = view.with_columns.feature_names or ()
+    columns = scored.feature_names or ()
     keys = {key for row in passed.metadata_rows for key in row}
     available = keys.union(passed.feature_names or ())
     names = [
@@ -345,7 +222,7 @@ def with_names(view, guarantee):
     ]
     if not names:
         return passed
-    table = view.with_columns.features[:, [columns.index(name) for name in names]]
+    table = scored.features[:, [columns.index(name) for name in names]]
     if not passed.feature_names:
         return passed.replace_features(table, names)
     table = np.hstack([passed.features, table])
@@ -377,49 +254,3 @@ def confidence_of(scorer, batch):
             f"{batch.locate(row)}"
         )
     return confidence
-
-
-def filter_in(model: Any) -> Any:
-    """Return the filter inside a search, or the model itself if it is not a search."""
-    best = getattr(model, "best_estimator_", None)
-    if best is not None:
-        return best
-    search = getattr(model, "search", None)
-    return model if search is None else search.estimator
-
-
-@documented
-def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels in the same way as a filter's methods do.
-
-    Parameters
-    ----------
-    estimator : filter
-        The filter. If the filter is fitted, X is compared with the problems passed to ``fit``.
-    {X}
-    y : {labels}, optional
-        Claim labels, as in ``fit``.
-
-    Returns
-    -------
-    batch : GraphBatch
-        The packed problems. Every filter method accepts this batch as X. The batch and its slices
-        cache the columns of ``features``, unless fitting these columns requires labels.
-    labels : ndarray of int of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every filter
-        method accepts these labels as y.
-
-    Raises
-    ------
-    ValueError
-        If the problems or labels are invalid.
-    """
-    estimator = filter_in(estimator)
-    fitted = hasattr(estimator, "scorer_")
-    reader = estimator if fitted else copy(estimator)
-    batch, is_table = admit(reader, X, reset=not fitted)
-    batch = carry_columns(reader._transformer, batch)
-    if y is None:
-        return batch
-    classes = estimator._classes() if fitted else None
-    return batch, flat_labels(y, batch, is_table, classes)[0]

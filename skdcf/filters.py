@@ -419,10 +419,11 @@ class ConformalFilter(Settings):
                     scorer, train.scored, train.labels, fold_of, task
                 )
         risk = self._risk(np.asarray(confidence, float), train.batch)
-        by = self.guarantee.by
-        named = read_groups(by, with_names(train, self.guarantee)) if by else None
+        guarantee: Any = self.guarantee
+        by = guarantee.by
+        named = read_groups(by, with_names(train, guarantee)) if by else None
         return share_table(
-            self.guarantee,
+            guarantee,
             path_risk(risk, train.scored),
             train.labels,
             train.batch.offsets,
@@ -468,7 +469,8 @@ class ConformalFilter(Settings):
         """
         self.validate()
         self.calibrate_parts([self.calibration_part(X, y, groups)])
-        self.unused_indices_ = self.unused_indices_[:, 1]
+        # There is only one part, so its number is left out.
+        self.unused_indices_: NDArray[np.int64] = self.unused_indices_[:, 1]
         return self
 
     def calibration_part(
@@ -634,7 +636,7 @@ class ConformalFilter(Settings):
         return choose_share(
             self.share_table_,
             self._level_in_force(),
-            self.guarantee.delta,
+            self._resolved_guarantee().delta,
             np.bincount(groups[first]).tolist(),
         )
 

@@ -131,7 +131,8 @@ class Steps:
         if self.n < self.n_all:
             jumps = jumps[passing]
         self.delta = guarantee.delta
-        self.is_count = jumps.is_count
+        # A share may be below 1 in new problems, even if it was 1 in all calibration problems.
+        self.is_count = guarantee.is_probability and jumps.is_count
         self.position, totals = jumps.totals()
         self.level_after = _levels(guarantee, totals, self.n, self.is_count)
 
@@ -625,5 +626,6 @@ def leave_one_out(guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> Array
         position, totals = part.totals()
         total = totals[np.searchsorted(position, above)]
         total -= part.losses(number[problem_of[claims]], above)
-        levels[claims] = _levels(guarantee, total, len(passing) - 1, part.is_count)
+        is_count = guarantee.is_probability and part.is_count
+        levels[claims] = _levels(guarantee, total, len(passing) - 1, is_count)
     return levels

@@ -207,3 +207,12 @@ def test_delta_is_refused_unless_losses_are_0_or_1():
     answers = Answers(np.random.default_rng(3), 20, [])
     with pytest.raises(ValueError, match=r"delta.*0 or 1"):
         answers.calibrate(Certain())
+
+
+def test_a_share_that_was_1_in_all_calibration_answers_has_no_rank():
+    """In a new answer of several claims it may be smaller."""
+    for guarantee, law in ((ExpectedFalse(), None), (NoFalseClaim(), (8, 2))):
+        labels, offsets = np.array([0, 1, 1, 0] * 2 + [1]), np.arange(10)
+        jumps = guarantee.jumps(np.arange(9.0), labels, offsets)
+        assert jumps.is_count
+        assert Calibration(guarantee, jumps, np.arange(9.0)).coverage_law(0.2) == law

@@ -10,16 +10,3 @@ from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as Composition  # noqa: F401
-
-#: Private classes allowed in saved filters, keyed by module.
-KEPT_IN_FILES = {
-    "sklearn.metrics._scorer": ("_PassthroughScorer",),
-    "sklearn.utils._metadata_requests": (
-        "MetadataRequest",
-        "MetadataRouter",
-        "MethodMapping",
-        "MethodMetadataRequest",
-        "MethodPair",
-        "RouterMappingPair",
-    ),
-}

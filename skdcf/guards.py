@@ -29,9 +29,6 @@ from .graphs.hashes import Hashes, hash_text
 from .graphs.problems import GROUP, read_groups
 from .graphs.ragged import ranges
 
-# Classes that saved filters may contain, but that users need not instantiate.
-__saved__ = ["Record"]
-
 
 @dataclass(frozen=True)
 class Record:

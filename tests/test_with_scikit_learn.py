@@ -5,7 +5,6 @@ The page "With scikit-learn" has the table of these, and prints the errors.
 
 import ast
 import pickle
-from importlib import import_module
 from pathlib import Path
 
 import joblib
@@ -27,7 +26,7 @@ from sklearn.utils import check_consistent_length, resample
 from sklearn.utils.validation import has_fit_parameter
 
 import skdcf
-from skdcf import HardCF, _sklearn
+from skdcf import HardCF
 from skdcf.datasets import (
     build_dataset,
     make_reasoning_graphs,
@@ -200,10 +199,3 @@ def test_one_module_imports_private_names_of_scikit_learn():
     found = {p.name: [*private_imports(p)] for p in package.rglob("*.py")}
     assert {name for name, imports in found.items() if imports} == {"_sklearn.py"}
     assert len(found["_sklearn.py"]) == 6
-
-
-def test_classes_that_files_hold_are_where_they_were():
-    """The nightly job runs this with the next scikit-learn."""
-    for module, names in _sklearn.KEPT_IN_FILES.items():
-        for name in names:
-            assert isinstance(getattr(import_module(module), name), type)

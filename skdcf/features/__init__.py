@@ -34,6 +34,3 @@ __all__ = [
     "reasoning_features",
     "surprisal",
 ]
-
-# Saved filters may contain classes that `reasoning_features` uses.
-__saved__: list[str] = ["GivenColumns", "OptionFeatures"]

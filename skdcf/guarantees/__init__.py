@@ -23,6 +23,3 @@ __all__ = [
     "NoFalseClaim",
     "problems_needed",
 ]
-
-# Classes that saved filters may contain, but that users need not instantiate.
-__saved__: list[str] = ["PathRisks", "Steps"]

@@ -20,6 +20,3 @@ __all__ = [
     "MLPModel",
     "Scorer",
 ]
-
-# Classes that saved filters may contain, but that users need not instantiate.
-__saved__: list[str] = ["FunctionScorer"]

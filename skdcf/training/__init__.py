@@ -8,6 +8,3 @@ from .splitting import Columns as Columns
 from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
-
-# Classes that saved filters may contain, but that users need not instantiate.
-__saved__: list[str] = ["Columns", "Standardizer"]

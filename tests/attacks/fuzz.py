@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from skdcf.adapters import (
 )
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.datasets.fetch import SOURCES, local_file
-from skdcf.persistence import _save, load_threshold, save_threshold
+from skdcf.persistence import load_threshold, save_threshold
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks/results/fuzz.json"
 PATIENCE = 60  # seconds without a sign of life are a hang
@@ -277,15 +278,19 @@ class Saved:
             raise ValueError(str(error)) from error
 
     def sealed(self, content, rng):
-        parts = _save.unzipped(content)
-        about = json.loads(parts.pop("skdcf.json"))
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
         name = rng.choice(list(parts))
         if name == "schema.json":
             schema = mutated(json.loads(parts[name]), rng)
             parts[name] = json.dumps(schema, default=str).encode()
         else:
             parts[name] = changed_bytes(parts[name], rng)
-        return _save.build(parts, about["object"])
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, part in parts.items():
+                archive.writestr(name, part)
+        return buffer.getvalue()
 
 
 class Cache:

@@ -36,10 +36,9 @@ from skdcf import (
     SingleFeatureCF,
     XGBoostCF,
 )
-from skdcf.apps.llm import ChatClient, ClaimExtractor
+from skdcf.apps.llm import ChatClient
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
-from skdcf.exceptions import ParameterWarning
 from skdcf.features import (
     GraphFeatures,
     GraphUnion,
@@ -49,11 +48,9 @@ from skdcf.features import (
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.persistence import (
     CalibratedThreshold,
-    _save,
     load_threshold,
     save_threshold,
 )
-from skdcf.persistence._save import nodes_of, public_modules
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -112,41 +109,25 @@ def assert_same_filter(back, cf):
     assert address.sub("", str(back)) == address.sub("", str(cf))
 
 
-def names_in(path):
-    """All dotted names that a saved file mentions, read without the package."""
-    out, waiting = set(), [json.loads(zipfile.ZipFile(path).read("schema.json"))]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if "__module__" in node:
-                out.add((node["__module__"], node["__class__"]))
-            waiting.extend(node.values())
-        elif isinstance(node, list):
-            waiting.extend(node)
-    return out
-
-
 @pytest.mark.parametrize("name", FILTERS)
-def test_same_predictions_from_public_names(name, tmp_path):
+def test_same_predictions(name, tmp_path):
     cf = fitted(name)
-    path = skdcf.save(cf, tmp_path / "cf.skops")
-    assert_same_filter(skdcf.load(path), cf)
-    foreign = {"builtins", "numpy", "sklearn", "scipy"}
-    foreign |= {"_loss"}  # as scikit-learn 1.6 names its own compiled module
-    foreign |= {"xgboost"} if name == "xgboost" else set()
-    for module, found in names_in(path):
-        if module.split(".")[0] == "skdcf":
-            assert module in public_modules()
-            held = sys.modules[module]
-            assert found in [*held.__all__, *getattr(held, "__saved__", ())]
-        else:
-            assert module.split(".")[0] in foreign, (module, found)
+    assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf.skops")), cf)
 
 
-def test_documented_modules_are_public(checkout):
-    with open(checkout / "docs" / "api.rst", encoding="utf-8") as file:
-        listed = [line.strip() for line in file if line.startswith("   skdcf")]
-    assert set(listed) <= set(public_modules())
+def test_refused_at_saving(tmp_path):
+    path = tmp_path / "cf"
+    with pytest.raises(ValueError, match=r"saved.*lambda"):
+        skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
+    with pytest.raises(NotFittedError):
+        skdcf.save(HardCF(), path)
+    with pytest.raises(ValueError, match=r"fitted.*filter"):
+        skdcf.save({"a": 1}, path)
+    cf = fitted("hard")
+    cf.extra_ = json.JSONEncoder()  # not ours
+    skdcf.save(cf, path)
+    with pytest.raises(ValueError, match=r"JSONEncoder.*skdcf"):
+        skdcf.load(path)
 
 
 @pytest.mark.long
@@ -178,7 +159,7 @@ def test_search_and_pipeline(tmp_path):
     assert same(back.predict(GRAPHS), pipe.predict(GRAPHS))
 
 
-def test_features_have_public_names(tmp_path):
+def test_features_are_loaded(tmp_path):
     for union in (
         reasoning_features(),
         paper_features("math"),
@@ -225,69 +206,15 @@ def test_what_users_wrote_is_loaded_only_when_trusted(scorer, tmp_path):
         skdcf.load(path, trusted=["os.system"])
 
 
-def test_refused_at_saving(tmp_path):
-    path = tmp_path / "cf"
-    with pytest.raises(ValueError, match=r"saved.*lambda"):
-        skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
-    with pytest.raises(NotFittedError):
-        skdcf.save(HardCF(), path)
-    with pytest.raises(ValueError, match=r"fitted.*filter"):
-        skdcf.save({"a": 1}, path)
-    cf = fitted("hard")
-    cf.extra_ = json.JSONEncoder()  # not ours, and nothing private of ours
-    skdcf.save(cf, path)
-    with pytest.raises(ValueError, match=r"JSONEncoder.*skdcf"):
-        skdcf.load(path)
-    from skdcf.plots._displays import Places
-
-    cf.extra_ = Places([0.1], 1)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"skdcf.*Places.*private"):
-        skdcf.save(cf, path)
-    assert path.read_bytes() == before
-
-
-class Linear:
-    """Stands in for a module of torch, which is not installed for tests."""
-
-    def __init__(self):
-        self.weight = (number for number in range(3))  # not storable, as a tensor
-
-    def __deepcopy__(self, memo):
-        return self
-
-
-Linear.__module__ = "torch.nn.modules.linear"
-
-
-class OfTorch(skdcf.scorers.Scorer):
-    def __init__(self, module):
-        self.module = module
-
-    def confidence(self, batch):
-        return -batch.depth
-
-
-def test_a_scorer_that_holds_a_torch_module_is_refused_with_the_reason(tmp_path):
-    cf = HardCF(OfTorch({"layers": [Linear()]})).fit(GRAPHS, LABELS)
-    with pytest.raises(ValueError, match=r"torch\.nn\.modules\.linear\.Linear.*joblib"):
-        skdcf.save(cf, tmp_path / "m.skops")
+def write_parts(path, parts):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
 
 
 def parts_of(path):
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write_parts(path, parts):
-    path.write_bytes(_save.zipped(parts))
-
-
-def resealed(path, parts):
-    """With fresh checksums: what somebody writes who knows the format."""
-    about = json.loads(parts.pop("skdcf.json"))
-    content = _save.build(parts, about["object"])
-    path.write_bytes(content)
 
 
 @pytest.fixture
@@ -321,21 +248,6 @@ def test_every_changed_byte_is_noticed_or_harmless(saved):
     assert noticed > 75
 
 
-def test_tampered(saved):
-    parts = parts_of(saved)
-    changed = dict(parts)
-    changed["schema.json"] = parts["schema.json"].replace(b"0.1", b"0.5", 1)
-    write_parts(saved, changed)
-    with pytest.raises(ValueError, match=r"'schema\.json'.*changed after.*saved"):
-        skdcf.load(saved)
-    write_parts(saved, parts | {"more.npy": b""})
-    with pytest.raises(ValueError, match=r"added.*removed"):
-        skdcf.load(saved)
-    write_parts(saved, {k: v for k, v in parts.items() if k != "skdcf.json"})
-    with pytest.raises(ValueError, match=r"written.*by"):
-        skdcf.load(saved)
-
-
 def test_compressed_members_are_refused(saved):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -346,28 +258,34 @@ def test_compressed_members_are_refused(saved):
         skdcf.load(saved)
 
 
-def test_newer_format(saved):
+@pytest.mark.parametrize("number", [1, 3])
+def test_another_format_is_refused_with_the_version_that_wrote_it(saved, number):
     parts = parts_of(saved)
-    about = json.loads(parts["skdcf.json"])
-    about |= {"format": 2, "skdcf": "9.0"}
+    about = json.loads(parts["skdcf.json"]) | {"format": number, "skdcf": "9.0"}
     write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
-    with pytest.raises(ValueError, match=r"format.*2\b.*skdcf 9\.0"):
+    with pytest.raises(ValueError, match=rf"format.*{number}\b.*skdcf 9\.0"):
+        skdcf.load(saved)
+    write_parts(saved, {k: v for k, v in parts.items() if k != "skdcf.json"})
+    with pytest.raises(ValueError, match=r"written.*by"):
         skdcf.load(saved)
 
 
-def test_unknown_types_in_a_sealed_file(saved):
-    parts = parts_of(saved)
-    schema = json.loads(parts["schema.json"])
-    schema["content"]["content"]["evil"] = {
-        "__class__": "system",
-        "__module__": "os",
-        "__loader__": "FunctionNode",
-        "__id__": 1,
-    }
-    parts["schema.json"] = json.dumps(schema).encode()
-    resealed(saved, parts)
-    with pytest.raises(ValueError, match=r"names.*os\.system"):
-        skdcf.load(saved)
+def test_another_version_warns(saved):
+    parts, cf = parts_of(saved), skdcf.load(saved)
+    about = json.loads(parts["skdcf.json"]) | {"versions": "0.0.9"}
+    write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
+    with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
+        assert_same_filter(skdcf.load(saved), cf)
+
+
+def test_a_client_is_loaded_only_when_trusted(tmp_path):
+    """A file could send texts and keys to an address of its own."""
+    client = ChatClient("http://127.0.0.1:1/v1", key_variable="HOME")
+    cf = HardCF("frequency-score").fit(GRAPHS, LABELS)
+    cf.client_ = client
+    path = skdcf.save(cf, tmp_path / "cf")
+    with pytest.raises(ValueError, match=r"skdcf\.apps\.llm.*ChatClient.*trust"):
+        skdcf.load(path)
 
 
 def test_trees_are_loaded_without_trust(tmp_path):
@@ -405,53 +323,6 @@ def test_members_that_overlap(saved):
         assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
     with pytest.raises(ValueError, match=r"members.*overlap"):
         skdcf.load(saved)
-
-
-@pytest.mark.parametrize("key", ["skdcf", "scikit-learn"])
-def test_another_version_warns(saved, key):
-    parts, cf = parts_of(saved), skdcf.load(saved)
-    about = json.loads(parts["skdcf.json"])
-    (about if key == "skdcf" else about["written_with"])[key] = "0.0.9"
-    write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
-    with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
-        assert_same_filter(skdcf.load(saved), cf)
-
-
-def test_clients_come_without_addresses(tmp_path):
-    """Neither text nor key of a user goes where a file says."""
-    client = ChatClient(
-        "http://127.0.0.1:1/v1", key_variable="HOME", cache=tmp_path / "c"
-    )
-    extractor = ClaimExtractor(model="any", client=client)
-    cf = make_pipeline(extractor, HardCF("frequency-score"))
-    cf.steps[-1][1].fit(GRAPHS, LABELS)
-    path = skdcf.save(cf, tmp_path / "cf")
-    with pytest.raises(ValueError, match=r"skdcf\.apps\.llm\.ChatClient") as caught:
-        skdcf.load(path)
-    for text in ("base_url='http://127.0.0.1:1/v1'", "key_variable='HOME'", "cache="):
-        assert text in str(caught.value)
-    names = re.search(r"trusted=\[(.*)\]", str(caught.value))[1]
-    with pytest.warns(ParameterWarning, match="would open"):
-        back = skdcf.load(path, trusted=re.findall("'(.*?)'", names))
-    loaded = back[0].client
-    assert (loaded.base_url, loaded.cache, loaded.key_variable) == (None, None, None)
-    with pytest.raises(ValueError, match=r"set_params\(base_url=..., key_variable="):
-        back[0].transform(["What is 2 + 2?"])
-    damaged = json.loads(parts_of(path)["schema.json"])
-    for node in (n for _, n in nodes_of(damaged) if n["__class__"] == "ChatClient"):
-        node["content"] = []
-    resealed(path, parts_of(path) | {"schema.json": json.dumps(damaged).encode()})
-    with pytest.raises(ValueError, match="loaded"):
-        skdcf.load(path, trusted=re.findall("'(.*?)'", names))
-
-
-def test_scores_of_no_calibration(tmp_path):
-    cf = fitted("hard")
-    for scores in (cf.nonconformity_scores_[::-1], cf.nonconformity_scores_[1:]):
-        other = clone(cf).fit(GRAPHS, LABELS)
-        other.nonconformity_scores_ = scores.copy()
-        with pytest.raises(ValueError, match="scores"):
-            skdcf.load(skdcf.save(other, tmp_path / "cf"))
 
 
 def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
@@ -504,11 +375,10 @@ def test_threshold_alone(name, alpha, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"threshold": "large"}, "threshold .*'large'"),
-        ({"threshold": None}, "threshold .*None"),
+        ({"threshold": "large"}, "'large'"),
+        ({"threshold": None}, "NoneType"),
         ({"alpha": 2}, "alpha .*2"),
         ({"ties": "some"}, "ties .*'some'"),
-        ({"n_calibration": 1.5}, "n_calibration .*1.5"),
         ({"format": "skdcf threshold 2"}, "format"),
         ({"more": 1}, "more"),
     ],
@@ -558,7 +428,7 @@ def test_a_search_or_the_filter_that_it_chose_is_saved(tmp_path):
     try:
         skdcf.save(search, path)
     except ValueError as error:
-        assert re.search(r"refers.*best_estimator_", str(error))
+        assert "best_estimator_" in str(error)
         assert not path.exists()
         saved = search.best_estimator_
     else:  # The results of a search refer to themselves in recent versions only.

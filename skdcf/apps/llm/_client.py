@@ -123,9 +123,6 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
-    # Parameters whose values could open a connection or a file, and which `skdcf.load` therefore
-    # sets to None.
-    _opens = ("base_url", "complete", "key_variable", "headers", "cache")
     _parameter_constraints = {
         "base_url": [str, None],
         "complete": [callable, None],

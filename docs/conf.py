@@ -53,7 +53,20 @@ numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 
 # Top-level modules of skdcf that are internal, or whose names `skdcf` itself exports.
 # public_names.py checks that api.rst lists every other module.
-internal_modules = ["apps", "columns", "filters", "guards", "jitter", "online", "ops"]
+internal_modules = [
+    *(
+        "apps",
+        "columns",
+        "filters",
+        "guards",
+        "jitter",
+        "online",
+        "ops",
+        "parts",
+        "presets",
+        "uses",
+    )
+]
 
 # The page with the full docstrings of a base class. Other pages have the first paragraphs.
 described_at = {"skdcf.filters.ConformalFilter": "skdcf.CoherentConformalFilter"}

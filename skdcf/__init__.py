@@ -30,7 +30,7 @@ def __getattr__(name):
     # about 14 % longer.
     if name in __all__:
         import_module("sklearn")
-        home = import_module(f".{_HOMES.get(name, 'filters')}", __name__)
+        home = import_module(f".{_HOMES.get(name, 'presets')}", __name__)
         globals()[name] = value = getattr(home, name)
         return value
     if not name.startswith("_"):

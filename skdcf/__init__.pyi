@@ -51,16 +51,16 @@ from . import (
     training as training,
 )
 from ._version import __version__ as __version__
-from .filters import BoostedIndependentFactuality as BoostedIndependentFactuality
-from .filters import CoherentConformalFilter as CoherentConformalFilter
-from .filters import HardCF as HardCF
-from .filters import IndependentFactuality as IndependentFactuality
-from .filters import SingleFeatureCF as SingleFeatureCF
-from .filters import XGBoostCF as XGBoostCF
 from .graphs import GraphBatch as GraphBatch
 from .graphs import ReasoningGraph as ReasoningGraph
 from .persistence import load as load
 from .persistence import save as save
+from .presets import BoostedIndependentFactuality as BoostedIndependentFactuality
+from .presets import CoherentConformalFilter as CoherentConformalFilter
+from .presets import HardCF as HardCF
+from .presets import IndependentFactuality as IndependentFactuality
+from .presets import SingleFeatureCF as SingleFeatureCF
+from .presets import XGBoostCF as XGBoostCF
 
 __all__ = [
     "BoostedIndependentFactuality",

@@ -12,7 +12,6 @@ from ._checks import warn
 from ._docs import documented
 from .columns import read_problems
 from .exceptions import CalibrationWarning, ParameterWarning
-from .filters import choose_one_each, filter_in
 from .graphs import GraphBatch, question_groups
 from .graphs.hashes import content_hashes, hash_numbers, mix
 from .graphs.problems import Groups, Problems, hashes_of
@@ -20,7 +19,9 @@ from .graphs.ragged import segment_ids
 from .guarantees import NoFalseClaim, problems_needed
 from .ops.conformal import shown_rank
 from .ops.hard import segment_min
+from .parts import choose_one_each
 from .training.splitting import number_groups
+from .uses import filter_in
 
 SAFEST_CLAIM = "safest-claim"
 #: Maximum difference between two tied risks, relative to 1 + abs(risk). The last bits of a risk

@@ -25,7 +25,7 @@ from ._checks import (
 from ._docs import documented
 from ._html import Table
 from .choosing import passing_answers
-from .filters import ConformalFilter, check, flat_masks, seen
+from .filters import ConformalFilter
 from .graphs import GraphBatch, Labels, Problems, question_groups
 from .graphs.problems import read_groups
 from .graphs.ragged import flatten, offsets_of, segment_ids
@@ -33,6 +33,7 @@ from .guarantees import NoFalseClaim, rows_of_groups
 from .guarantees import leave_one_out as leave_one_out_levels
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
+from .uses import check, flat_masks, seen
 
 __all__ = [
     "FilterReport",

@@ -4,8 +4,8 @@ from copy import copy, deepcopy
 
 from sklearn.utils.validation import check_is_fitted
 
-from skdcf.filters import at_level, copy_at
 from skdcf.guards import refuse_changed, warn_of_level
+from skdcf.uses import at_level, copy_at
 
 
 def fit_levels(filter, X, y, alphas, groups=None):

@@ -24,7 +24,6 @@ from skdcf.adapters import from_lm_polygraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
-from skdcf.filters import check
 from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
     coverage_score,
@@ -32,6 +31,7 @@ from skdcf.metrics import (
     leave_one_out,
 )
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
+from skdcf.uses import check
 
 ONE = np.zeros((3, 1))
 

@@ -38,11 +38,11 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
-from skdcf.filters import calibration_scores, copy_at, flat_masks
 from skdcf.graphs.ragged import offsets_of, ranges
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ConfTrScorer
+from skdcf.uses import calibration_scores, copy_at, flat_masks
 
 N_TEST = 20
 FILTERS = {

@@ -19,10 +19,11 @@ from .._docs import documented
 from .._files import write_text
 from .._html import CLAIMS_LISTED, card, escape, folded, table
 from .._version import __version__
-from ..filters import ConformalFilter, check
+from ..filters import ConformalFilter
 from ..graphs import Labels, Problems
 from ..inspection import explain
 from ..metrics import coverage_band, evaluate_filter
+from ..uses import check
 from .labelling import describe_labels
 
 __all__ = ["write_report"]

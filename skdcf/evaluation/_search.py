@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state, get_tags
 from .._parameters import settings
 from .._sklearn import take_rows
 from ..exceptions import CalibrationWarning
-from ..filters import PROMISED, at_level, check
+from ..filters import PROMISED
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import hashes_of, pack_graphs
 from ..guarantees import NoFalseClaim
@@ -31,6 +31,7 @@ from ..training.splitting import (
     number_groups,
     refuse_one_group,
 )
+from ..uses import at_level, check
 
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")

@@ -23,11 +23,12 @@ from .._docs import documented
 from .._html import CLAIMS_LISTED, Table, card, folded, html_table, problem_html
 from ..choosing import passing_answers
 from ..evaluation import CalibratedSearch
-from ..filters import ConformalFilter, check, decide
+from ..filters import ConformalFilter
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
+from ..uses import check, decide
 
 TABLES = 20  # maximum number of contribution tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")

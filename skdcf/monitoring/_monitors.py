@@ -25,10 +25,10 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, settings
-from ..filters import check, flat_masks, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import pack_graphs
 from ..ops.hard import segment_sum
+from ..uses import check, flat_masks, largest_risks
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
 # number of problems after which the uninvested part of the wealth has decreased to 63 %

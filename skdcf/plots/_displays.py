@@ -16,10 +16,10 @@ from .._checks import check_choice, import_extra, printable
 from .._docs import documented
 from .._parameters import settings
 from ..evaluation import ComparisonReport
-from ..filters import check
 from ..graphs import Labels
 from ..inspection import permutation_importance
 from ..metrics import FilterReport, evaluate_filter
+from ..uses import check
 
 # Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")

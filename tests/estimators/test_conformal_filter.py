@@ -23,12 +23,12 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import LabelWarning
-from skdcf.filters import check
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel, Scorer
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.splitting import hold_out
+from skdcf.uses import check
 
 
 @pytest.fixture(scope="module")

@@ -57,8 +57,8 @@ from skdcf.features import (
     paper_features,
     reasoning_features,
 )
-from skdcf.filters import check
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
+from skdcf.uses import check
 
 FILTERS = [
     HardCF(),

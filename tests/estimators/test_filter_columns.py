@@ -24,7 +24,7 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
-from skdcf.filters import check, seen
+from skdcf.uses import check, seen
 
 
 @pytest.fixture(scope="module")

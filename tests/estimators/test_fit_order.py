@@ -10,8 +10,8 @@ from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
-from skdcf.filters import seen
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
+from skdcf.uses import seen
 
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import LabelWarning
-from skdcf.filters import flat_masks
 from skdcf.metrics import coverage_score
+from skdcf.uses import flat_masks
 
 RNG = np.random.default_rng(0)
 IS_TRUE = RNG.random(400) < 0.5

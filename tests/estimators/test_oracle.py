@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.filters import calibration_scores
 from skdcf.guarantees import Calibration, Jumps, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer
+from skdcf.uses import calibration_scores
 
 NEVER, EMPTY = 1000.0, -1000.0
 BETAS = ("0.0", "0.25", "0.5", "1.0")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning
-from skdcf.filters import calibration_scores
+from skdcf.uses import calibration_scores
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
 pytestmark = [

@@ -8,9 +8,9 @@ from one_claim import one_claim_each
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.filters import seen
 from skdcf.graphs.problems import hashes_of
 from skdcf.scorers import ClassifierScorer, Scorer
+from skdcf.uses import seen
 
 
 def answers(n, start=0, text="question {}", key=None, context=None, seed=0):

@@ -22,7 +22,6 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import LabelWarning
-from skdcf.filters import check
 from skdcf.graphs import pack_labels
 from skdcf.metrics import (
     coverage_score,
@@ -38,6 +37,7 @@ from skdcf.scorers import (
     Scorer,
 )
 from skdcf.training import Adam, SoftTraining
+from skdcf.uses import check
 
 UNJUDGED = pytest.mark.filterwarnings("ignore:.*no claims judged")
 N = 120

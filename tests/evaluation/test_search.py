@@ -27,13 +27,13 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import AgreementFeatures, GraphFeatures
-from skdcf.filters import check, seen
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
 from skdcf.scorers import Scorer
 from skdcf.training import Adam, SoftTraining
+from skdcf.uses import check, seen
 
 N = 90
 GRAPHS, Y = make_reasoning_graphs(N, kind="felm", random_state=0, return_X_y=True)

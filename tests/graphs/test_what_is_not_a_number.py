@@ -10,8 +10,8 @@ import pytest
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import build_dataset
 from skdcf.features import GraphFeatures
-from skdcf.filters import check
 from skdcf.graphs import as_batch, pack_labels
+from skdcf.uses import check
 
 RNG = np.random.default_rng(0)
 TRUTH = [RNG.random(3) < 0.7 for _ in range(60)]

@@ -19,10 +19,10 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
-from skdcf.filters import flat_masks
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
 from skdcf.ops.conformal import Jumps, claim_level, conformal_rank
+from skdcf.uses import flat_masks
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
 

@@ -15,13 +15,13 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
-from skdcf.filters import calibrated_masks
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release
 from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
 from skdcf.plots import ReportDisplay
+from skdcf.uses import calibrated_masks
 
 ALPHA = 0.2
 

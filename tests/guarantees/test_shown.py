@@ -17,10 +17,10 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.exceptions import CalibrationWarning
-from skdcf.filters import calibration_scores, seen
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import CoverageMonitor, release
 from skdcf.ops.conformal import conformal_rank, shown_rank
+from skdcf.uses import calibration_scores, seen
 
 
 def threshold_by_definition(scores, lowest, alpha):

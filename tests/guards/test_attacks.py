@@ -20,7 +20,6 @@ from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
-from skdcf.filters import flat_masks
 from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
@@ -28,6 +27,7 @@ from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.scorers.resolve import FunctionScorer
+from skdcf.uses import flat_masks
 
 TREE = ClassifierScorer(DecisionTreeClassifier(max_depth=4, random_state=0))
 pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
@@ -99,7 +99,7 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
         ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
         for _ in range(12)
     ]
-    from skdcf.filters import CalibrationPart
+    from skdcf.parts import CalibrationPart
 
     monkeypatch.setattr("skdcf.guards.lowered", lambda scores, *_: scores)
     monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)

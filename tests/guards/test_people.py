@@ -9,10 +9,10 @@ from sklearn.exceptions import NotFittedError
 
 from skdcf import HardCF, ReasoningGraph, load, save
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
-from skdcf.filters import seen
 from skdcf.guarantees import NoFalseClaim
 from skdcf.metrics import evaluate_filter
 from skdcf.scorers import ClassifierScorer
+from skdcf.uses import seen
 
 
 def draw(n, who, first=0, order=None):

@@ -19,9 +19,9 @@ from skdcf.exceptions import (
     GuaranteeWarning,
 )
 from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
-from skdcf.filters import seen
 from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
+from skdcf.uses import seen
 
 EDGES = {"given": [(0, 1)], "none": (), "unknown": None}
 

@@ -14,7 +14,6 @@ from reference_hard import (
 )
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.filters import flat_masks
 from skdcf.inspection import explain
 from skdcf.ops.conformal import (
     conformal_rank,
@@ -27,6 +26,7 @@ from skdcf.ops.hard import (
     path_risk,
 )
 from skdcf.scorers import FeatureScorer
+from skdcf.uses import flat_masks
 
 EDGE_CASES = [
     ([1.0], [], [1]),

@@ -24,17 +24,18 @@ from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
-from ...filters import CoherentConformalFilter, check, seen
 from ...graphs import pack_labels
 from ...graphs.problems import GROUP, read_groups
 from ...graphs.ragged import reduce_segments
 from ...guarantees import NoFalseClaim, problems_needed
 from ...guards import labels_of_models
 from ...monitoring import release
+from ...presets import CoherentConformalFilter
 from ...scorers import (
     ClassifierScorer,
     FeatureScorer,
 )
+from ...uses import check, seen
 from .. import labelling, reporting
 from .._messages import renumbered
 from ..text import LAYOUT, kept_text

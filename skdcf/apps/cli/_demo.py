@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from ... import datasets, filters, metrics
+from ... import datasets, metrics, presets
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
@@ -44,7 +44,7 @@ def demo(options):
     y_test = [labels[i] for i in test]
     settings = {"alpha": alpha, "ties": "jitter", "random_state": options.seed}
     filters = {
-        kind: getattr(filters, kind)(**settings).fit(
+        kind: getattr(presets, kind)(**settings).fit(
             graphs_to_fit, y_to_fit, groups=groups[fit]
         )
         for kind in KINDS
@@ -60,7 +60,7 @@ def demo(options):
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
-    passing = getattr(filters, LEARNT)(guarantee=NoFalseClaim(show="auto"), **settings)
+    passing = getattr(presets, LEARNT)(guarantee=NoFalseClaim(show="auto"), **settings)
     passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
     print(f'\nWith show="auto": {passing.describe()}.')
     report = metrics.evaluate_filter(passing, test_graphs, y_test, [alpha])

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from ...filters import calibration_scores, check
 from ...graphs import GraphBatch, Labels, pack_labels
 from ...guarantees import NoFalseClaim
 from ...metrics import coverage_interval
 from ...ops.conformal import conformal_threshold
+from ...uses import calibration_scores, check
 from .sources import LabelStore
 
 _CONFIDENCE = 0.95

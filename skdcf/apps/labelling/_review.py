@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import check_choice, counted
-from ...filters import decide
 from ...graphs import GraphBatch, Problems, as_batch
+from ...uses import decide
 from ._judging import Asked, Order
 from .sources import WORDS, LabelStore
 

@@ -21,14 +21,19 @@ __all__ = [
     "save",
 ]
 
-_HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
+# Class that saved filters contain, but that users need not instantiate.
+__saved__ = ["Record"]
+
+_HOMES = {"Record": "guards"} | dict.fromkeys(
+    ("GraphBatch", "ReasoningGraph"), "graphs"
+)
 _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
     # Import scikit-learn first. Importing scipy through nested imports of this package takes
     # about 14 % longer.
-    if name in __all__:
+    if name in __all__ or name in __saved__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'presets')}", __name__)
         globals()[name] = value = getattr(home, name)

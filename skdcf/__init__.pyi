@@ -6,6 +6,9 @@ from . import (
     apps as apps,
 )
 from . import (
+    choosing as choosing,
+)
+from . import (
     datasets as datasets,
 )
 from . import (

@@ -23,6 +23,8 @@ from .parts import choose_one_each
 from .training.splitting import number_groups
 from .uses import filter_in
 
+__all__ = ["choose", "chosen_answers", "passing_answers"]
+
 SAFEST_CLAIM = "safest-claim"
 #: Maximum difference between two tied risks, relative to 1 + abs(risk). The last bits of a risk
 #: can depend on the batch and must not affect the choice.

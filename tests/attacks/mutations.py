@@ -51,7 +51,6 @@ TESTS = {
     "attacks provenance rounding",
     "columns.py": "conformal_filter labels_of_tables unknown groups",
     "filters.py": "fit_order holdout protocol few_problems questions recorded parts show_filter",
-    "jitter.py": "jitter",
     "online.py": "online",
     "choosing.py": "choose shown",
 }

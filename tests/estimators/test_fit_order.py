@@ -16,20 +16,6 @@ from skdcf.uses import seen
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
 
-@pytest.mark.parametrize(
-    ("filter", "alphas", "match"),
-    [
-        (HardCF("frequency-score"), [], r"alphas.*level"),
-        (HardCF("frequency-score"), [0.2, 0.2], r"alphas.*0\.2, 0\.2"),
-        (PCA(1), [0.2], r"filter.*PCA"),
-        (None, [0.2], r"filter.*None"),
-    ],
-)
-def test_levels_of_a_filter_are_needed(filter, alphas, match):
-    with pytest.raises(ValueError, match=match):
-        fit_levels(filter, GRAPHS, Y, alphas)
-
-
 @pytest.mark.parametrize("declared", [False, True])
 def test_columns_that_declare_to_learn_nothing_see_no_label(declared):
     class Peeps(GraphFeatures):
@@ -63,7 +49,7 @@ def test_each_level_has_an_origin_of_its_own():
         judged_by_model = held % 40 == 0
         n_claims = GRAPHS.sizes[held]
         expected = n_claims[judged_by_model].sum() / n_claims.sum()
-        assert level.provenance_["judged"] == [pytest.approx(expected)]
+        assert level._record.origin["judges"]["share"] == [pytest.approx(expected)]
         share.append(expected)
     assert share[0] != share[1]
 

@@ -193,7 +193,7 @@ def test_bad_streams_save_nothing(online, fitted, tmp_path):
     assert "read" in call(app, "/v1/stream", half, **LINES)[1][-1]["detail"]
     assert rows_of(tmp_path) == []
     [reply] = call(create_app(fitted), "/v1/stream", as_lines([head]), **LINES)[1]
-    assert "send the whole answer" in reply["detail"]
+    assert "online=True" in reply["detail"]
 
 
 # --- POST /v1/labels and GET /v1/status

@@ -21,19 +21,14 @@ __all__ = [
     "save",
 ]
 
-# Class that saved filters contain, but that users need not instantiate.
-__saved__ = ["Record"]
-
-_HOMES = {"Record": "guards"} | dict.fromkeys(
-    ("GraphBatch", "ReasoningGraph"), "graphs"
-)
+_HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
 _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
     # Import scikit-learn first. Importing scipy through nested imports of this package takes
     # about 14 % longer.
-    if name in __all__ or name in __saved__:
+    if name in __all__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'presets')}", __name__)
         globals()[name] = value = getattr(home, name)

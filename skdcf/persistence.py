@@ -34,7 +34,6 @@ HOMES = tuple(
     f"skdcf.{name}"
     for name in (
         "choosing",
-        "columns",
         "edges",
         "evaluation",
         "features",
@@ -42,9 +41,9 @@ HOMES = tuple(
         "graphs",
         "guarantees",
         "guards",
-        "jitter",
         "monitoring",
-        "online",
+        "parts",
+        "presets",
         "relaxation",
         "scorers",
         "training",

@@ -39,12 +39,11 @@ ENDS = 60  # seconds, or four times what the tests take; an endless loop is noti
 
 #: The tests of a file, which take about 20 seconds together.
 TESTS = {
-    "ops/hard.py": "hard oracle exact_levels guarantees recorded",
-    "ops/conformal.py": "conformal hard oracle exact_levels guarantee guarantees "
-    "few_problems show recorded",
-    "guarantees/_calibration.py": "shown exact_levels guarantee guarantees group_report "
+    "ops/hard.py": "hard oracle guarantees recorded",
+    "ops/conformal.py": "hard oracle guarantee guarantees few_problems show recorded",
+    "guarantees/_calibration.py": "shown guarantee guarantees group_report "
     "few_problems show",
-    "guarantees/_guarantees.py": "exact_levels guarantee guarantees groups show "
+    "guarantees/_guarantees.py": "guarantee guarantees groups show "
     "few_problems settings",
     "guarantees/_passing.py": "show show_filter",
     "guards.py": "chosen_by people questions direction unknown leakage settings seen_questions "

@@ -16,7 +16,7 @@ from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
 from skdcf.apps.service import create_app
 from skdcf.apps.text import split_sentences
-from skdcf.choosing import choose
+from skdcf.choosing import passing_answers
 from skdcf.datasets import (
     labels_from_first_error,
     make_reasoning_graphs,
@@ -86,8 +86,7 @@ def look(
 ) -> str:
     """Explain, draw, report and save."""
     explanation = explain(cf, graphs[0])
-    safest: int = choose(cf, graphs)[0]
-    assert safest >= 0
+    assert passing_answers(cf, graphs).all()
     importance = permutation_importance(cf, graphs, labels, n_repeats=1, random_state=0)
     left_out: FilterReport = leave_one_out(cf, graphs, labels, alphas=[0.1])
     ReasoningGraphDisplay.from_estimator(cf, graphs[0])

@@ -33,7 +33,7 @@ def split(options):
         counts.update(
             answers=1,
             claims=graph.n_claims,
-            without_claim=len(problem.metadata[LAYOUT]["without_claim"]),
+            without_claim=len((problem.metadata or {})[LAYOUT]["without_claim"]),
             question=int(bool(graph.problem)),
             context=int(bool(graph.context)),
             logprobs=int(has_logprobs),

@@ -86,15 +86,16 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
         )
     if not mask.any():
         return ""
-    layout = (graph.metadata or {}).get(LAYOUT)
+    layout: Any = (graph.metadata or {}).get(LAYOUT)
+    claims = graph.claims or ()
     if not _fits(layout, graph.n_claims):
-        return "\n".join(compress(graph.claims, mask))
+        return "\n".join(compress(claims, mask))
     others = layout["without_claim"]
     kept_others = [
         mask[_first_beside(n_before, text, graph.n_claims) : n_before + 1].any()
         for n_before, text in others
     ]
-    sentences = _in_order(graph.claims, others, [text for _, text in others])
+    sentences = _in_order(claims, others, [text for _, text in others])
     kept = _in_order(mask, others, kept_others)
     kept_layout = _cut_layout(layout["between"], kept)
     return _join_sentences([*compress(sentences, kept)], kept_layout)

@@ -11,7 +11,7 @@ from desk import JUDGED, TEST, answer_of, new_filter
 
 import skdcf
 from skdcf.apps.reporting import write_report
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import coverage_score
 
 cf = new_filter().fit(JUDGED.graphs, JUDGED.labels)
 covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))

@@ -11,7 +11,7 @@ from ragas.metrics import Faithfulness
 
 from skdcf.apps.text import split_sentences
 from skdcf.datasets import build_dataset
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import coverage_score
 
 verdicts = {
     ("\n".join(graph.context), claim): int(label)

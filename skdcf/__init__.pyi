@@ -33,9 +33,6 @@ from . import (
     inspection as inspection,
 )
 from . import (
-    metrics as metrics,
-)
-from . import (
     monitoring as monitoring,
 )
 from . import (

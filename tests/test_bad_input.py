@@ -22,14 +22,14 @@ from skdcf import (
 )
 from skdcf.adapters import from_lm_polygraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.exceptions import GuaranteeWarning, ParameterWarning
-from skdcf.features import reasoning_features
-from skdcf.graphs import as_batch, pack_labels
-from skdcf.metrics import (
+from skdcf.evaluation import (
     coverage_score,
     evaluate_filter,
     leave_one_out,
 )
+from skdcf.exceptions import GuaranteeWarning, ParameterWarning
+from skdcf.features import reasoning_features
+from skdcf.graphs import as_batch, pack_labels
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.uses import check
 

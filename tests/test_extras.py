@@ -12,7 +12,7 @@ from skdcf.adapters import to_frame
 from skdcf.apps.cli import main
 from skdcf.apps.cli._main import _PACKAGES
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 
 GRAPHS, LABELS = make_reasoning_graphs(40, random_state=0, return_X_y=True)
 

@@ -40,7 +40,7 @@ LAYERS = [
     {"filters"},
     {"presets", "uses"},
     {"choosing"},
-    {"evaluation", "metrics"},
+    {"evaluation"},
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
     {"apps", "apps._messages"},

@@ -23,11 +23,11 @@ from benchmarks import RESULTS
 from benchmarks.data import fetch_prmbench, fetch_refchecker
 from skdcf import HardCF
 from skdcf.datasets import fetch_felm, fetch_mr_ben
+from skdcf.evaluation._metrics import mean_interval
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs.problems import read_groups
 from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics import mean_interval
 from skdcf.ops.conformal import conformal_rank, fewest_of_rank
 
 ALPHA = 0.1

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import GUIDE, RESULTS
 from benchmarks.pages.figures import plt
 from skdcf import GraphBatch, HardCF
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import coverage_score
 
 KINDS = {"easy to tell": 0.1, "hard to tell": 0.45}
 ALPHAS = [0.02, 0.05, 0.1, 0.2, 0.3]

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from skdcf import HardCF
-from skdcf.metrics import coverage_interval
+from skdcf.evaluation import coverage_interval
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 
 ALPHA, DELTA, LENGTH = 0.1, 0.05, 1000

@@ -15,8 +15,8 @@ from scipy.stats import betabinom
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import fetch_process_bench, make_reasoning_graphs
+from skdcf.evaluation import coverage_score, retention_score
 from skdcf.features import reasoning_features
-from skdcf.metrics import coverage_score, retention_score
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ClassifierScorer
 

@@ -190,10 +190,10 @@ FIGURES = {
 READING = """\
 **How to read this page.** A random half of the questions is used for training. Each answer to a
 held-out question is filtered with the threshold computed from all *other* answers to held-out
-questions (`skdcf.metrics.leave_one_out`), so all filters have the same coverage. All filters break
-ties in the same way, and use the same columns unless a row states otherwise. The standard errors
-(±) are corrected for the overlap between splits (Nadeau and Bengio, 2003). A star marks changes
-with p < 0.05. :doc:`validity` describes the tests of the guarantee itself.
+questions (`skdcf.evaluation.leave_one_out`), so all filters have the same coverage. All filters
+break ties in the same way, and use the same columns unless a row states otherwise. The standard
+errors (±) are corrected for the overlap between splits (Nadeau and Bengio, 2003). A star marks
+changes with p < 0.05. :doc:`validity` describes the tests of the guarantee itself.
 
 The labels differ in quality. People judged most data sets. The labels of GSM8K solutions are
 derived from final answers and agree with human labels on 89 % of the steps that people also

@@ -17,9 +17,9 @@ from sklearn.model_selection import ShuffleSplit
 from benchmarks.data import fetch_qags
 from benchmarks.methods import fit_levels
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf.evaluation import leave_one_out
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
-from skdcf.metrics import leave_one_out
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
 

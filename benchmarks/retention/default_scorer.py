@@ -26,11 +26,11 @@ from sklearn.model_selection import GroupShuffleSplit
 from benchmarks.methods import fit_levels
 from benchmarks.real_data import load
 from skdcf import CoherentConformalFilter, GraphBatch
+from skdcf.evaluation import leave_one_out
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.graphs import question_groups
 from skdcf.guarantees import NoFalseClaim, PathRisks
 from skdcf.guarantees import leave_one_out as leave_one_out_levels
-from skdcf.metrics import leave_one_out
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import LBFGS, SoftTraining
 

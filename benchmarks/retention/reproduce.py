@@ -43,12 +43,11 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import fetch_coherent_math, fetch_felm, make_reasoning_graphs
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import compare_filters, leave_one_out
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
 from skdcf.inspection import shap_values
-from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import Adam, SoftTraining

@@ -16,7 +16,7 @@ from benchmarks.methods import AUTO, LOGISTIC, TIES
 from benchmarks.real_data import base, load
 from benchmarks.saving import SEED, options, wanted, write
 from skdcf import CoherentConformalFilter, HardCF
-from skdcf.metrics import coverage_score, retention_score
+from skdcf.evaluation import coverage_score, retention_score
 from skdcf.scorers import ClassifierScorer
 
 SIZES = dict.fromkeys((50, 100, 200, 400, 800, 1600), 20)  # problems: draws

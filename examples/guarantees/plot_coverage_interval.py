@@ -15,7 +15,7 @@ import numpy as np
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 
 graphs, labels = make_reasoning_graphs(40_000, random_state=0, return_X_y=True)
 labels = np.array(labels, dtype=object)
@@ -70,7 +70,7 @@ print(f"{outside.sum()} of 40 outside; their mean is {coverage.mean():.3f}")
 # -------------------------
 # More calibration problems narrow the band. More test problems mainly narrow the interval.
 
-from skdcf.metrics import coverage_band
+from skdcf.evaluation import coverage_band
 
 for n in (100, 500, 2000):
     for m in (300, 3000):

@@ -48,7 +48,7 @@ kinds = {
 # Half of the answers of each kind are used for calibration, and the other half for testing.
 
 from skdcf import HardCF
-from skdcf.metrics import coverage_score, retention_score
+from skdcf.evaluation import coverage_score, retention_score
 
 alphas = [0.05, 0.1, 0.2, 0.3]
 fixed, calibrated = {}, {}

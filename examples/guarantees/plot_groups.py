@@ -17,8 +17,8 @@ import numpy as np
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import evaluate_filter
 from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics import evaluate_filter
 
 graphs, labels = make_reasoning_graphs(10_000, random_state=0, return_X_y=True)
 middle = np.median(np.diff(graphs.offsets))

@@ -28,7 +28,7 @@ for alpha in (0.2, 0.1, 0.05, 0.02, 0.01):
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skdcf.metrics import coverage_band
+from skdcf.evaluation import coverage_band
 
 sizes = np.unique(np.geomspace(9, 2000, 200).astype(int))
 band = np.array([coverage_band(int(n), 0.1) for n in sizes])
@@ -56,7 +56,7 @@ ax = draw_band()
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 
 graphs, labels = make_reasoning_graphs(3000, random_state=0, return_X_y=True)
 labels = np.array(labels, dtype=object)

@@ -97,7 +97,7 @@ for v, reason in explained.reasons.items():
 # %%
 # Coverage and retention on the new answers:
 
-from skdcf.metrics import coverage_score, retention_score
+from skdcf.evaluation import coverage_score, retention_score
 
 truth = [[int(is_right(text)) for text in graph.claims] for graph in new]
 print(f"coverage  {coverage_score(truth, masks):.2f} (guaranteed: 0.90)")

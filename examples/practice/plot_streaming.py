@@ -18,8 +18,8 @@ import numpy as np
 
 from skdcf import HardCF
 from skdcf.datasets import make_word_problems
+from skdcf.evaluation import coverage_score, retention_score
 from skdcf.features import reasoning_features
-from skdcf.metrics import coverage_score, retention_score
 
 graphs, labels = make_word_problems(700, random_state=3, return_X_y=True)
 online = HardCF(features=reasoning_features(), online=True, random_state=0)

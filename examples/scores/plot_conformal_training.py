@@ -33,7 +33,7 @@ filters = {
 # Conformal training optimises the score for one level, so one filter is fitted per level. The
 # filters are evaluated by leave-one-out on problems that were not used for training.
 
-from skdcf.metrics import leave_one_out
+from skdcf.evaluation import leave_one_out
 
 alphas = [0.03, 0.05, 0.1, 0.15]
 for name, filter in filters.items():

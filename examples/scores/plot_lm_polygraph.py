@@ -66,7 +66,7 @@ print(data.graphs.feature_names)
 # number of true claims kept.
 
 from skdcf import HardCF
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 from skdcf.plots import ReportDisplay
 
 known, y_known = data.graphs[:1500], data.labels[:1500]

@@ -18,8 +18,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import HardCF
-from skdcf.evaluation import CalibratedSearch
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import CalibratedSearch, coverage_score
 
 rng = np.random.default_rng(0)
 
@@ -71,7 +70,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 
 graphs, labels = make_reasoning_graphs(1600, random_state=3, return_X_y=True)
 known, y_known = graphs[:600], labels[:600]

@@ -23,8 +23,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdcf import HardCF, ReasoningGraph
+from skdcf.evaluation import evaluate_filter
 from skdcf.features import FunctionColumns, surprisal
-from skdcf.metrics import evaluate_filter
 
 rng = np.random.default_rng(0)
 RIVERS = ["Aare", "Emme", "Inn", "Linth", "Reuss", "Rhine", "Sitter", "Thur"]

@@ -52,7 +52,7 @@ cf = cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
 # %%
 # The table shows the coverage and the number of true steps kept at each level:
 
-from skdcf.metrics import coverage_score, retention_score
+from skdcf.evaluation import coverage_score, retention_score
 
 truth = [labels[i] for i in new]
 alphas = np.array([0.02, 0.05, 0.1, 0.2, 0.3])

@@ -60,7 +60,7 @@ new.head(2 * n_claims)
 # Check the guarantee
 # -------------------
 # An answer is covered if none of its false claims is kept. The coverage can be computed directly
-# with pandas. `~skdcf.metrics.evaluate_filter` also computes intervals.
+# with pandas. `~skdcf.evaluation.evaluate_filter` also computes intervals.
 
 wrong = new["kept"] & (new["label"] == 0)
 coverage = 1 - wrong.groupby(new["answer"]).any().mean()

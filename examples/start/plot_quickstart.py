@@ -86,7 +86,7 @@ drawn = ReasoningGraphDisplay.from_graph(
 # The guarantee is an average over filters. The shaded band is the range expected by theory for
 # the coverage of a single filter with this number of calibration problems.
 
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 from skdcf.plots import ReportDisplay
 
 report = evaluate_filter(

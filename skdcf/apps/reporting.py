@@ -19,10 +19,10 @@ from .._docs import documented
 from .._files import write_text
 from .._html import CLAIMS_LISTED, card, escape, folded, table
 from .._version import __version__
+from ..evaluation import coverage_band, evaluate_filter
 from ..filters import ConformalFilter
 from ..graphs import Labels, Problems
 from ..inspection import explain
-from ..metrics import coverage_band, evaluate_filter
 from ..uses import check
 from .labelling import describe_labels
 
@@ -99,9 +99,9 @@ def write_report(
         Levels in the results table. Single answers are shown at the filter's level.
     by : str, callable or list, optional
         Definition of groups for which results are also reported, as in
-        `skdcf.metrics.evaluate_filter`.
+        `skdcf.evaluation.evaluate_filter`.
     groups : array-like of shape (n_problems,), or False, optional
-        Questions to which the answers belong, as in `skdcf.metrics.evaluate_filter`.
+        Questions to which the answers belong, as in `skdcf.evaluation.evaluate_filter`.
     n_answers : int, default=30
         Number of answers to show, in addition to the answers with a kept false claim. The answers
         are selected from ``X`` at regular intervals. If the answers are very long, fewer are
@@ -151,7 +151,7 @@ def compose(
     filter_name=None,
     data_name=None,
 ):
-    """Return the results of `skdcf.metrics.evaluate_filter` and the report as a page.
+    """Return the results of `skdcf.evaluation.evaluate_filter` and the report as a page.
 
     The parameters are the same as those of `write_report`.
     """

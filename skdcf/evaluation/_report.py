@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._html import LevelTable
-from ..metrics import NO_COVERAGE
+from ._metrics import NO_COVERAGE
 
 
 def corrected_error(values, sizes):

@@ -23,9 +23,9 @@ from .._jobs import as_finished
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
-from ..metrics import leave_one_out, report_of
 from ..training.splitting import number_groups
 from ..uses import calibrated_masks, check
+from ._metrics import leave_one_out, report_of
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, search_in
 

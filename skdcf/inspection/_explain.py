@@ -22,10 +22,9 @@ from .._checks import check_count
 from .._docs import documented
 from .._html import CLAIMS_LISTED, Table, card, folded, html_table, problem_html
 from ..choosing import passing_answers
-from ..evaluation import CalibratedSearch
+from ..evaluation import CalibratedSearch, leave_one_out
 from ..filters import ConformalFilter
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
-from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
 from ..uses import check, decide
@@ -622,7 +621,7 @@ def permutation_importance(
     """Compute the loss in retention when a feature's values are permuted among the claims.
 
     For each permutation, the threshold is recomputed from all other problems in X
-    (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
+    (`skdcf.evaluation.leave_one_out`). The guarantee is therefore the same with and without the
     feature, and only retention changes. If the filter has ``features``, the columns that it
     computes are permuted. If a feature of the graph is permuted, a scorer that uses the graph
     itself can still use the same information.

@@ -7,8 +7,8 @@ import pytest
 
 from skdcf import HardCF
 from skdcf.datasets import make_word_problems
+from skdcf.evaluation import leave_one_out
 from skdcf.features import reasoning_features
-from skdcf.metrics import leave_one_out
 
 DATA = make_word_problems(300, random_state=3)
 EQUATION = re.compile(r"(-?\d+) ([+*-]) (-?\d+) = (-?\d+)")

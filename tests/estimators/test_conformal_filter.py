@@ -22,8 +22,8 @@ from skdcf import (
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import leave_one_out
 from skdcf.exceptions import LabelWarning
-from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel, Scorer
 from skdcf.training import LBFGS, Adam, SoftTraining

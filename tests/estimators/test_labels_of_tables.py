@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf.evaluation import coverage_score
 from skdcf.exceptions import LabelWarning
-from skdcf.metrics import coverage_score
 from skdcf.uses import flat_masks
 
 RNG = np.random.default_rng(0)

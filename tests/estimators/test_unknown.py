@@ -20,15 +20,16 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import CalibratedSearch, compare_filters
-from skdcf.exceptions import LabelWarning
-from skdcf.graphs import pack_labels
-from skdcf.metrics import (
+from skdcf.evaluation import (
+    CalibratedSearch,
+    compare_filters,
     coverage_score,
     evaluate_filter,
     leave_one_out,
     retention_score,
 )
+from skdcf.exceptions import LabelWarning
+from skdcf.graphs import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,

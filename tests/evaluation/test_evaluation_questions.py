@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import (
+    FilterReport,
+    compare_filters,
+    evaluate_filter,
+    leave_one_out,
+)
 from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics import FilterReport, evaluate_filter, leave_one_out
 
 
 def near_copies(rng, n_questions, n_answers, noise=1e-3):

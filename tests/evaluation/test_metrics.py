@@ -6,7 +6,7 @@ from scipy.stats import beta, binom, binomtest
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.metrics import (
+from skdcf.evaluation import (
     coverage_band,
     coverage_interval,
     coverage_score,

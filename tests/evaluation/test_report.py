@@ -8,8 +8,7 @@ import pytest
 
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import ComparisonReport, compare_filters
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import ComparisonReport, compare_filters, evaluate_filter
 
 ALPHAS = [0.1, 0.15, 0.3]
 

@@ -24,13 +24,12 @@ from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.evaluation import CalibratedSearch, compare_filters, evaluate_filter
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import AgreementFeatures, GraphFeatures
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain
-from skdcf.metrics import evaluate_filter
 from skdcf.scorers import Scorer
 from skdcf.training import Adam, SoftTraining
 from skdcf.uses import check, seen

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import coverage_score
 
 ROWS = {"s": [0.5, 0.25], "t": [1.0, 2.0]}
 FRAMES = {

@@ -5,15 +5,15 @@ import pytest
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters
-from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics import (
+from skdcf.evaluation import (
+    compare_filters,
     coverage_interval,
     coverage_score,
     evaluate_filter,
     retention_score,
 )
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import NoFalseClaim
 from skdcf.plots import ReportDisplay
 
 

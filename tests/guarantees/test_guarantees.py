@@ -16,11 +16,16 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.evaluation import (
+    CalibratedSearch,
+    compare_filters,
+    coverage_band,
+    evaluate_filter,
+    leave_one_out,
+)
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
-from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
 from skdcf.ops.conformal import Jumps, claim_level, conformal_rank
 from skdcf.uses import flat_masks
 

@@ -13,11 +13,15 @@ from skdcf import HardCF, ReasoningGraph
 from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.evaluation import (
+    CalibratedSearch,
+    compare_filters,
+    evaluate_filter,
+    leave_one_out,
+)
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
-from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release
 from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
 from skdcf.plots import ReportDisplay

@@ -18,12 +18,11 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import CalibratedSearch
+from skdcf.evaluation import CalibratedSearch, evaluate_filter, leave_one_out
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
-from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.scorers.resolve import FunctionScorer

@@ -8,9 +8,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skdcf import HardCF, ReasoningGraph, load, save
+from skdcf.evaluation import evaluate_filter
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics import evaluate_filter
 from skdcf.scorers import ClassifierScorer
 from skdcf.uses import seen
 

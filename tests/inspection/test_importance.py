@@ -16,12 +16,12 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
+from skdcf.evaluation import leave_one_out
 from skdcf.features import GraphTransformer
 from skdcf.inspection import (
     permutation_importance,
     shap_values,
 )
-from skdcf.metrics import leave_one_out
 from skdcf.scorers import ConfTrScorer
 
 X, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)

@@ -110,8 +110,7 @@ def test_a_page_asks_nothing_of_any_server():
 def test_reports_show_their_numbers_as_tables():
     from skdcf import CoherentConformalFilter, HardCF
     from skdcf.datasets import make_reasoning_graphs
-    from skdcf.evaluation import compare_filters
-    from skdcf.metrics import evaluate_filter
+    from skdcf.evaluation import compare_filters, evaluate_filter
 
     X, y = make_reasoning_graphs(160, random_state=0, return_X_y=True)
     dcf = CoherentConformalFilter("linear", random_state=0).fit(X[:100], y[:100])

@@ -9,10 +9,9 @@ from scipy.integrate import trapezoid
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
 from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import FilterReport, compare_filters, evaluate_filter
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain, shap_values
-from skdcf.metrics import FilterReport, evaluate_filter
 from skdcf.plots import (
     ImportanceDisplay,
     ReasoningGraphDisplay,

@@ -8,8 +8,8 @@ from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import chain_edges
+from skdcf.evaluation import coverage_score, evaluate_filter, retention_score
 from skdcf.features import reasoning_features
-from skdcf.metrics import coverage_score, evaluate_filter, retention_score
 from skdcf.relaxation import PathRelaxation
 
 

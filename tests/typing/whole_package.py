@@ -23,12 +23,18 @@ from skdcf.datasets import (
     make_word_problems,
 )
 from skdcf.edges import chain_edges, number_flow_edges
-from skdcf.evaluation import CalibratedSearch, ComparisonReport, compare_filters
+from skdcf.evaluation import (
+    CalibratedSearch,
+    ComparisonReport,
+    FilterReport,
+    compare_filters,
+    coverage_interval,
+    leave_one_out,
+)
 from skdcf.features import AgreementFeatures, reasoning_features
 from skdcf.graphs import pack_labels, question_groups
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 from skdcf.inspection import explain, permutation_importance
-from skdcf.metrics import FilterReport, coverage_interval, leave_one_out
 from skdcf.monitoring import (
     CoverageMonitor,
     release,

@@ -7,7 +7,7 @@ import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
-from skdcf.metrics import evaluate_filter
+from skdcf.evaluation import evaluate_filter
 
 skdcf.HardFilter()  # type: ignore[attr-defined]
 

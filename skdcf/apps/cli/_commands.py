@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from ... import load, metrics, save
+from ... import evaluation, load, save
 from ..._checks import counted, printable
 from ..._files import write_text
 from ...choosing import choose, chosen_answers, passing_answers
@@ -266,7 +266,7 @@ def _levels_to_choose(filter, data):
     with warnings.catch_warnings():
         # The printed table already contains the information in the warning.
         warnings.simplefilter("ignore", CalibrationWarning)
-        report = metrics.evaluate_filter(filter, graphs, labels, levels)
+        report = evaluation.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown (range)   true claims kept per answer"
     for level, kept, error in zip(
         levels, report.retention, report.retention_error, strict=True

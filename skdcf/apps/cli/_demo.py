@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from ... import datasets, metrics, presets
+from ... import datasets, evaluation, presets
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
@@ -56,14 +56,14 @@ def demo(options):
         "answers.\n"
     )
     reports = {
-        name: metrics.evaluate_filter(f, test_graphs, y_test, [alpha])
+        name: evaluation.evaluate_filter(f, test_graphs, y_test, [alpha])
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
     passing = getattr(presets, LEARNT)(guarantee=NoFalseClaim(show="auto"), **settings)
     passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
     print(f'\nWith show="auto": {passing.describe()}.')
-    report = metrics.evaluate_filter(passing, test_graphs, y_test, [alpha])
+    report = evaluation.evaluate_filter(passing, test_graphs, y_test, [alpha])
     print(
         f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
         f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from ...evaluation import coverage_interval
 from ...graphs import GraphBatch, Labels, pack_labels
 from ...guarantees import NoFalseClaim
-from ...metrics import coverage_interval
 from ...ops.conformal import conformal_threshold
 from ...uses import calibration_scores, check
 from .sources import LabelStore

@@ -26,9 +26,9 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
+from skdcf.evaluation import evaluate_filter
 from skdcf.features import TextFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse
-from skdcf.metrics import evaluate_filter
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.labelling.exchange import read_csv
 from skdcf.datasets import read_jsonl
-from skdcf.metrics import coverage_score
+from skdcf.evaluation import coverage_score
 from skdcf.uses import check
 
 PAIRS = [

@@ -15,36 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ._checks import (
+from .._checks import (
     check_alpha,
     check_alphas,
     check_count,
     check_groups,
     check_weights,
 )
-from ._docs import documented
-from ._html import Table
-from .choosing import passing_answers
-from .filters import ConformalFilter
-from .graphs import GraphBatch, Labels, Problems, question_groups
-from .graphs.problems import read_groups
-from .graphs.ragged import flatten, offsets_of, segment_ids
-from .guarantees import NoFalseClaim, rows_of_groups
-from .guarantees import leave_one_out as leave_one_out_levels
-from .ops.conformal import conformal_rank
-from .ops.hard import segment_sum
-from .uses import check, flat_masks, seen
-
-__all__ = [
-    "FilterReport",
-    "coverage_band",
-    "coverage_interval",
-    "coverage_score",
-    "error_rate_upper_bound",
-    "evaluate_filter",
-    "leave_one_out",
-    "retention_score",
-]
+from .._docs import documented
+from .._html import Table
+from ..choosing import passing_answers
+from ..filters import ConformalFilter
+from ..graphs import GraphBatch, Labels, Problems, question_groups
+from ..graphs.problems import read_groups
+from ..graphs.ragged import flatten, offsets_of, segment_ids
+from ..guarantees import NoFalseClaim, rows_of_groups
+from ..guarantees import leave_one_out as leave_one_out_levels
+from ..ops.conformal import conformal_rank
+from ..ops.hard import segment_sum
+from ..uses import check, flat_masks, seen
 
 
 @documented
@@ -76,7 +65,7 @@ def coverage_score(
 
     Examples
     --------
-    >>> from skdcf.metrics import coverage_score
+    >>> from skdcf.evaluation import coverage_score
     >>> coverage_score([[1, 0], [1, 1]], [[True, True], [True, False]])
     0.5
     """
@@ -107,7 +96,7 @@ def retention_score(
 
     Examples
     --------
-    >>> from skdcf.metrics import retention_score
+    >>> from skdcf.evaluation import retention_score
     >>> retention_score([[1, 0], [1, 1]], [[True, True], [True, False]])
     1.0
     """
@@ -138,7 +127,7 @@ def coverage_interval(
 
     Examples
     --------
-    >>> from skdcf.metrics import coverage_interval
+    >>> from skdcf.evaluation import coverage_interval
     >>> low, high = coverage_interval(90, 100)
     >>> round(low, 3), round(high, 3)
     (0.824, 0.951)
@@ -187,7 +176,7 @@ def error_rate_upper_bound(
 
     Examples
     --------
-    >>> from skdcf.metrics import error_rate_upper_bound
+    >>> from skdcf.evaluation import error_rate_upper_bound
     >>> [round(error_rate_upper_bound(*audit), 3) for audit in [(0, 50), (1, 50), (3, 100)]]
     [0.058, 0.091, 0.076]
     """
@@ -245,7 +234,7 @@ def coverage_band(
 
     Examples
     --------
-    >>> from skdcf.metrics import coverage_band
+    >>> from skdcf.evaluation import coverage_band
     >>> low, high = coverage_band(99, 0.1)
     >>> round(low, 3), round(high, 3)
     (0.834, 0.95)
@@ -422,7 +411,7 @@ class FilterReport(Table):
 
         Examples
         --------
-        >>> from skdcf.metrics import FilterReport
+        >>> from skdcf.evaluation import FilterReport
         >>> masks = {0.1: [[True, True], [True, False]]}
         >>> report = FilterReport.from_predictions([[1, 0], [1, 1]], masks)
         >>> report.coverage, report.retention, report.false_kept
@@ -746,7 +735,7 @@ def evaluate_filter(
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.metrics import evaluate_filter
+    >>> from skdcf.evaluation import evaluate_filter
     >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
     >>> cf = HardCF().fit(graphs[:200], y[:200])
     >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
@@ -830,7 +819,7 @@ def leave_one_out(
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.metrics import leave_one_out
+    >>> from skdcf.evaluation import leave_one_out
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> cf = HardCF().fit(graphs[:100], y[:100])
     >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration

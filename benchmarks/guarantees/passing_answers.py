@@ -29,9 +29,8 @@ from sklearn.model_selection import GroupShuffleSplit
 from benchmarks import RESULTS
 from benchmarks.retention.default_scorer import in_order, problems_of
 from skdcf import CoherentConformalFilter
-from skdcf.choosing import passing_answers
+from skdcf.choosing import passing_answers, release
 from skdcf.guarantees import NoFalseClaim
-from skdcf.monitoring import release
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 
 ALPHAS = (0.05, 0.1, 0.2)

@@ -24,7 +24,7 @@ therefore valid for each passing answer. Because the cut depends only on the cal
 new answers can be filtered one at a time.
 
 The guarantee is selection-conditional coverage (Jin and Ren, arXiv:2403.03868) with the
-taxonomy of Vovk (ACML 2012). `skdcf.monitoring.release` bounds the error rate among the
+taxonomy of Vovk (ACML 2012). `skdcf.choosing.release` bounds the error rate among the
 shown texts of a batch (Gazin, Heller, Marandon and Roquain, arXiv:2403.12295).
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 from rates import one_claim_each
 
 from skdcf import HardCF
-from skdcf.monitoring import release
+from skdcf.choosing import release
 
 ALPHA, ANSWERS = 0.2, 100
 

@@ -10,10 +10,11 @@ import skdcf
 from skdcf import HardCF
 from skdcf.apps.labelling import ReviewOrder, next_to_label
 from skdcf.apps.reporting import write_report
+from skdcf.choosing import release
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import permutation_importance
-from skdcf.monitoring import CoverageMonitor, release
+from skdcf.monitoring import CoverageMonitor
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 WORDS, WORD_LABELS = make_word_problems(120, random_state=0, return_X_y=True)

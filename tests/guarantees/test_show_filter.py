@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skdcf
 from skdcf import HardCF, ReasoningGraph
-from skdcf.choosing import passing_answers
+from skdcf.choosing import passing_answers, release
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.evaluation import (
@@ -22,7 +22,6 @@ from skdcf.evaluation import (
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
-from skdcf.monitoring import release
 from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
 from skdcf.plots import ReportDisplay
 from skdcf.uses import calibrated_masks

@@ -10,6 +10,7 @@ from one_claim import one_claim_each
 from benchmarks.guarantees.shown import simulate
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
+from skdcf.choosing import release
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
@@ -18,7 +19,7 @@ from skdcf.datasets import (
 )
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.monitoring import CoverageMonitor, release
+from skdcf.monitoring import CoverageMonitor
 from skdcf.ops.conformal import conformal_rank, shown_rank
 from skdcf.uses import calibration_scores, seen
 

@@ -16,7 +16,7 @@ from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
 from skdcf.apps.service import create_app
 from skdcf.apps.text import split_sentences
-from skdcf.choosing import passing_answers
+from skdcf.choosing import passing_answers, release
 from skdcf.datasets import (
     labels_from_first_error,
     make_reasoning_graphs,
@@ -37,7 +37,6 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 from skdcf.inspection import explain, permutation_importance
 from skdcf.monitoring import (
     CoverageMonitor,
-    release,
 )
 from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay

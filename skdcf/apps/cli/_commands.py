@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ... import evaluation, load, save
 from ..._checks import counted, printable
 from ..._files import write_text
-from ...choosing import choose, chosen_answers, passing_answers
+from ...choosing import choose, chosen_answers, passing_answers, release
 from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...exceptions import CalibrationWarning
@@ -29,7 +29,6 @@ from ...graphs.problems import GROUP, read_groups
 from ...graphs.ragged import reduce_segments
 from ...guarantees import NoFalseClaim, problems_needed
 from ...guards import labels_of_models
-from ...monitoring import release
 from ...presets import CoherentConformalFilter
 from ...scorers import (
     ClassifierScorer,

@@ -48,8 +48,8 @@ _COLLECT_AFTER = 10_000  # number of new objects after which Python searches for
 _TYPES = {"float": float, "int": int, "share": _share, "file": _file}
 #: Packages in the ``apps`` extra, which tests/test_extras.py compares with setup.cfg.
 _PACKAGES = (
-    "anyio fastapi json_repair latex2mathml matplotlib openai pandas pydantic "
-    "sentencex uvicorn"
+    "fastapi json_repair latex2mathml matplotlib openai pandas pydantic sentencex "
+    "uvicorn"
 )
 
 

@@ -143,7 +143,6 @@ _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 # maximum number of characters to read from a reply that is not valid JSON
 _LONGEST_REPAIRED = 100_000
-_LONGEST_WHY = 600  # maximum number of characters in the reason for a verdict
 _LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
 # Some servers leave the model's reasoning in the reply, before the tag </think>.
@@ -231,51 +230,29 @@ def _adapter(kind):
     return TypeAdapter(kind)
 
 
-def schema_of(
-    kind: Any,
-    *,
-    n_rows: int | None = None,
-    most_rows: int | None = None,
-    longest: int = _LONGEST_WHY,
-) -> dict[str, Any]:
+def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a reply.
 
     Parameters
     ----------
     kind : type
         Type of the reply.
-    n_rows : int, optional
-        Exact number of rows in the reply.
-    most_rows : int, optional
-        Maximum number of rows, if the exact number is unknown.
-    longest : int
-        Maximum number of characters per text.
 
     Returns
     -------
     schema : dict
         JSON schema of the reply.
     """
-    most_rows = n_rows or most_rows
-    bounds: dict[str, Any] = {"most_rows": most_rows, "longest": longest}
-    if kind is str:
-        return {"type": "string", "maxLength": longest}
     if kind in _KINDS:
         return {"type": _KINDS[kind]}
     if get_origin(kind) is Literal:
         return {"type": "string", "enum": list(get_args(kind))}
     if get_origin(kind) is list:
-        most = {"maxItems": most_rows} if most_rows else {}
-        least = {"minItems": n_rows} if n_rows else {}
-        items = schema_of(get_args(kind)[0], **bounds)
-        return {"type": "array", "items": items, **most, **least}
+        return {"type": "array", "items": schema_of(get_args(kind)[0])}
     # A reply may list rows or plain strings, but the schema only allows rows.
     if kinds := get_args(kind):
-        return schema_of(kinds[0], **bounds)
-    properties = {
-        field.name: schema_of(field.type, n_rows=n_rows, **bounds)
-        for field in fields(kind)
-    }
+        return schema_of(kinds[0])
+    properties = {field.name: schema_of(field.type) for field in fields(kind)}
     required = {"required": list(properties), "additionalProperties": False}
     return {"type": "object", "properties": properties, **required}
 
@@ -287,7 +264,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     a later object replaces the earlier objects.
     """
     text = text[:_LONGEST]
-    objects = list(_objects(text, key))
+    objects = list(_objects(text))
     cut = _end_of_thought(text, objects)
     good = [(end, value) for start, end, value in objects if start >= cut]
     good = [(end, value) for end, value in good if key in value]
@@ -305,7 +282,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     return last
 
 
-def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
+def _objects(text) -> Iterator[tuple[int, int, dict]]:
     """Yield the start, end and value of each top-level JSON object in a string."""
     # `int` raises an error for NaN and Infinity. With strict=False, strings may contain line
     # breaks.
@@ -318,38 +295,9 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
             return
         try:
             value, end = decoder.raw_decode(text, start)
-            yield start, end, _unwrapped(value, key)
+            yield start, end, value
         except (ValueError, RecursionError):
             end = start + 1
-
-
-def _unwrapped(value, key, depth=3):
-    """Return the object inside wrappers that are named after the schema or a function call.
-
-    Both the wrapped object and its rows may be encoded as JSON strings.
-    """
-    if key in value:
-        rows = _in_text(key, value[key], "[")
-        return value | {key: rows} if isinstance(rows, list) else value
-    is_wrapped = len(value) == 1 or isinstance(value.get("name"), str)
-    if not is_wrapped or not depth:
-        return value
-    inner = [_in_text(name, held, "{") for name, held in value.items()]
-    inner = [_unwrapped(v, key, depth - 1) for v in inner if isinstance(v, dict)]
-    inner = [v for v in inner if key in v]
-    return inner[0] if len(inner) == 1 else value
-
-
-def _in_text(name, value, start):
-    """Parse a JSON string. Reasons and quotations remain strings, even if they contain JSON."""
-    if not isinstance(value, str) or name in ("why", "span", "text", "verdict"):
-        return value
-    if not value.lstrip().startswith(start):
-        return value
-    try:
-        return json.loads(value, object_pairs_hook=_row_of, strict=False)
-    except (ValueError, RecursionError):
-        return value
 
 
 def _repaired(text, key):
@@ -364,8 +312,6 @@ def _repaired(text, key):
         value = None if key in rest else _repair(candidate + "}")
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, dict):
-        value = _unwrapped(value, key)
     if not isinstance(value, dict) or key not in value:
         raise ValueError(
             f'the reply does not contain a readable JSON object with the key "{key}"'

@@ -75,8 +75,7 @@ class ChatClient(Settings):
         Maximum number of concurrent calls, across all threads that use this client.
     timeout : float, default=600.0
         Time limit in seconds for each attempt, including the time that the server queues the
-        request and the time to receive the whole reply. After a timeout, the number of concurrent
-        calls is halved, and a warning is issued.
+        request and the time to receive the whole reply.
     max_retries : int, default=5
         Maximum number of retries of a call after a status code 408, 409, 425 or 5xx, a lost
         connection, a timeout or a malformed response. A response with status code 429 (rate
@@ -106,10 +105,9 @@ class ChatClient(Settings):
     -----
     If an endpoint refuses an option, the request is sent in another form. A warning is issued, and
     the accepted form is remembered for each model. If a schema in ``response_format`` is refused,
-    the client first removes the length bounds from the schema, then requests any JSON object, and
-    finally requests plain text, which is parsed leniently. ``max_tokens`` is sent as
-    ``max_completion_tokens``. ``temperature``, ``seed`` and ``logprobs`` are omitted. A system
-    message is moved to the beginning of the user's message.
+    the client requests any JSON object, and then plain text, which is parsed leniently.
+    ``max_tokens`` is sent as ``max_completion_tokens``. ``temperature``, ``seed`` and
+    ``logprobs`` are omitted. A system message is moved to the beginning of the user's message.
 
     Connections remain open between runs, until `close` is called or the client is deleted. A
     client loaded by `skdcf.load` has no address, key or cache until these are set with
@@ -352,13 +350,9 @@ class Step(Settings):
             self.wording(),
             question,
             read,
-            schema=self._schema(question),
+            schema=calls.schema_of(self._reply),
             limit=self._limit(n_rows),
         )
-
-    def _schema(self, question):
-        """Return the JSON schema of the reply to a question."""
-        return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
         """Return the token limit of a reply. Longer replies are probably repetitive."""

@@ -41,7 +41,3 @@ class PassingError(Exception):
 
 class RefusedError(PassingError):
     """Raised if the server reports a rate limit, which applies to all calls."""
-
-
-class SlowError(PassingError):
-    """Raised if a reply takes longer than the time limit of the client."""

@@ -360,29 +360,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         return await self._extracting(ChatClient._later, X)
 
-    def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
-        """Sample alternative answers and compute feature columns for existing graphs.
-
-        Use this method after people have corrected claims or edges, because the verdicts of a
-        judge on the old claims are obsolete.
-
-        Parameters
-        ----------
-        graphs : sequence of ReasoningGraph
-            Graphs with claims. Existing feature columns are dropped.
-
-        Returns
-        -------
-        enriched_graphs : GraphBatch
-            The graphs with the new feature columns.
-        """
-        self.validate()
-        bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        enriched, self.usage_ = clients.run_all(
-            self.client, bare, self._enrich, self.model, show=self.verbose
-        )
-        return GraphBatch.from_graphs(enriched)
-
     def feature_names(self) -> list[str]:
         """Return the names of the feature columns.
 

@@ -18,9 +18,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ..._checks import import_extra, warn
-from ...exceptions import ParameterWarning
-from ._errors import EndpointError, PassingError, RefusedError, SlowError
+from ._errors import EndpointError, PassingError, RefusedError
 
 # maximum total duration in seconds of the pauses without a successful call
 _PATIENCE = 600.0
@@ -44,8 +42,7 @@ class Pace:
     """
 
     def __init__(self, in_flight: int):
-        self.slots = import_extra("anyio", "apps").CapacityLimiter(in_flight)
-        self._halved = -math.inf  # time at which the number of slots was last halved
+        self.slots = asyncio.Semaphore(in_flight)
 
         self._n_refused = 0  # number of consecutive refusals
         self._waited = 0.0  # total duration of the pauses after these refusals
@@ -71,8 +68,6 @@ class Pace:
             try:
                 yield
             except PassingError as error:
-                if isinstance(error, SlowError):
-                    self._halve(error, begun)
                 is_limit = isinstance(error, RefusedError) or error.wait is not None
                 # Calls that started before the last pause ended do not start another pause.
                 if is_limit and begun >= self._resume:
@@ -107,17 +102,3 @@ class Pace:
         self._n_refused += 1
         self._waited += pause
         self._pause, self._resume = pause, resume
-
-    def _halve(self, error, begun):
-        """Halve the number of slots, unless this was done since the call started at ``begun``."""
-        n = self.slots.total_tokens
-        if begun < self._halved or min(n, self.slots.borrowed_tokens) < 2:
-            return
-        self._halved = time.monotonic()
-        self.slots.total_tokens = n // 2
-        warn(
-            f"{error}, so the maximum number of concurrent calls is reduced from {n} to "
-            f"{n // 2}. If the server processes only one call at a time, increase timeout or "
-            "decrease in_flight",
-            ParameterWarning,
-        )

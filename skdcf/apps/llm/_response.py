@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
@@ -32,12 +29,6 @@ _FINISHED = ("stop", "length", "content_filter")
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
 _LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
-#: Keys that identify a reply from another API.
-_PROTOCOLS = {
-    "Anthropic's": {"type", "content"},
-    "Gemini's": {"candidates"},
-    "Ollama's": {"message", "done"},
-}
 # Maximum wait in seconds if the server reports only when the whole rate limit is reset.
 _LONGEST_GUESS = 60.0
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -49,20 +40,18 @@ _IN_WORDS = re.compile(
 )
 
 
-def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
+def read_reply(body: bytes) -> Reply:
     """Return the reply in a response body, or raise PassingError if there is none.
 
     The text is the only required field of the reply. Other fields are ignored if they are
-    malformed, because the reply has been paid for and should not be requested again. If JSON is
-    expected, the arguments of a tool call and the reasoning are also searched, because some
-    servers return the JSON there.
+    malformed, because the reply has been paid for and should not be requested again.
     """
     try:
         is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
         reply = _join_stream(body) if is_stream else json.loads(body)
         _check_protocol(reply)
         choice = reply["choices"][0]
-        text = _text_of(choice["message"], wants_json)
+        text = _text_of(choice["message"])
     except ODD as error:
         problem = f"{type(error).__name__}: {error}"[:SHORT]
         raise PassingError(
@@ -82,53 +71,25 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
 
 
 def _check_protocol(reply):
-    """Raise an error if the response body contains an error or uses another protocol."""
+    """Raise an error if the response body contains an error."""
     if not isinstance(reply, dict) or reply.get("choices"):
         return
     if error := reply.get("error"):
         code: Any = error.get("code") if isinstance(error, dict) else None
         status = code if code in (*_HOPELESS, *_REFUSED) else 500
         raise fault_of(status, f"an error in a reply: {error}")
-    for name, keys in _PROTOCOLS.items():
-        if keys <= reply.keys():
-            raise EndpointError(
-                "the endpoint must use the chat completions protocol, but the reply uses "
-                f"{name} own protocol. Set base_url to the address of the OpenAI-compatible "
-                "endpoint, which often ends in /v1"
-            )
 
 
-def _text_of(message, wants_json):
-    """Return a message's text."""
+def _text_of(message):
+    """Return a message's text, without reasoning in other channels."""
     text = _joined(message.get("content"))
-    text = _CHANNEL_END.sub("", _FINAL_CHANNEL.sub("", text))
-    if "{" in text or not wants_json:
-        return text
-    called = [_arguments_of(call) for call in message.get("tool_calls") or ()]
-    called += [_arguments_of({"function": message.get("function_call") or {}})]
-    called = [arguments for arguments in called if arguments]
-    if len(called) == 1:
-        return _joined(called[0])
-    if isinstance(message.get("parsed"), dict):
-        return _joined(message["parsed"])
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    is_used = not text.strip() and isinstance(reasoning, str) and "{" in reasoning
-    return reasoning if is_used else text
-
-
-def _arguments_of(call):
-    """Return the arguments of a tool call, or None if there are none."""
-    function = call.get("function") or {}
-    return function.get("arguments") or (call.get("custom") or {}).get("input")
+    return _CHANNEL_END.sub("", _FINAL_CHANNEL.sub("", text))
 
 
 def _joined(content):
     """Return the content of a message as one string, joining its parts if necessary."""
     if isinstance(content, list):
-        kinds = ("text", "output_text")
-        content = "".join(p["text"] for p in content if p.get("type", "text") in kinds)
-    if isinstance(content, dict):
-        return json.dumps(content)
+        content = "".join(p["text"] for p in content if p.get("type") == "text")
     if not isinstance(content, str | None):
         raise TypeError("the content of the message must be a string")
     return content or ""
@@ -136,10 +97,9 @@ def _joined(content):
 
 def _join_stream(body: bytes) -> dict[str, Any]:
     """Join server-sent events into a chat completion, or raise ValueError if some are missing."""
-    texts = {"content": "", "reasoning_content": ""}
-    calls: dict[int, str] = {}
+    text = ""
     logprobs = []
-    joined: dict[str, Any] = {}
+    usage = reason = None
     for line in re.split(r"[\r\n]+", body.decode("utf-8", "replace")):
         name, _, content = line.partition(":")
         if name != "data" or content.strip() in ("", "[DONE]"):
@@ -147,24 +107,19 @@ def _join_stream(body: bytes) -> dict[str, Any]:
         chunk = json.loads(content)
         if chunk.get("error"):
             return chunk
-        joined["usage"] = chunk.get("usage") or joined.get("usage")
+        usage = chunk.get("usage") or usage
         for choice in (chunk.get("choices") or ())[:1]:
-            delta = choice.get("delta") or choice.get("message") or {}
-            for key in texts:
-                texts[key] += delta.get(key) or ""
-            for call in delta.get("tool_calls") or ():
-                at = call.get("index", 0)
-                calls[at] = calls.get(at, "") + (_arguments_of(call) or "")
+            text += (choice.get("delta") or {}).get("content") or ""
             logprobs += (choice.get("logprobs") or {}).get("content") or []
-            reason = choice.get("finish_reason") or joined.get("finish_reason")
-            joined["finish_reason"] = reason
-    if joined.get("finish_reason") is None:
+            reason = choice.get("finish_reason") or reason
+    if reason is None:
         raise ValueError("the response stream ended before the reply was complete")
-    tool_calls = [{"function": {"arguments": written}} for written in calls.values()]
-    message = {**texts, "tool_calls": tool_calls}
-    choice = {"message": message, "logprobs": {"content": logprobs}}
-    choice["finish_reason"] = joined["finish_reason"]
-    return {"choices": [choice], "usage": joined["usage"]}
+    choice = {
+        "message": {"content": text},
+        "logprobs": {"content": logprobs},
+        "finish_reason": reason,
+    }
+    return {"choices": [choice], "usage": usage}
 
 
 def _count(usage, name):
@@ -261,9 +216,6 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
         with suppress(ValueError):
             if 0 <= (wait := float(headers.get(name, "")) / per_second) < math.inf:
                 return wait
-    with suppress(ValueError, TypeError, OverflowError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(date.timestamp() - time.time(), 0.0)
     if match := _IN_WORDS.search(message):
         return _duration(match[1])
 
@@ -272,7 +224,7 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
         for name, value in headers.items()
         if "ratelimit" in name
         and "reset" in name
-        and (wait := _until(value)) is not None
+        and (wait := _duration(f"{value}s")) is not None
     }
     spent = [
         wait
@@ -281,19 +233,6 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
     ]
     waits = spent or list(resets.values())
     return min(max(waits), _LONGEST_GUESS) if waits else None
-
-
-def _until(value):
-    """Return the seconds until a limit is reset, given a duration, a date or a Unix time."""
-    with suppress(ValueError):
-        number = float(value)
-        if number > 1e9:
-            number /= 1000 if number > 1e12 else 1
-            number -= time.time()
-        return max(number, 0.0) if math.isfinite(number) else None
-    with suppress(ValueError):
-        return max(datetime.fromisoformat(value).timestamp() - time.time(), 0.0)
-    return _duration(value)
 
 
 def _duration(text):

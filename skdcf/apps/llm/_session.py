@@ -16,7 +16,6 @@ import json
 import logging
 import os
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -55,7 +54,6 @@ CUT_PROMPT = (
     "the endpoint counted far fewer tokens than the prompt has, so the server may "
     "have truncated the prompt. Increase the context length of the server"
 )
-_SILENCE = 60.0  # seconds without a reply before a message is printed
 # number of characters of an unusable reply to send back to the model
 _SHOWN_BACK = 4000
 _LOG = logging.getLogger("skdcf.apps.llm")
@@ -70,7 +68,6 @@ class Engine:
         self.transport = transport(self)
         self.pace = Pace(settings["in_flight"])
         self.cache = cache
-        self.replied = 0.0  # end time of the last call
         # Models whose reasoning requires more tokens than the limit of a reply
         self.thinking = set()
         # Locks of the calls in progress, keyed by the digest of the call.
@@ -169,9 +166,7 @@ class Chat:
 
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None
-        options["max_tokens"] = (
-            options.get("max_tokens") or engine.settings["max_tokens"] or limit
-        )
+        options["max_tokens"] = engine.settings["max_tokens"] or limit
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         return await self._ask_once(call, read_repaired, stride)
 
@@ -258,13 +253,12 @@ class Chat:
             self.errors.append(str(error))
             raise
         finally:
-            engine.replied = time.monotonic()
             _LOG.info(
                 "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
                 call.model,
                 call.prompt,
                 reply.finish_reason,
-                engine.replied - begin,
+                time.monotonic() - begin,
                 reply.prompt_tokens,
                 reply.completion_tokens,
             )
@@ -359,31 +353,8 @@ async def gather_all(engine, items, work, model, *, show=False):
                 bar.update()
 
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
-        waiting = asyncio.create_task(_say_what_is_waited_for(engine, bar))
-        try:
-            results = await gather_coroutines(*map(complete, items))
-        finally:
-            waiting.cancel()
+        results = await gather_coroutines(*map(complete, items))
     return results, usage
-
-
-async def _say_what_is_waited_for(engine, bar):
-    """After each minute without a reply, log a warning with the number of calls in progress."""
-    said = engine.replied = time.monotonic()
-    while True:
-        replied = engine.replied
-        await asyncio.sleep(max(replied, said) + _SILENCE - time.monotonic())
-        if engine.replied > replied:
-            continue
-        said = time.monotonic()
-        text = (
-            f"no call to {engine.transport.name} has ended for {said - replied:.0f} s, with "
-            f"{len(engine.locks)} in progress. The server is slow or temporarily refuses "
-            "calls. The logger skdcf.apps.llm records each call"
-        )
-        _LOG.warning(text)
-        if not bar.disable:
-            bar.write(text, file=sys.stderr)
 
 
 async def gather_coroutines(*work):

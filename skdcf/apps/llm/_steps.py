@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from itertools import accumulate, product
+from itertools import product
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..._parameters import Number, StrOptions, positive
 from ...edges import chain_edges, cited_edges
-from ..text import pieces_of, split_sentences, splitter_of
+from ..text import split_sentences, splitter_of
 from . import _calls as calls
 from ._calls import number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
@@ -81,8 +81,7 @@ class Decompose(Step):
     """Use a model to split an answer into claims.
 
     The method `apply` requires a list of answers and a list of problems. `apply` returns an
-    ordered list of claims for each answer. An answer with more than ``max_claims`` claims is
-    split near its middle, and its parts are decomposed separately.
+    ordered list of claims for each answer.
 
     Parameters
     ----------
@@ -91,8 +90,6 @@ class Decompose(Step):
         "decompose".
     model : str, optional
         Model name for this step. The default is the extractor's model.
-    max_claims : int, default=100
-        Maximum number of claims in one reply.
 
     Raises
     ------
@@ -109,45 +106,17 @@ class Decompose(Step):
     """
 
     _prompt_name, _written, _reply = "decompose", 38, calls.Claims
-    _parameter_constraints = COMMON | {"max_claims": [positive(Integral)]}
-
-    max_claims: int = 100
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer}
 
-    def _schema(self, question):
-        n_letters = len(question["answer"])
-        most = min(n_letters // 6 + 5, self.max_claims + 1)
-        longest = n_letters + 100
-        return calls.schema_of(self._reply, most_rows=most, longest=longest)
-
     def _read(self, reply, answer, problem):
         shown = [visible(getattr(row, "text", row)).strip() for row in reply.claims]
         texts = calls.read_texts(shown)
-        if len(texts) > self.max_claims and not _halves(answer):
-            raise ValueError(
-                f"each answer must have at most {self.max_claims} claims, got {len(texts)}"
-            )
         claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
             claim.span = getattr(row, "span", "")
         return claims
-
-    async def _run(self, chat, answer, problem):
-        claims = await super()._run(chat, answer, problem)
-        if len(claims) <= self.max_claims:
-            return claims
-        halves = [await self._run(chat, half, problem) for half in _halves(answer)]
-        return [claim for half in halves for claim in half]
-
-
-def _halves(answer):
-    """Split an answer into two parts at the end of the line or sentence nearest to its middle."""
-    text = answer.strip()
-    ends = list(accumulate(map(len, pieces_of(text))))[:-1]
-    middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
-    return () if middle is None else (text[:middle], text[middle:])
 
 
 class DeducedGraph(NamedTuple):
@@ -187,8 +156,6 @@ class DeduceGraph(Step):
         "graph".
     model : str, optional
         Model name for this step. The default is the extractor's model.
-    read_cited : bool, default=True
-        Whether to use premises cited in the claims instead of calling the model.
 
     Raises
     ------
@@ -206,9 +173,6 @@ class DeduceGraph(Step):
     """
 
     _prompt_name, _written, _reply = "graph", 12, calls.Premises
-    _parameter_constraints = COMMON | {"read_cited": ["boolean"]}
-
-    read_cited: bool = True
 
     def _question(self, claims, problem):
         return {"question": problem, "claims": number_texts(claims)}
@@ -217,7 +181,7 @@ class DeduceGraph(Step):
         return DeducedGraph(_edges(number_rows(reply.premises, len(claims))))
 
     async def _run(self, chat, claims, problem):
-        cited = cited_edges(claims, problem) if self.read_cited else []
+        cited = cited_edges(claims, problem)
         if cited or len(claims) < 2:
             return DeducedGraph(cited)
         try:
@@ -290,8 +254,6 @@ class SampleAnswers(Step):
     temperature : float, default=1.0
         Sampling temperature, from 0 to 2. Higher temperatures increase the diversity of
         answers.
-    max_tokens : int, optional
-        Maximum length of an answer in tokens. The default is the limit of the client.
 
     Raises
     ------
@@ -318,13 +280,11 @@ class SampleAnswers(Step):
     _prompt_name, _written = "answer", 15
     _parameter_constraints = COMMON | {"n": [positive(Integral)]}
     _parameter_constraints |= {"temperature": [Number(Real, 0, 2, closed="both")]}
-    _parameter_constraints |= {"max_tokens": [positive(Integral), None]}
 
     n: int = 5
     _: KW_ONLY
     prompt: str | Path | None = None
     temperature: float = 1.0
-    max_tokens: int | None = None
 
     async def _run(self, chat, problem, context=None):
         question = _with_passages(problem, context)
@@ -340,8 +300,6 @@ class SampleAnswers(Step):
         return texts
 
     async def _one(self, chat, question, seed):
-        how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
-
         return await chat.ask(
             self.wording(),
             question,
@@ -349,7 +307,7 @@ class SampleAnswers(Step):
             stride=self.n,
             limit=_LIMIT,
             seed=seed,
-            **how,
+            temperature=float(self.temperature),
         )
 
 
@@ -591,7 +549,7 @@ class Verify(Step):
             table = _judged([row.verdict for row in rows], reply)
             return table[np.argsort([row.claim for row in rows])]
 
-        schema = calls.schema_of(kind, n_rows=n)
+        schema = calls.schema_of(kind)
         odds = bool(self.log_odds)
         try:
             return await chat.ask(

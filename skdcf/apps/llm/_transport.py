@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
-from ._errors import CallError, EndpointError, PassingError, SlowError, UnreadableError
+from ._errors import CallError, EndpointError, PassingError, UnreadableError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
@@ -43,7 +43,6 @@ _FORMAT = "schema|response_format|structured|json_object"
 #: ``max_completion_tokens``.
 _OPTIONS = {
     "system": r"system (?:role|message)|role ['\"]system['\"]",
-    "length bounds": "(?:max|min)(?:items|length)",
     "json_schema": _FORMAT,
     "response_format": _FORMAT,
     "logprobs": "logprob",
@@ -148,7 +147,7 @@ class Endpoint:
             in_use = [n for n in _OPTIONS if _body_of(call, refused | {n}) != body]
             status, content, headers = await self._send(body | self._extra)
             if 200 <= status < 300:
-                reply = read_reply(content, wants_json=call.schema is not None)
+                reply = read_reply(content)
                 self._learn(call.model, in_use, refused)
                 weaker = [n for n in refused if _body_of(call, refused - {n}) != body]
                 left_out = [name for name in weaker if not accepts[name]]
@@ -207,8 +206,9 @@ class Endpoint:
                 masked = self._mask(content.decode("latin-1")).encode("latin-1")
                 return response.status_code, masked, dict(response.headers)
         except TimeoutError:
-            fault: PassingError = SlowError(
-                f"the endpoint did not reply within timeout={timeout:g} s"
+            fault = PassingError(
+                f"the endpoint did not reply within timeout={timeout:g} s. If the server "
+                "processes only one call at a time, increase timeout or decrease in_flight"
             )
         except Exception as error:
             # Each HTTP library has its own types of errors.
@@ -254,9 +254,7 @@ def _named(status, message, in_use):
         return None
     text = message.lower()
     with suppress(*ODD):
-        # ``param`` names the response format, even if only the bounds are refused.
-        bounds = re.findall(_OPTIONS["length bounds"], text)
-        text = " ".join([*bounds, json.loads(message)["error"]["param"].lower()])
+        text = json.loads(message)["error"]["param"].lower()
     # An error with status 500 or 501 is temporary, unless it comes from the chat template of
     # the server.
     names = in_use if status < 500 else {"system"} & {*in_use}
@@ -265,12 +263,6 @@ def _named(status, message, in_use):
 
 def _messages_of(call):
     return [{"role": role, "content": text} for role, text in call.messages]
-
-
-def _without_bounds(schema):
-    """Return an object of a schema without its length bounds."""
-    bounds = re.compile(_OPTIONS["length bounds"])
-    return {k: v for k, v in schema.items() if not bounds.fullmatch(k.lower())}
 
 
 def _body_of(call, refused):
@@ -291,8 +283,7 @@ def _body_of(call, refused):
     if call.logprobs and "logprobs" not in refused:
         body |= {"logprobs": True, "top_logprobs": 5}
     if call.schema and call.structured:
-        hook = _without_bounds if "length bounds" in refused else None
-        schema = json.loads(call.schema, object_hook=hook)
+        schema = json.loads(call.schema)
         reply = {"name": "reply", "strict": True, "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": reply}
         if "json_schema" in refused:

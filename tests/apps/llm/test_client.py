@@ -12,7 +12,6 @@ import threading
 import time
 from concurrent.futures import Future, wait
 from contextlib import closing
-from email.utils import formatdate
 
 import pytest
 
@@ -305,9 +304,9 @@ def test_nobody_listens():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("headers", ["seconds", "ms", "date"])
+@pytest.mark.parametrize("headers", ["seconds", "ms"])
 def test_retry_after_is_honoured_by_all_calls(headers):
-    wait = 1.3 if headers == "date" else 0.6
+    wait = 0.6
 
     def script(request, n):
         if server.requests[0][2] != request or n:
@@ -315,7 +314,6 @@ def test_retry_after_is_honoured_by_all_calls(headers):
         value = {
             "seconds": {"Retry-After": wait},
             "ms": {"Retry-After-Ms": 1000 * wait},
-            "date": {"Retry-After": formatdate(time.time() + wait + 1, usegmt=True)},
         }[headers]
         return Status(429, value)
 

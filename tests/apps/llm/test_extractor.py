@@ -205,22 +205,6 @@ def test_it_is_an_estimator_and_goes_into_pipelines():
     assert server.most_in_flight <= 4
 
 
-def test_features_are_made_anew_for_corrected_graphs():
-    answers = make_answers(3)
-    with ChatServer(ScriptedModel()) as server:
-        extractor = ClaimExtractor(
-            "m", ChatClient(server.url), features=[SemanticJudge()]
-        )
-        graphs = list(extractor.transform(answers))
-        changed = [g.replace(edges=[]) for g in graphs]
-        again = extractor.add_features(changed)
-    assert [len(g.edges) for g in again] == [0, 0, 0]
-    rated = [
-        r for _, _, r in server.requests if '"ratings"' in r["messages"][0]["content"]
-    ]
-    assert len(rated) == 6  # the edges are part of what is rated
-
-
 def test_a_repaired_graph_is_flagged():
     def script(request, n):
         if '"premises"' in request["messages"][0]["content"]:

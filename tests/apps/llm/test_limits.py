@@ -8,7 +8,6 @@ import contextlib
 import json
 import threading
 import time
-from datetime import UTC, datetime
 
 import pytest
 
@@ -20,7 +19,6 @@ from skdcf.apps.llm import CallError, ChatClient, Decompose, EndpointError
 from skdcf.apps.llm import _pace as pace_module
 from skdcf.apps.llm._errors import RefusedError
 from skdcf.apps.llm._response import read_wait
-from skdcf.exceptions import ParameterWarning
 
 SCALE = 0.01
 
@@ -65,33 +63,10 @@ def test_the_default_timeout_is_long_enough_for_a_queue():
     assert len(server.requests) == 8
 
 
-def test_after_a_timeout_half_as_many_calls_are_in_flight():
-    """Eight calls of 0.1 s each do not end within 0.5 s, and four do."""
-    with (
-        ChatServer(OneSlot(0.1)) as server,
-        pytest.warns(ParameterWarning, match=r"timeout=0\.55.*from \d to \d") as warned,
-    ):
-        assert decompose(server, 16, timeout=0.55) == [["a"]] * 16
-    assert "from 8 to 4" in str(warned[0].message) and len(warned) <= 2
-    assert len(server.requests) < 2 * 16
-
-
 def test_a_single_call_that_is_slow_is_only_made_again():
     with ChatServer(lambda request, n: Say(claims("a"), 0.5 * (n == 0))) as server:
         assert decompose(server, 1, timeout=0.2) == [["a"]]
     assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize(("delay", "n"), [(0.9, 3), (0.06, 15)])
-def test_a_server_that_does_not_reply_is_named(delay, n, monkeypatch, caplog):
-    monkeypatch.setattr("skdcf.apps.llm._session._SILENCE", 0.6)
-    with ChatServer(lambda request, k: Say(claims("a"), delay)) as server:
-        in_flight = 3 if n == 3 else 1
-        assert decompose(server, n, in_flight=in_flight) == [["a"]] * n
-        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-        assert bool(said) == (delay > 0.6)
-        for text in said:
-            assert "3 in progress" in text and server.url.split("/")[2] in text
 
 
 # --- rate limits
@@ -255,21 +230,6 @@ GEMINI = json.dumps(
 )
 def test_how_long_a_server_asks_to_wait(headers, message, seconds):
     assert read_wait(headers, message) == pytest.approx(seconds)
-
-
-def test_a_reset_at_a_time_of_the_day():
-    at = time.time() + 30
-    for value in (at, 1000 * at):
-        wait = read_wait({"x-ratelimit-reset": f"{value:.0f}"}, "")
-        assert 25 < wait <= 31
-    date = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-    headers = {
-        "anthropic-ratelimit-requests-reset": date,
-        "anthropic-ratelimit-requests-remaining": "0",
-        "anthropic-ratelimit-tokens-reset": "2000-01-01T00:00:00Z",
-        "anthropic-ratelimit-tokens-remaining": "16000",
-    }
-    assert 25 < read_wait(headers, "") <= 31
 
 
 def test_a_quota_per_minute_is_a_limit_and_an_empty_account_is_not():

@@ -205,22 +205,6 @@ def test_a_wrong_address_is_said_with_the_path_that_was_asked():
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("Anthropic", {"type": "message", "content": [{"type": "text", "text": "a"}]}),
-        ("Gemini", {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}),
-        ("Ollama", {"message": {"role": "assistant", "content": "a"}, "done": True}),
-    ],
-)
-def test_another_protocol_is_named_and_not_asked_again(name, body):
-    with ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server:
-        client = ChatClient(server.url, key_variable=None)
-        with pytest.raises(EndpointError, match=f"{name}.*base_url"):
-            Decompose().apply(["x"], [None], model="m", client=client)
-    assert len(server.requests) == 1
-
-
 # --- replies in other wrappings
 
 WANTED = {"claims": [{"span": "Answer", "text": "It is caf\u00e9 No. 1."}, "b"]}
@@ -245,17 +229,6 @@ def streamed(*deltas):
 
 
 WRAPPED = {
-    "arguments of a tool call": message(
-        content=None, tool_calls=[call({"arguments": PLAIN})]
-    ),
-    "arguments that are an object": message(
-        content="", tool_calls=[call({"arguments": WANTED})]
-    ),
-    "arguments of a function call": message(
-        content=None, function_call={"name": "f", "arguments": PLAIN}
-    ),
-    "reasoning, and no content": message(content=None, reasoning_content=PLAIN),
-    "reasoning under another name": message(content="", reasoning="So: " + PLAIN),
     "the final channel": message(
         content='<|channel|>analysis<|message|>{"claims": ["draft"]}<|end|>'
         f"<|start|>assistant<|channel|>final<|message|>{PLAIN}<|return|>"
@@ -263,12 +236,8 @@ WRAPPED = {
     "the final channel with a form": message(
         content=f"<|channel|>final <|constrain|>json<|message|>{PLAIN}"
     ),
-    "the name of the schema": json.dumps({"reply": WANTED}),
-    "another name": json.dumps({"output": WANTED}),
-    "a call as text": json.dumps({"name": "reply", "parameters": WANTED}),
     "a string": json.dumps(PLAIN),
     "a string between blanks": f"\n {json.dumps(json.dumps(WANTED))} \n",
-    "a string in a wrapping": json.dumps(json.dumps({"reply": WANTED})),
     "no-break spaces": PLAIN.replace(": ", ":\u00a0").replace("{", "{\u00a0"),
     "no-break spaces and a fence": f"```json\n\u00a0{PLAIN}\u00a0\n```",
     "letters escaped twice": json.dumps(WANTED).replace("\\u00e9", "\\\\u00e9"),
@@ -276,30 +245,7 @@ WRAPPED = {
         'claims"', "claims\u201d", 1
     ),
     "a comment": PLAIN.replace("[", "[ /* two */ ", 1),
-    "two names": json.dumps({"reply": {"data": WANTED}}),
-    "a string in a name": json.dumps({"reply": PLAIN}),
     "a string in a string": json.dumps(json.dumps(PLAIN)),
-    "rows in a string": json.dumps({"claims": json.dumps(WANTED["claims"])}),
-    "a call next to a text": message(
-        content="I call it.", tool_calls=[call({"arguments": PLAIN})]
-    ),
-    "arguments with the name of the schema": message(
-        content="", tool_calls=[call({"arguments": json.dumps({"reply": WANTED})})]
-    ),
-    "a custom call": message(
-        content=None,
-        tool_calls=[{"id": "1", "type": "custom", "custom": {"input": PLAIN}}],
-    ),
-    "only parsed": message(content=None, parsed=WANTED),
-    "an object as content": message(content=WANTED),
-    "parts of the Responses": message(content=[{"type": "output_text", "text": PLAIN}]),
-    "a call in pieces": streamed(
-        {"tool_calls": [{"index": 0, "function": {"arguments": PLAIN[:9]}}]},
-        {"tool_calls": [{"index": 0, "function": {"arguments": PLAIN[9:]}}]},
-    ),
-    "reasoning in pieces": streamed(
-        {"reasoning_content": PLAIN[:9]}, {"reasoning_content": PLAIN[9:]}
-    ),
     "a missing comma": PLAIN.replace('}, "b"', '} "b"'),
 }
 
@@ -320,18 +266,6 @@ def test_a_verdict_in_a_text_that_is_quoted_is_no_verdict(name):
     step = Verify(log_odds=False)
     [table] = step.apply([graph], model="m", client=lambda messages: reply)
     assert np.isnan(table).all()
-
-
-def test_two_calls_are_no_reply():
-    calls = [call({"arguments": PLAIN}), call({"arguments": '{"claims": ["c"]}'})]
-    both = message(content=None, tool_calls=calls)
-    replies = [both, PLAIN]
-    with ChatServer(
-        lambda request, n: replies[min(len(server.requests) - 1, 1)]
-    ) as server:
-        client = ChatClient(server.url, key_variable=None)
-        Decompose().apply(["Answer b"], [None], model="m", client=client)
-    assert len(server.requests) == 2
 
 
 def test_letters_that_the_answer_escapes_stay_escaped():
@@ -442,9 +376,6 @@ def test_a_reply_has_a_limit_and_one_that_reaches_it_is_asked_for_without_a_sche
     first, second = (request for _, _, request in server.requests)
     assert 300 < first["max_tokens"] < 2000
     assert second["max_tokens"] == 2 * first["max_tokens"]
-    array = first["response_format"]["json_schema"]["schema"]["properties"]["claims"]
-    assert array["maxItems"] <= len(answer)
-    assert array["items"]["properties"]["text"]["maxLength"] >= len(answer)
 
 
 @pytest.mark.parametrize("thought", ["", "<think>Let me see. "])
@@ -466,26 +397,6 @@ def test_endless_whitespace_is_no_thought():
     with ChatServer(lambda request, n: blank) as server:
         extract(server, in_flight=1)
     assert all("max_tokens" in request for _, _, request in server.requests)
-
-
-@pytest.mark.parametrize("more", [{}, {"param": "response_format"}])
-def test_bounds_that_an_endpoint_does_not_take_are_left_out_of_the_schema(more):
-    def script(request, n):
-        if "maxLength" in json.dumps(request["response_format"]):
-            return Status(
-                400, body=error("Invalid schema: 'maxLength' is not permitted", **more)
-            )
-        return claims("a")
-
-    with (
-        ChatServer(script) as server,
-        pytest.warns(ParameterWarning, match="'length bounds'.*'m'") as warned,
-    ):
-        graphs = extract(server, in_flight=1)
-    assert len(warned) == 1 and len(server.requests) == len(ANSWERS) + 1
-    assert graphs[-1].provenance["left_out"] == "length bounds"
-    form = server.requests[-1][2]["response_format"]
-    assert form["type"] == "json_schema" and "maxItems" not in json.dumps(form)
 
 
 def test_a_bare_verdict_has_a_schema():

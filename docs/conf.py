@@ -56,6 +56,7 @@ numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 internal_modules = [
     *(
         "apps",
+        "cli",
         "columns",
         "filters",
         "guards",
@@ -65,6 +66,7 @@ internal_modules = [
         "parts",
         "presets",
         "uses",
+        "web",
     )
 ]
 

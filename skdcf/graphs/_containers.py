@@ -711,6 +711,16 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         """Return the ancestors of each claim of one problem as the bits of a Python integer.
 
         Bit u of number v is set if claim u is claim v or one of its ancestors.
+
+        Parameters
+        ----------
+        i : int
+            Index of the problem.
+
+        Returns
+        -------
+        bits : list of int
+            One number per claim.
         """
         found = vars(self).setdefault("_large_ancestors", {})
         if i not in found:
@@ -726,7 +736,18 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return found[i]
 
     def large_pairs(self, i: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield rows of claims and of their ancestors in one problem, in blocks of claims."""
+        """Yield rows of claims and of their ancestors in one problem, in blocks of claims.
+
+        Parameters
+        ----------
+        i : int
+            Index of the problem.
+
+        Yields
+        ------
+        claims, ancestors : ndarray of int
+            Pairs of a claim and one of its ancestors, or the claim itself.
+        """
         bits = self.large_ancestors(i)
         width = -(-len(bits) // 8)
         step = max(1, BLOCK // width)

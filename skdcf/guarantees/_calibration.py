@@ -251,7 +251,13 @@ class Calibration:
             ]
 
     def by_group(self) -> dict[Any, Steps]:
-        """Return the step function of each group."""
+        """Return the step function of each group.
+
+        Returns
+        -------
+        steps : dict of Steps
+            The step functions, with the key None if there are no groups.
+        """
         return dict(zip(self.names, self.steps, strict=True))
 
     def _group_of(self, risks):

@@ -333,12 +333,6 @@ class NoFalseClaim(Guarantee):
 
     Parameters
     ----------
-    max_false : int, default=0
-        Maximum number of kept false claims per problem.
-    delta : float in (0, 1), optional
-        Maximum probability, over random calibration sets, that the coverage on future problems is
-        below ``1 - alpha``. If ``delta`` is set, the problems must be drawn independently. If
-        None, the coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
         be defined by a metadata key, by the name of a feature, or by a function that accepts a
@@ -358,6 +352,12 @@ class NoFalseClaim(Guarantee):
         shown than pass. With "auto", problems are held out for calibration even if nothing learns.
         The default of every estimator is 1, as in the paper. The command ``skdcf fit`` uses
         "auto", because people read what it writes.
+    max_false : int, default=0
+        Maximum number of kept false claims per problem.
+    delta : float in (0, 1), optional
+        Maximum probability, over random calibration sets, that the coverage on future problems is
+        below ``1 - alpha``. If ``delta`` is set, the problems must be drawn independently. If
+        None, the coverage is at least ``1 - alpha`` on average over calibration sets.
 
     References
     ----------

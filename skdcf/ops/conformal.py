@@ -307,7 +307,7 @@ def shown_rank(scores: Array, lowest: Array, alpha: float) -> int:
 class Jumps:
     """Positions of the jumps in the losses of n problems, and the losses after them.
 
-    Attributes
+    Parameters
     ----------
     position : ndarray of shape (n_jumps,)
         Position of each jump, which is the threshold above which the loss increases. The position
@@ -337,7 +337,18 @@ class Jumps:
 
     @classmethod
     def of_scores(cls, scores: Array) -> Self:
-        """Return a single jump, to the loss 1, at the score of each problem."""
+        """Return a single jump, to the loss 1, at the score of each problem.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_problems,)
+            The scores, which are +inf for problems without a loss.
+
+        Returns
+        -------
+        jumps : Jumps
+            One jump for each problem.
+        """
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: Array) -> Any:
@@ -411,7 +422,18 @@ class Jumps:
 
     @classmethod
     def join(cls, several: Any) -> Self:
-        """Concatenate the jumps of several sets of problems."""
+        """Concatenate the jumps of several sets of problems.
+
+        Parameters
+        ----------
+        several : iterable of Jumps
+            The jumps of each set.
+
+        Returns
+        -------
+        jumps : Jumps
+            The jumps of all problems, in the given order.
+        """
         several = list(several)
         starts = np.cumsum([0, *(jumps.n for jumps in several)])
         problems = [jumps.problem for jumps in several]
@@ -424,7 +446,13 @@ class Jumps:
         )
 
     def first(self) -> Any:
-        """Return the position of the first jump of each problem."""
+        """Return the position of the first jump of each problem.
+
+        Returns
+        -------
+        position : ndarray of shape (n_problems,)
+            The positions, which are +inf for problems without jumps.
+        """
         return segment_min(self.position, self.offsets)
 
 

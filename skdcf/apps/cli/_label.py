@@ -322,7 +322,14 @@ def _write(options, store, by, *, meaning, problems):
     if options.label_studio:
         tasks = labelling.to_label_studio(graphs, out.words, order, out.sources)
         write_text(options.label_studio, [json.dumps(tasks)])
-    inform(labelling.describe_labels(graphs, out.labels))
+    by_person = {"label_source": "person"}
+    judged = [
+        graph.replace(provenance=(graph.provenance or {}) | by_person)
+        if any(words)
+        else graph
+        for graph, words in zip(graphs, out.words, strict=True)
+    ]
+    inform(labelling.describe_labels(judged, out.labels))
     if unfinished := labelling.describe_unfinished(graphs, out.labels):
         inform(unfinished)
     if out.n_unknown:

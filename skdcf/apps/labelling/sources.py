@@ -84,7 +84,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     >>> claims = ["2 + 2 = 4", "so it is odd"]
     >>> graph = ReasoningGraph(None, [], claims=claims, provenance={"label_source": "person"})
     >>> describe_labels([graph], [[1, -1]])
-    '2 claims: 1 judged by person, 1 not judged'
+    '2 claims: 1 judged by people, 1 not judged'
     """
     batch = as_batch(X)
     labels = pack_labels(y, batch)
@@ -93,6 +93,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     counts: Counter[str] = Counter()
     for n, row in zip(n_judged, rows, strict=True):
         counts[row.get("label_source", "an unknown source")] += n
+    counts["people"] = counts.pop("person", 0)
     told = [f"{n} judged by {source}" for source, n in counts.items() if n]
     if unknown := int(np.sum(labels < 0)):
         told.append(f"{unknown} not judged")

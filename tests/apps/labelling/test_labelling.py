@@ -296,7 +296,7 @@ def test_sources_are_described():
     made = {"label_source": "person"}
     graphs = [GRAPHS[0].replace(provenance=made), GRAPHS[1]]
     assert describe_labels(graphs, [[1, 0], [1]]) == (
-        "3 claims: 2 judged by person, 1 judged by an unknown source"
+        "3 claims: 1 judged by an unknown source, 2 judged by people"
     )
     assert describe_labels(graphs, [[-1, -1], [-1]]) == "3 claims: 3 not judged"
 

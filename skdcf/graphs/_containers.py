@@ -193,7 +193,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"{offsets.dtype} of shape {offsets.shape}"
             )
         offsets = read_only(offsets.astype(np.int64))
-        if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+        if np.diff(offsets, prepend=0).min() < 0 or np.ravel(offsets)[0] != 0:
             raise ValueError("offsets must start at 0 and must never decrease")
         if features is None and claims is None:
             raise ValueError(
@@ -509,8 +509,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         name : str
             The name of the problem, such as ``problem 3 ("q7")``.
         """
-        named = self.ids is not None and self.ids[i] is not None
-        return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
+        name = None if self.ids is None else self.ids[i]
+        return f"problem {i}" + ("" if name is None else f' ("{printable(name)}")')
 
     def locate(self, row: int) -> str:
         """Return the name of a claim for use in messages.
@@ -1005,7 +1005,7 @@ class ReasoningGraph:
             batch = GraphBatch.from_arrays(
                 features,
                 [0, 0 if rows is None else len(rows)],
-                edges,
+                edges,  # type: ignore[arg-type]  # checked when it is read
                 claims=texts,
                 problems=[problem],
                 alternatives=[alternatives],

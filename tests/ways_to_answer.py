@@ -20,7 +20,7 @@ from chat_server import ChatServer, HangUp, Raw, Say, Status
 
 from skdcf import HardCF
 from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor, Verify
-from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.llm import _model as pace_module
 
 SCALE = 0.01
 #: Claims, and whether each is true. Commands begin like escapes of JSON: \b \f \n \r \t.

@@ -6,21 +6,20 @@ endpoint require the extra ``apps``. API keys are read from the environment when
 and are never stored.
 """
 
-from ._client import ChatClient
-from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
-from ._labels import judge_labels
-from ._reply import Reply, Usage
+from ._model import CallError, ChatClient, EndpointError
+from ._replies import Reply, Usage
 from ._steps import (
     Decompose,
     DeduceGraph,
     Frequency,
     SampleAnswers,
     SemanticJudge,
+    Verify,
+    judge_labels,
 )
-from ._steps import Verify as Verify
 
-__all__ = ["CallError", "ChatClient", "ClaimExtractor"]
+__all__ = ["Answer", "CallError", "ChatClient", "ClaimExtractor"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "Frequency"]
 __all__ += [
     "Reply",
@@ -28,5 +27,5 @@ __all__ += [
     "SemanticJudge",
     "Usage",
     "Verify",
+    "judge_labels",
 ]
-__all__ += ["Answer", "judge_labels"]

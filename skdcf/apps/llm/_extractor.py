@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -13,21 +15,118 @@ from sklearn.base import TransformerMixin
 from ..._parameters import Settings, StrOptions
 from ...features import SURPRISAL, surprisal
 from ...graphs import GraphBatch, ReasoningGraph
-from . import _client as clients
-from . import _steps
-from ._client import ChatClient, Step, call_step
-from ._errors import CallError
-from ._flags import flag_of_text, flagged_claims, texts_of
-from ._reply import Usage
-from ._session import gather_coroutines
+from ._model import (
+    CallError,
+    ChatClient,
+    as_client,
+    finish,
+    gather_coroutines,
+    raise_first,
+)
+from ._replies import CERTAIN, Usage, visible
 from ._steps import (
     Decompose,
     DeducedGraph,
     DeduceGraph,
     SampleAnswers,
+    Step,
     Verify,
+    call_step,
+    check_step,
+    describe_step,
 )
-from ._verdicts import CERTAIN
+
+# maximum proportion of an answer that may be outside all claims before the answer is flagged
+_MOST_OUTSIDE = 0.2
+_WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_PLURAL = {"contains": "contain", "is": "are", "has": "have", "equals": "equal"}
+
+
+def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
+    """Find the claims that may misstate the answer.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        A graph whose metadata contain the answer and the words that state each claim.
+
+    Returns
+    -------
+    positions : dict
+        Positions of the doubtful claims, keyed by the reason, such as "is not stated in the
+        answer".
+    """
+    claims = graph.claims or ()
+    metadata = graph.metadata or {}
+    answer = metadata.get("answer") or ""
+    spans = metadata.get("spans") or {}
+    words = _words(answer)
+    numbers_known = _numbers(f"{answer}\n{graph.problem or ''}")
+    seen: set[str] = set()
+    outside = []
+    altered = []
+    repeated = []
+    for v, claim in enumerate(claims):
+        if not any(_states(words, text) for text in (spans.get(claim, claim), claim)):
+            outside.append(v)
+        if _numbers(claim) - numbers_known:
+            altered.append(v)
+        if (normalised := " ".join(visible(claim).casefold().split())) in seen:
+            repeated.append(v)
+        seen.add(normalised)
+    return {
+        "is not stated in the answer": outside,
+        "contains a number that occurs neither in the answer nor in the question": altered,
+        "equals an earlier one": repeated,
+    }
+
+
+def texts_of(flagged: dict[str, list[int]]) -> list[str]:
+    """Return one description per type of fault, with the number of affected claims."""
+    texts = []
+    for wrong, rows in flagged.items():
+        if len(rows) == 1:
+            texts.append(f"1 claim {wrong}")
+        elif rows:
+            verb, _, rest = wrong.partition(" ")
+            texts.append(f"{len(rows)} claims {_PLURAL[verb]} {rest}")
+    return texts
+
+
+def _words(text):
+    """Return the words and numbers of a text, separated by single spaces."""
+    plain = unicodedata.normalize("NFKC", visible(text)).casefold()
+    return f" {' '.join(_WORD.findall(plain))} "
+
+
+def _states(words, text):
+    """Return whether the words of a text occur consecutively in an answer."""
+    words_of_text = _words(text)
+    return bool(words_of_text.strip()) and words_of_text in words
+
+
+def _numbers(text):
+    """Return the numbers in a text, without thousands separators."""
+    plain = unicodedata.normalize("NFKC", text)
+    return {number.replace(",", "") for number in _NUMBER.findall(plain)}
+
+
+def flag_of_text(graph: ReasoningGraph) -> str | None:
+    """Return a flag if a large part of the answer is not covered by any claim."""
+    metadata = graph.metadata or {}
+    answer = metadata.get("answer") or ""
+    spans = metadata.get("spans") or {}
+    stated = np.zeros(len(answer), dtype=bool)
+    for claim in graph.claims or ():
+        words = map(re.escape, str(spans.get(claim, claim)).split())
+        for match in re.finditer(r"\s+".join(words), answer):
+            stated[slice(*match.span())] = True
+    letters = np.array([c.isalnum() for c in answer], dtype=bool)
+    share = (letters & ~stated).sum() / max(letters.sum(), 1)
+    few = share <= _MOST_OUTSIDE
+    return None if few else f"{share:.0%} of the answer's text is outside all claims"
+
 
 # Name of the column that marks claims that repeat another claim, or contain words or numbers that
 # do not occur in the answer.
@@ -291,11 +390,11 @@ class ClaimExtractor(TransformerMixin, Settings):
     def validate(self) -> None:
         """Raise ValueError if a parameter or a combination of parameters is invalid."""
         super().validate()
-        clients.as_client(self.client).validate()
+        as_client(self.client).validate()
         for name, step in self.steps().items():
             if isinstance(step, type) or not isinstance(step, Step | Callable):
                 raise ValueError(f"{name} must be a step or a function, got {step!r}")
-            clients.check_step(name, step, self.model)
+            check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Validate the parameters without calling a model.
@@ -343,7 +442,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         extractions : list of Extraction
             One extraction per answer, in order.
         """
-        return clients.finish(self._extracting(ChatClient._now, X))
+        return finish(self._extracting(ChatClient._now, X))
 
     async def aextract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract the graphs of answers in a running event loop, as in `extract`.
@@ -395,7 +494,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             step is a JSON object that contains its settings and the name of its prompt or
             function. The provenance of the extracted problems contains this description.
         """
-        described = {name: _steps.describe(step) for name, step in self.steps().items()}
+        described = {name: describe_step(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
             if "function" in (description := described[f"features[{i}]"]):
                 description["column"] = names[0]
@@ -502,13 +601,13 @@ class ClaimExtractor(TransformerMixin, Settings):
     async def _extracting(self, run, X):
         """Return the result of `extract`, where ``run`` is a method of the client."""
         self.validate()
-        client = clients.as_client(self.client)
+        client = as_client(self.client)
         answers = read_answers(X)
         done, self.usage_ = await run(
             client, answers, self._extract, self.model, show=self.verbose
         )
         if self.on_failure == "raise":
-            clients.raise_first(done)
+            raise_first(done)
         pairs = zip(answers, done, strict=True)
         done = [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
         return _agreeing(done)

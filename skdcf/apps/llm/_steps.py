@@ -1,34 +1,252 @@
 """Steps that call a model to convert an answer to a graph with feature columns.
 
 The steps sample alternative answers, split an answer into claims, deduce the edges between
-claims, and compute feature columns from the verdicts of a judge.
+claims, and compute feature columns from the verdicts of a judge. `judge_labels` labels claims.
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from importlib.resources import files
 from itertools import product
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.utils import Bunch
 
-from ..._parameters import Number, StrOptions, positive
+from ..._parameters import Number, Settings, StrOptions, positive
 from ...edges import chain_edges, cited_edges
+from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs.per_problem import LabelList
 from ..text import split_sentences, splitter_of
-from . import _calls as calls
-from ._calls import number_rows
-from ._client import COMMON, Step, context_of, number_texts, tabled
-from ._decoding import texts_in
-from ._errors import UnreadableError
-from ._flags import visible
-from ._session import gather_coroutines
+from ._model import UnreadableError, gather_coroutines, run_all
+from ._replies import (
+    BareVerdict,
+    Claims,
+    Premises,
+    Verdict,
+    log_odds,
+    number_rows,
+    parse_object,
+    read_object,
+    read_texts,
+    read_verdict,
+    rows_of,
+    schema_of,
+    texts_in,
+    verdicts_of,
+    visible,
+)
+
+_FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
+_TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
+_FOUND = (full.rpartition("-") for full in _TEXTS)
+#: Newest version of each prompt, which is used by default.
+VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
+
+
+class Prompt(NamedTuple):
+    """Instructions to a model for one task.
+
+    Parameters
+    ----------
+    name : str
+        Name and version of a built-in prompt, or name and digest of a prompt defined by the
+        caller.
+    text : str
+        Text of the instructions.
+    """
+
+    name: str
+    text: str
+
+
+def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
+    """Return the newest version of a built-in prompt, or a prompt defined by the caller.
+
+    The prompt is part of the call and of the cache key, so replies to different prompts are
+    cached separately. The input (questions, answers, claims) is never inserted into a prompt. The
+    input follows the prompt as a JSON object.
+
+    Parameters
+    ----------
+    name : str
+        Name of the prompt, which is "answer", "decompose", "frequency", "graph", "labels",
+        "semantic", "verdict", "verify" or "verify_all".
+    own : str or Path, optional
+        Text of a prompt to use instead of the built-in prompt, or the path of a file that
+        contains the text.
+
+    Returns
+    -------
+    prompt : Prompt
+        Name and text of the prompt.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm._steps import load_prompt
+    >>> load_prompt("decompose").name
+    'decompose-3'
+    """
+    full = f"{name}-{VERSIONS[name]}"
+    if own is None:
+        return Prompt(full, _TEXTS[full].strip())
+    text = (own.read_text("utf-8") if isinstance(own, Path) else own).strip()
+    if not text:
+        raise ValueError(f"the prompt for {name!r} must not be empty")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Prompt(f"{name}-own-{digest}", text)
+
+
+#: Number assigned to each verdict.
+_VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
+_VALUES |= {"true": 1, "false": 0, "unsure": -1}
+#: Valid types of the parameters shared by all steps.
+COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
+
+
+@dataclass(eq=False, repr=False)
+class Step(Settings):
+    """Base class of the steps that convert a model's answers to input for a filter.
+
+    A subclass defines its prompt and the type of the reply. If some problems require no call, the
+    reply type must contain a list. The method ``_question`` returns the model input for one
+    problem, and the method ``_read`` interprets the reply. The default implementations ask for a
+    verdict on each claim of a graph. A step that makes several calls overrides ``_run``.
+    """
+
+    _prompt_name: ClassVar[str] = ""
+    _reply: ClassVar[Any]
+    _written: ClassVar[int] = 37  # expected number of completion tokens per claim
+    _parameter_constraints = COMMON
+
+    prompt: str | Path | None = None
+    _: KW_ONLY
+    model: str | None = None
+
+    def _question(self, *item: Any) -> dict[str, Any]:
+        return tabled(*item)
+
+    def _read(self, reply: Any, *item: Any) -> Any:
+        rows = number_rows(reply.verdicts, item[0].n_claims)
+        return np.array([_VALUES[row.verdict] for row in rows], dtype=np.int64)
+
+    async def _run(self, chat: Any, *item: Any) -> Any:
+        """Return the result of the step for one problem, in an open session."""
+        question = self._question(*item)
+        rows = question.get("claims")
+        text = question.get("answer", "")
+        if not (rows or text.strip()):  # There are no claims to verify.
+            return self._read(self._reply([]), *item)
+
+        def read(reply):
+            return self._read(read_object(reply.text, self._reply), *item)
+
+        n_rows = count_claims(text) if rows is None else len(rows)
+        return await chat.ask(
+            self.wording(),
+            question,
+            read,
+            schema=schema_of(self._reply),
+            limit=self._limit(n_rows),
+        )
+
+    def _limit(self, n_rows):
+        """Return the token limit of a reply. Longer replies are probably repetitive."""
+        return 3 * self._written * n_rows + 300
+
+    def wording(self) -> Prompt:
+        """Return the prompt of this step.
+
+        Returns
+        -------
+        prompt : Prompt
+            The built-in prompt, or the prompt passed by the caller.
+        """
+        return load_prompt(self._prompt_name, self.prompt)
+
+    def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
+        """Apply this step alone to a list of problems.
+
+        Parameters
+        ----------
+        *columns : sequences of equal length
+            Inputs of the step, as described in the documentation of the class.
+        model : str
+            Model name, which is used unless the step sets another model.
+        client : ChatClient or callable, optional
+            Client for the model. The default is ``ChatClient()``.
+
+        Returns
+        -------
+        results : list
+            One result per problem.
+
+        Raises
+        ------
+        CallError
+            If a call failed. The replies to the other calls are in the cache.
+        """
+        self.validate()
+
+        items = list(zip(*columns, strict=True))
+        return run_all(client, items, lambda c, x: call_step(self, c, *x), model)[0]
+
+
+def check_step(name: str, step: Any, model: str | None) -> None:
+    """Raise ValueError if a step is invalid or has no model.
+
+    Values that are not steps, such as functions, are accepted.
+    """
+    if isinstance(step, Step):
+        step.validate()
+        if model is step.model is None:
+            raise ValueError(
+                f"{name} calls a model, so model must be set, got None. Set model, or replace "
+                "this step with a function"
+            )
+
+
+def count_claims(answer: str) -> int:
+    """Return the estimated number of claims in an answer, assuming 160 bytes per claim."""
+    return len(answer.encode()) // 160 + 1
+
+
+async def call_step(step: Any, chat: Any, *item: Any) -> Any:
+    """Return the result of a step, or of a callable that replaces the step."""
+    if isinstance(step, Step):
+        return await step._run(chat.of(step.model), *item)
+    out = step(*item)
+    return await out if inspect.isawaitable(out) else out
+
+
+def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return numbered rows for the input of a model, with one row per text."""
+    return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
+
+
+def tabled(graph: Any) -> dict[str, Any]:
+    """Return the question and the claims with their premises, as model input."""
+    rows = number_texts(graph.claims)
+    for v, row in enumerate(rows):
+        row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
+    return {"question": graph.problem, "claims": rows, **context_of(graph)}
+
+
+def context_of(graph: Any) -> dict[str, Any]:
+    """Return the passages that must support the answer, as model input."""
+    return {"context": list(graph.context)} if graph.context else {}
+
 
 #: Pattern for the beginning of a refusal, in the languages in which models are used most often.
 _REFUSAL = re.compile(
@@ -105,14 +323,14 @@ class Decompose(Step):
     [['2 + 2 = 4', '4 is even']]
     """
 
-    _prompt_name, _written, _reply = "decompose", 38, calls.Claims
+    _prompt_name, _written, _reply = "decompose", 38, Claims
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer}
 
     def _read(self, reply, answer, problem):
         shown = [visible(getattr(row, "text", row)).strip() for row in reply.claims]
-        texts = calls.read_texts(shown)
+        texts = read_texts(shown)
         claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
             claim.span = getattr(row, "span", "")
@@ -172,7 +390,7 @@ class DeduceGraph(Step):
     [DeducedGraph(edges=[(0, 1)], flag=None)]
     """
 
-    _prompt_name, _written, _reply = "graph", 12, calls.Premises
+    _prompt_name, _written, _reply = "graph", 12, Premises
 
     def _question(self, claims, problem):
         return {"question": problem, "claims": number_texts(claims)}
@@ -216,7 +434,7 @@ def _repaired(text, claims):
     rows = None
     parents_of = {}
     with suppress(ValueError):
-        rows = calls.parse_object(text, "premises")["premises"]
+        rows = parse_object(text, "premises")["premises"]
     for row in rows if isinstance(rows, list) else ():
         match row:
             case {"claim": int(v), "builds_on": list(listed)} if 0 < v <= len(claims):
@@ -373,7 +591,7 @@ class Frequency(Step):
 
     names = ("frequency-score",)
     _prompt_name = "frequency"
-    _reply = calls.verdicts_of("supports", "contradicts", "silent")
+    _reply = verdicts_of("supports", "contradicts", "silent")
 
     def _question(self, graph, other):
         asked = {"question": graph.problem, "claims": number_texts(graph.claims)}
@@ -424,7 +642,7 @@ class SemanticJudge(Step):
 
     names = ("claim_index", *_RATINGS)
     _prompt_name, _written = "semantic", 74
-    _reply = calls.rows_of("ratings", claim=int, **dict.fromkeys(_RATINGS, float))
+    _reply = rows_of("ratings", claim=int, **dict.fromkeys(_RATINGS, float))
 
     def _read(self, reply, graph):
         rows = number_rows(reply.ratings, graph.n_claims)
@@ -479,7 +697,7 @@ class Verify(Step):
     "missing".
     """
 
-    _reply = calls.verdicts_of("true", "false")
+    _reply = verdicts_of("true", "false")
     _parameter_constraints = COMMON | {"log_odds": ["boolean"], "why": ["boolean"]}
     _parameter_constraints |= {"per": [StrOptions({"claim", "answer"})]}
 
@@ -535,21 +753,21 @@ class Verify(Step):
     async def _judge(self, chat, graph, v):
         """Return the verdict and the log odds of one claim, or of all claims."""
         n = graph.n_claims
-        kind = self._reply if v is None else calls.Verdict
+        kind = self._reply if v is None else Verdict
         if not self.why:
-            kind = calls.BareVerdict
+            kind = BareVerdict
         question = self._question(graph, v)
         shown = "\n".join(texts_in(question))
 
         def read(reply):
             if v is not None:
-                return _judged([calls.read_verdict(reply, shown)], reply)
-            rows = calls.read_object(reply.text, kind).verdicts
+                return _judged([read_verdict(reply, shown)], reply)
+            rows = read_object(reply.text, kind).verdicts
             number_rows(rows, n)
             table = _judged([row.verdict for row in rows], reply)
             return table[np.argsort([row.claim for row in rows])]
 
-        schema = calls.schema_of(kind)
+        schema = schema_of(kind)
         odds = bool(self.log_odds)
         try:
             return await chat.ask(
@@ -567,10 +785,10 @@ class Verify(Step):
 def _judged(verdicts, reply):
     """Return an array of verdicts (1 true, 0 false) and log odds."""
     true = [word == "true" for word in verdicts]
-    return np.column_stack([true, calls.log_odds(reply, verdicts)])
+    return np.column_stack([true, log_odds(reply, verdicts)])
 
 
-def describe(step: Any) -> dict[str, Any]:
+def describe_step(step: Any) -> dict[str, Any]:
     """Return the class, prompt and settings of a step, or the name of its function."""
     if not isinstance(step, Step):
         function = step
@@ -587,3 +805,73 @@ def describe(step: Any) -> dict[str, Any]:
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}
+
+
+class _Label(Step):
+    """Step that labels all claims of a problem as "true", "false" or "unsure" in one call."""
+
+    _prompt_name = "labels"
+    _reply = verdicts_of("true", "false", "unsure")
+
+
+def judge_labels(
+    graphs: Sequence[ReasoningGraph],
+    model: str,
+    client: Any = None,
+    *,
+    prompt: str | Path | None = None,
+) -> Bunch:
+    """Label claims with a model, and record the source of the labels.
+
+    Use these labels to assist human annotators, or as a temporary substitute for human labels. A
+    filter calibrated only on such labels issues a warning, because the guarantee then refers to
+    the verdicts of the model. `skdcf.apps.labelling.agreement` compares these labels with human
+    labels.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        Graphs with claims. For a graph with a context, label 1 means that the context supports
+        the claim, and the provenance records this meaning (``label_meaning``).
+    model : str
+        Name of the judge model, which should differ from the model that wrote the answers.
+    client : ChatClient or callable, optional
+        Client for the model. The default is ``ChatClient()``.
+    prompt : str or Path, optional
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "labels".
+
+    Returns
+    -------
+    dataset : Bunch
+        ``graphs`` is a GraphBatch with the judge and the prompt in the provenance
+        (``label_source``, ``label_prompt``). ``labels`` is a list of int arrays, in which 1 means
+        true and 0 means false or unsure.
+
+    Raises
+    ------
+    CallError
+        If calls failed. The replies to the other calls are in the cache of the client.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.llm import judge_labels
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "false"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 5"])
+    >>> judge_labels([graph], "any", complete).labels
+    [array([0])]
+    """
+    step = _Label(prompt)
+    graphs = list(graphs)
+    verdicts = step.apply(graphs, model=model, client=client)
+    marked = []
+    labels = LabelList()
+    for graph, row in zip(graphs, verdicts, strict=True):
+        meant = {"label_meaning": "supported"} if graph.context else {}
+        source = {"label_source": f"model {model}", "label_prompt": step.wording().name}
+        provenance = meant | (graph.provenance or {}) | source
+        marked.append(graph.replace(provenance=provenance))
+        labels.append(np.maximum(row, 0))
+    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)

@@ -28,7 +28,7 @@ from skdcf.apps.llm import (
     Reply,
     SampleAnswers,
 )
-from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.llm import _model as pace_module
 from skdcf.exceptions import ParameterWarning
 
 KEY = "sk-secret-0123456789-abcdef"
@@ -76,7 +76,7 @@ def test_ctrl_c_is_seen_while_replies_are_waited_for(monkeypatch):
         return claims("one")
 
     monkeypatch.setattr(Future, "result", checked)
-    monkeypatch.setattr("skdcf.apps.llm._client.wait", wait_shortly)
+    monkeypatch.setattr("skdcf.apps.llm._model.wait", wait_shortly)
     found = decompose(None, ["One."], client=ChatClient(complete=complete))
     assert found[0] == ["one"]
 

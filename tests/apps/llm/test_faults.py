@@ -30,7 +30,7 @@ from skdcf.apps.llm import (
     Verify,
     judge_labels,
 )
-from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.llm import _model as pace_module
 from skdcf.apps.text import split_sentences
 from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import ParameterWarning
@@ -700,7 +700,7 @@ def test_a_function_cannot_wait_for_its_own_client():
 
 
 def test_log_odds_of_a_hand_made_reply():
-    from skdcf.apps.llm._calls import log_odds
+    from skdcf.apps.llm._replies import log_odds
 
     reply = Reply("true", top_logprobs=[{"tr": math.log(0.6), "f": math.log(0.2)}])
     assert log_odds(reply, ["true"]) == [1.0]  # the word is not in the tokens

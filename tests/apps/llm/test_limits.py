@@ -16,9 +16,8 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
 from skdcf.apps.llm import CallError, ChatClient, Decompose, EndpointError
-from skdcf.apps.llm import _pace as pace_module
-from skdcf.apps.llm._errors import RefusedError
-from skdcf.apps.llm._response import read_wait
+from skdcf.apps.llm import _model as pace_module
+from skdcf.apps.llm._model import RefusedError, read_wait
 
 SCALE = 0.01
 

@@ -18,7 +18,7 @@ from skdcf.apps.llm import (
     EndpointError,
     Verify,
 )
-from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.llm import _model as pace_module
 from skdcf.edges import no_edges
 from skdcf.exceptions import ParameterWarning
 

@@ -26,8 +26,8 @@ from skdcf.apps.llm import (
     Verify,
     judge_labels,
 )
-from skdcf.apps.llm._calls import VERSIONS, load_prompt
-from skdcf.apps.llm._decoding import repair_backslashes
+from skdcf.apps.llm._replies import repair_backslashes
+from skdcf.apps.llm._steps import VERSIONS, load_prompt
 from skdcf.apps.text import join, split_sentences
 from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import ParameterWarning

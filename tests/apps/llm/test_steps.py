@@ -21,7 +21,8 @@ from skdcf.apps.llm import (
     SemanticJudge,
     Verify,
 )
-from skdcf.apps.llm._calls import VERSIONS, load_prompt, parse_object
+from skdcf.apps.llm._replies import parse_object
+from skdcf.apps.llm._steps import VERSIONS, load_prompt
 from skdcf.apps.text import split_sentences
 
 GRAPH = ReasoningGraph.from_parents(

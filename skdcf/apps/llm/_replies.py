@@ -1,140 +1,344 @@
-"""Define model calls with their prompts and schemas, and parse the replies.
+"""Parse the replies of models, and read verdicts and their log odds.
 
 The content of a reply is treated as data, not as instructions. A reply may quote the input, which
 may also contain JSON. Therefore, the last object in a reply is used, and a reply with two
-different objects is rejected.
+different objects is rejected. Mathematical text contains many backslashes, which models often
+fail to escape. The resulting JSON is either invalid or has a different meaning. For example,
+``\\frac`` begins with the escape sequence of a form feed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, make_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
 
 from ..._checks import import_extra
 from ..text import pieces_of
-from ._decoding import clean_json
-from ._reply import Reply
-from ._verdicts import IN_OBJECT, plain_word, read_prose
-from ._verdicts import log_odds as log_odds
-
-_FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
-_TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
-_FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Newest version of each prompt, which is used by default.
-VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
-
-
-class Prompt(NamedTuple):
-    """Instructions to a model for one task.
-
-    Parameters
-    ----------
-    name : str
-        Name and version of a built-in prompt, or name and digest of a prompt defined by the
-        caller.
-    text : str
-        Text of the instructions.
-    """
-
-    name: str
-    text: str
-
-
-def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
-    """Return the newest version of a built-in prompt, or a prompt defined by the caller.
-
-    The prompt is part of the call and of the cache key, so replies to different prompts are
-    cached separately. The input (questions, answers, claims) is never inserted into a prompt. The
-    input follows the prompt as a JSON object.
-
-    Parameters
-    ----------
-    name : str
-        Name of the prompt, which is "answer", "decompose", "frequency", "graph", "labels",
-        "semantic", "verdict", "verify" or "verify_all".
-    own : str or Path, optional
-        Text of a prompt to use instead of the built-in prompt, or the path of a file that
-        contains the text.
-
-    Returns
-    -------
-    prompt : Prompt
-        Name and text of the prompt.
-
-    Examples
-    --------
-    >>> from skdcf.apps.llm._calls import load_prompt
-    >>> load_prompt("decompose").name
-    'decompose-3'
-    """
-    full = f"{name}-{VERSIONS[name]}"
-    if own is None:
-        return Prompt(full, _TEXTS[full].strip())
-    text = (own.read_text("utf-8") if isinstance(own, Path) else own).strip()
-    if not text:
-        raise ValueError(f"the prompt for {name!r} must not be empty")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return Prompt(f"{name}-own-{digest}", text)
 
 
 @dataclass(frozen=True)
-class Call:
-    """One request to a model.
+class Reply:
+    """A model's reply.
 
-    Attributes
+    Parameters
     ----------
-    model : str
-        Model name.
-    messages : tuple of (role, text)
-        Messages to the model.
-    schema : str or None
-        JSON schema of the reply, serialised as JSON.
-    temperature : float
-        Sampling temperature.
-    seed : int
-        Seed sent to the endpoint.
-    max_tokens : int or None
-        Maximum length of the reply in tokens. If None, the endpoint's limit applies.
-    structured : bool
-        Whether the endpoint is asked to enforce the schema.
-    logprobs : bool
-        Whether to request log-probabilities of the tokens.
-    prompt : str
-        Name and version of the prompt.
+    text : str
+        Reply text.
+    finish_reason : str
+        Reason why the reply ended. The value is "stop" for a complete reply, "length" for a
+        truncated reply, and "content_filter" for a blocked reply.
+    top_logprobs : list of dict
+        Log-probabilities of the most likely tokens at each position. The list is empty if
+        log-probabilities were not requested or cannot be read.
+    prompt_tokens, completion_tokens : int
+        Token counts reported by the endpoint, or 0 if the endpoint does not count tokens.
+    tokens : list of str
+        Tokens of the reply, one per entry of ``top_logprobs``. If the list is empty, the most
+        likely token at each position is assumed to be the token of the reply.
+    left_out : list of str
+        Options that the endpoint does not accept for this model, or accepts only in another
+        form.
     """
 
-    model: str
-    messages: tuple[tuple[str, str], ...]
-    schema: str | None = None
-    temperature: float = 0.0
-    seed: int = 0
-    max_tokens: int | None = None
-    logprobs: bool = False
-    prompt: str = ""
-    structured: bool = True
+    text: str
+    finish_reason: str = "stop"
+    top_logprobs: list[dict[str, float]] = field(default_factory=list)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    tokens: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
-    def key(self, endpoint: Any) -> str:
-        """Return the cache key, a digest of everything that affects the reply.
+
+@dataclass
+class Usage:
+    """Call and token counts of a run.
+
+    Parameters
+    ----------
+    calls : int
+        Number of replies from a model.
+    cached : int
+        Number of replies from the cache.
+    retries : int
+        Number of retries.
+    prompt_tokens, completion_tokens : int
+        Token counts of the calls, as reported by the endpoint.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, reply: Reply, *, cached: bool = False) -> None:
+        """Add the tokens of a reply to the counts.
 
         Parameters
         ----------
-        endpoint : JSON value
-            Address of the endpoint and the extra parameters that are sent with each call.
-
-        Returns
-        -------
-        key : str
-            The digest as a hexadecimal string.
+        reply : Reply
+            A model's reply.
+        cached : bool, default=False
+            Whether the reply comes from the cache.
         """
-        content = json.dumps([endpoint, asdict(self)], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
+        if cached:
+            self.cached += 1
+        else:
+            self.calls += 1
+            self.prompt_tokens += reply.prompt_tokens
+            self.completion_tokens += reply.completion_tokens
+
+    def __iadd__(self, other):
+        vars(self).update({n: v + getattr(self, n) for n, v in vars(other).items()})
+        return self
+
+
+_BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
+_COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
+_ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
+_HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
+_MOST_QUOTED = 3  # maximum number of JSON strings nested in each other
+_CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield all strings in the input of a model."""
+    if isinstance(value, str):
+        yield value
+        return
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, Sequence):
+        for item in value:
+            yield from texts_in(item)
+
+
+def repair_json(text: str, shown: str) -> str:
+    r"""Repair and return a reply that is expected to be JSON.
+
+    If the reply is a JSON string that contains JSON, the content of the string is used. If
+    characters were escaped twice (``\\u00e9``), one level of escaping is removed, unless the
+    input of the model contains the same sequence. Literal backslashes are doubled by
+    `repair_backslashes`.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    shown : str
+        The texts in the input of the model.
+
+    Returns
+    -------
+    reply : str
+        The repaired reply.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm._replies import repair_json
+    >>> repair_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
+    '{"text": "caf\\u00e9"}'
+    """
+    for _ in range(_MOST_QUOTED):
+        stripped = text.strip()
+        if stripped.startswith('"') and stripped.endswith('"'):
+            with suppress(ValueError):
+                text = json.loads(stripped)
+
+    def once(match):
+        return match[0] if match[0][1:] in shown else match[0][1:]
+
+    return repair_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
+
+
+def repair_backslashes(text: str, shown: str) -> str:
+    r"""Return a reply with its literal backslashes doubled.
+
+    A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
+    or f and another letter. A backslash before n, r or t is doubled if the same LaTeX command
+    occurs in the input of the model.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    shown : str
+        The texts in the input of the model.
+
+    Returns
+    -------
+    reply : str
+        The reply, with its literal backslashes doubled.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm._replies import repair_backslashes
+    >>> print(repair_backslashes(r'{"text": "\frac12 \times x\nSo"}', r"\frac12 \times x"))
+    {"text": "\\frac12 \\times x\nSo"}
+    """
+    commands = set(_COMMAND.findall(shown))
+
+    def repaired(match):
+        if match[1] == "/":  # "\/" and "/" have the same meaning.
+            return "/"
+        return match[0] if _is_escape(match[1], commands) else "\\" + match[0]
+
+    return _BACKSLASH.sub(repaired, text)
+
+
+def _is_escape(word, commands):
+    """Return whether a backslash and the following letters are probably an escape sequence."""
+    first = word[0]
+    if first == "u":
+        return _HALF_CHARACTER.fullmatch(word) is not None
+    if first in "bf":
+        return len(word) == 1
+    if first in "nrt":
+        return word not in commands
+    return first in "\\\"'"
+
+
+def clean_json(text: str) -> str:
+    """In JSON, replace each escape sequence of a control character with a space."""
+    return _CONTROL.sub(r"\1 ", text)
+
+
+CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
+_AROUND = " .!*_`'\""  # characters that may surround a verdict word
+#: Pairs of words that mean "true" and "false".
+_PAIRS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("correct", "incorrect"),
+    ("right", "wrong"),
+    ("valid", "invalid"),
+    ("accurate", "inaccurate"),
+)
+_SYNONYMS = {true: "true" for true, _ in _PAIRS} | {
+    false: "false" for _, false in _PAIRS
+}
+_SYNONYMS |= dict.fromkeys(("unknown", "uncertain", "unclear", "not sure"), "unsure")
+_SYNONYMS |= dict.fromkeys(("support", "supported"), "supports")
+_SYNONYMS |= dict.fromkeys(("contradict", "contradicted"), "contradicts")
+_SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
+
+_WORDS = "|".join(word for pair in _PAIRS for word in pair)
+IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
+_WORD = re.compile(rf"(?i)\b({_WORDS})\b")
+#: Pattern for a reply that begins with a verdict. Replies such as "The correct value ..." do not
+#: match.
+_STARTS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
+#: Words that indicate a verdict even within a sentence. Other verdict words often have another
+#: meaning within a sentence.
+_DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
+#: Pattern for a sentence that ends with a verdict or with a reason for it.
+_STATES = re.compile(
+    r"""(?ix)(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
+    [\W_]* (?:\w+ly[\W_]+)? (true|false|correct|incorrect) [\W_]*
+    (?:$|(?:because|since|as)\b)"""
+)
+_NOT = re.compile(
+    r"(?i)(?:\b(?:not|never|hardly|neither|nor|without|cannot)\b|n['\u2019]t\b)"
+    r"(?:[^\w,;:]+\w+){0,6}?[^\w,;:]+(?:true|false|correct|incorrect)\b"
+)
+_PERHAPS = re.compile(r"(?i)\?|\b(?:if|whether|or|would|were|could|might|may|unless)\b")
+_QUOTED = re.compile(
+    "\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb|(?<!\\w)'[^']*'(?!\\w)"
+)
+
+
+def plain_word(word: str) -> str:
+    """Return the standard form of a verdict, in lower case."""
+    lowered = word.strip().lower()
+    return _SYNONYMS.get(lowered.strip(_AROUND), lowered)
+
+
+def read_prose(sentences: Sequence[str], shown: str) -> str | None:
+    """Return the verdict ("true" or "false") in prose, or None if the verdict is ambiguous.
+
+    A verdict is unambiguous if it begins the reply and no other verdict is mentioned. A verdict
+    is also unambiguous if the last sentence states it with a single word and no earlier sentence
+    contradicts it. Quotations, questions, negations and suppositions are not verdicts.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        The sentences of the reply, without the preceding reasoning of the model.
+    shown : str
+        The texts in the model's input. The reply may repeat these texts.
+
+    Returns
+    -------
+    verdict : str or None
+        The verdict, which is "true" or "false", or None if the verdict is ambiguous.
+    """
+    if not sentences or _NOT.search(" ".join(sentences)):
+        return None
+    if begun := _STARTS.match(sentences[0]):
+        words = _DECIDING.findall(" ".join(sentences))
+        return _agreed([begun[1], *words])
+    unquoted = [_QUOTED.sub(" ", s) for s in sentences if s.strip() not in shown]
+    stated = [_DECIDING.findall(s) for s in unquoted if not _PERHAPS.search(s)]
+    last = unquoted[-1] if unquoted else ""
+    if len(_DECIDING.findall(last)) != 1 or '"' in last or _PERHAPS.search(last):
+        return None
+    if _STATES.search(last) is None:
+        return None
+    return _agreed([word for words in stated for word in words])
+
+
+def _agreed(words):
+    """Return the verdict expressed by all words, or None if the words disagree."""
+    verdicts = {plain_word(word) for word in words}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
+    """Return the log odds of "true" for each verdict in a reply, in order of appearance.
+
+    The log odds are computed at the position of the verdict, because the preceding reasoning may
+    also contain the words "true" and "false". If this position is not found, or if the log odds
+    contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has no
+    log-probabilities, the log odds are NaN.
+    """
+    rows = reply.top_logprobs
+    if not rows:
+        return [math.nan] * len(verdicts)
+    tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
+    reply_text = "".join(tokens)
+    matches = (
+        list(IN_OBJECT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
+    )
+    matches = matches[-len(verdicts) :] if len(matches) >= len(verdicts) else []
+    ends = np.cumsum([len(token) for token in tokens])
+    out = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
+    for i, match in enumerate(matches):
+        row = rows[np.searchsorted(ends, match.start(1), side="right")]
+        odds = _odds(row, match[1].lower())
+        if plain_word(match[1]) == verdicts[i] and odds * out[i] > 0:
+            out[i] = odds
+    return out
+
+
+def _odds(row, verdict):
+    """Return the log odds of "true" at a position, or 0 if "true" and "false" are both unlikely."""
+    pair = next(pair for pair in _PAIRS if verdict in pair)
+    sides = dict.fromkeys(pair, 0.0)
+    for token, logprob in row.items():
+        word = re.sub(r"\W", "", token).lower()
+        for side in sides:
+            if word and (side.startswith(word) or word.startswith(side)):
+                sides[side] += math.exp(min(logprob, 0.0))
+    true, false = (math.log(max(p, 1e-300)) for p in sides.values())
+    return min(max(true - false, -CERTAIN), CERTAIN)
 
 
 #: Pattern for the beginning of an object in a reply that is not valid JSON.
@@ -425,3 +629,14 @@ def read_texts(values: Sequence[str]) -> list[str]:
             "the texts in the reply must contain at least one letter or digit"
         )
     return list(values)
+
+
+#: Zero-width characters and characters that change the text direction.
+_UNSEEN = re.compile(
+    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text without invisible characters, which could be used to hide content."""
+    return _UNSEEN.sub("", text)

@@ -1,6 +1,5 @@
 """Lines that are checked in blocks: the same problems and errors as one line at a time."""
 
-import cProfile
 import json
 from itertools import permutations
 
@@ -200,28 +199,6 @@ def test_same_data_set(tmp_path, monkeypatch, name):
         return contents, data.groups.tolist(), data.groups.dtype, data.feature_names
 
     assert read(2000) == read(0)
-
-
-def test_a_file_is_read_without_unpacking(tmp_path, monkeypatch):
-    path = write(tmp_path / "a.jsonl", lines_with())
-    due = read_jsonl(path).graphs
-    monkeypatch.setattr(GraphBatch, "__iter__", None)
-    monkeypatch.setattr(jsonl, "BLOCK_BYTES", 2000)
-    assert read_jsonl(path).graphs[PLACE] == due[PLACE]
-
-
-def test_usual_lines_need_few_calls(tmp_path):
-    """What can be checked for a block of lines is not checked for each line."""
-    lines = [
-        {key: line[key] for key in ("id", "problem", "claims", "edges", "labels")}
-        for line in lines_with() * 50
-    ]
-    path = write(tmp_path / "a.jsonl", lines)
-    read_jsonl(path)
-    profile = cProfile.Profile()
-    profile.runcall(read_jsonl, path)
-    calls = sum(row.callcount for row in profile.getstats())
-    assert calls < 80 * len(lines)
 
 
 @pytest.mark.parametrize("keys", [*permutations(["claims", "labels", "mask"])])

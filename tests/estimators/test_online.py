@@ -142,7 +142,7 @@ def test_refused():
     "cf",
     [
         HardCF(0, online=True, alpha=0.03),
-        HardCF(0, online=True, alpha=0.03, edges="none"),
+        HardCF(0, online=True, alpha=0.1, edges="none"),
         HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.03),
         HardCF(ClassifierScorer(), online=True, alpha=0.03, random_state=0),
         HardCF(0, online=True, alpha=0.03, guarantee=ExpectedFalse()),

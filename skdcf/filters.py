@@ -97,6 +97,15 @@ N_FOLDS = 3  # folds of the out-of-fold risks from which the share of passing an
 N_PROBES = 8  # problems of a part whose path risks are stored to compare scorers
 
 
+#: Attributes that a filter has only after calibration.
+_OF_CALIBRATION = (
+    "calibration_",
+    "max_path_risks_",
+    "nonconformity_scores_",
+    "unused_indices_",
+)
+
+
 @contextmanager
 def unchanged_on_error(estimator):
     """Restore all attributes of the estimator if an error occurs inside the ``with`` block."""
@@ -297,7 +306,9 @@ class ConformalFilter(Settings):
             several = len(training) and question.max() + 1 < len(question)
             task = self._task(question[training] if several else None, rng)
             self.scorer_ = scorer.fit(train.scored, train.labels, task)
-            trained = train.hashes[: len(train.batch) * (learns or chooses)].to_store()
+            # Problems whose labels were hidden do not count as training problems.
+            trained = train.hashes if learns or chooses else train.hashes[:0]
+            trained = trained.to_store()
             self._record = Record(
                 trained=trained,
                 calibrated=train.hashes[:0].to_store(),
@@ -309,7 +320,7 @@ class ConformalFilter(Settings):
             if chooses:
                 self.share_table_ = self._count_passing(scorer, train, task)
 
-            for name in ("calibration_", "nonconformity_scores_", "max_path_risks_"):
+            for name in _OF_CALIBRATION:
                 vars(self).pop(name, None)
             self.n_calibration_ = 0
             if n_held != 0:
@@ -373,8 +384,9 @@ class ConformalFilter(Settings):
             )
             guards.warn_of_no_errors(problems.labels)
         origin = self._origin(held.batch, held.labels)
-        if not len(calibration):
-            origin["presence"] = self._origin(batch)["presence"]
+        # The columns may read the fields of all problems. A few calibration problems, which
+        # `calibrate` replaces, need not have each kind.
+        origin["presence"] = self._origin(batch)["presence"]
         guards.warn_of_unjudged(held.batch, held.labels)
         return origin
 
@@ -408,8 +420,9 @@ class ConformalFilter(Settings):
                 )
         risk = self._risk(np.asarray(confidence, float), train.batch)
         guarantee: Any = self.guarantee
-        by = guarantee.by
-        named = read_groups(by, with_names(train, guarantee)) if by else None
+        named = None
+        if guarantee.by is not None:
+            named = read_groups(guarantee.by, with_names(train, guarantee))
         return share_table(
             guarantee,
             path_risk(risk, train.scored),
@@ -675,8 +688,11 @@ class ConformalFilter(Settings):
         """Return the settings that must stay unchanged after calibration."""
         guarantee = self._resolved_guarantee()
         transformer = self._transformer
-        reads = transformer and guards.edges_are_read(self.edges, transformer)
-        described = self.guarantee and guards.described_guarantee(self.guarantee)
+        reads = described = None
+        if transformer is not None:
+            reads = guards.edges_are_read(self.edges, transformer)
+        if self.guarantee is not None:
+            described = guards.described_guarantee(self.guarantee)
         functions = tuple(guarantee.functions)
         return self.edges, self.online, self.ties, described, reads, functions
 

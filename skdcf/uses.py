@@ -119,7 +119,9 @@ def copy_at(fitted: Any, alpha: float) -> Any:
 
 
 @documented
-def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
+def flat_masks(
+    filter: Any, X: Problems, alphas: Iterable[float | None], y: Any = None
+) -> Any:
     """Return whether each claim is kept at each level, scoring the problems only once.
 
     Parameters
@@ -128,6 +130,8 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     {X}
     alphas : sequence of float or None
         The levels. If None, the alpha of the filter is used.
+    y : {labels}, optional
+        Claim labels. If they are passed, the provenance of the labels is compared too.
 
     Returns
     -------
@@ -135,7 +139,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
         Results of ``predict(X, alpha)``, concatenated over the problems, with one row per level.
     """
     fitted = filter_in(filter)
-    risks, problems = fitted._risks_of(X)
+    risks, problems = fitted._risks_of(X, y)
     margins = [fitted._margin(risks, problems, fitted._level(a)) for a in alphas]
     return np.array(margins) > 0
 
@@ -201,7 +205,9 @@ def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float6
         rounding error of the scorer.
     """
     fitted = filter_in(estimator)
-    return fitted._part(fitted._look(X, y=y)).scores
+    problems = fitted._read_labelled(X, y, None)
+    scored = fitted._with_columns(problems.batch)
+    return fitted._part(replace(problems, scored=scored)).scores
 
 
 @documented

@@ -7,6 +7,7 @@ questions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -33,7 +34,7 @@ from ..guarantees import NoFalseClaim, rows_of_groups
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..ops.conformal import conformal_rank
 from ..ops.hard import segment_sum
-from ..uses import check, flat_masks, seen
+from ..uses import check, filter_in, flat_masks, seen
 
 
 @documented
@@ -755,7 +756,7 @@ def evaluate_filter(
     return report_of(
         guarantee,
         batch,
-        (alphas, flat_masks(filter, batch, alphas), labels, questions),
+        (alphas, flat_masks(filter, batch, alphas, labels), labels, questions),
         None if by is None else rows_of_groups(read_groups(by, batch)),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(seen(filter, batch, groups)),
@@ -856,7 +857,10 @@ def leave_one_out(
     if n_draws is not None and len(np.unique(questions)) < len(batch):
         rng = check_random_state(random_state)
         draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
-    risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
+    # The other answers calibrate, so an answer is compared with these.
+    among_others = copy(filter_in(filter))
+    among_others._record = replace(among_others._record, origin=part.origin)
+    risk = np.concatenate(list(among_others.path_risk(batch)), axis=None)
     risks = guarantee.path_risks(risk, batch)
     kept = np.empty((len(draws), len(levels), len(risk)), bool)
     for ranks, mask in zip(draws, kept, strict=True):

@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from .._parameters import Number, Settings, settings
 from ..graphs import Labels, Problems
 from ..graphs.problems import pack_graphs
+from ..guards import compare_provenance
 from ..ops.hard import segment_sum
 from ..uses import check, flat_masks, largest_risks
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
@@ -473,6 +474,7 @@ class CoverageMonitor(BettingMonitor):
         fitted = self.filter
         self._restart(fitted)
         part = fitted.calibration_part(X, y, groups)
+        compare_provenance(fitted._record, part.origin, prefix_left_out=())
         names = part.groups or [None] * len(part)
         passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}

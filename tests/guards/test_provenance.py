@@ -14,12 +14,14 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load, save
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
+from skdcf.evaluation import compare_filters, evaluate_filter
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
 )
 from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
+from skdcf.monitoring import CoverageMonitor
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 from skdcf.uses import seen
 
@@ -203,6 +205,38 @@ def test_a_key_of_one_side_gives_one_warning():
         HardCF(0).fit(*problems(20)).predict(X)
     some = [graph.replace(provenance=None) for graph in X[:10]] + X[10:]
     HardCF(0).fit(some, y).predict(X)  # a warning would be an error here
+
+
+MIXED = {
+    "provenance": lambda i: {"provenance": {"model": "mn"[i % 2]}},
+    "context": lambda i: {"context": ["a passage"] if i % 2 else None},
+}
+
+
+@pytest.mark.parametrize("field", MIXED)
+@pytest.mark.parametrize("protocol", ["folds", "leave-one-out"])
+def test_mixtures_are_compared_with_mixtures(field, protocol):
+    """A comparison fits filters that hold out one question, which has only one kind."""
+    X = [problem(seed=i, **MIXED[field](i)) for i in range(60)]
+    y = [[1, 1], [1, 0], [1, 1]] * 20
+    run = {"protocol": protocol, "random_state": 0}
+    run["cv"] = 3 if protocol == "folds" else 2
+    filter = HardCF(ClassifierScorer(), random_state=0)
+    assert len(compare_filters({"cf": filter}, X, y, [0.3], **run).rows()) == 1
+
+
+def test_labels_of_another_kind_do_not_evaluate_or_monitor():
+    made = {"label_meaning": "true", "model": "m"}
+    cf = HardCF(0, alpha=0.3).fit(*problems(20, provenance=made))
+    for key in made:
+        new = [problem(seed=i, provenance=made | {key: "x"}) for i in range(50, 60)]
+        labels = [[1, 1], [1, 0]] * 5
+        for act in (
+            lambda new=new, labels=labels: evaluate_filter(cf, new, labels, [0.3]),
+            lambda new=new, labels=labels: CoverageMonitor(cf).update(new, labels),
+        ):
+            with pytest.raises(ValueError, match=key):
+                act()
 
 
 def test_values_of_parts_are_united():

@@ -56,10 +56,11 @@ class Record:
     settings: tuple[Any, ...] = ()
 
 
-# Provenance. When only the edges of the calibration problems were corrected, the coverage was 0.78
-# instead of 0.90. With another judge for the new problems, it was 0.80. With edges left out in use,
-# it was 0.69. At alpha = 0.1, filters calibrated on the verdicts of six models kept a step that
-# people judged to be wrong in 3 to 64 % of agent runs.
+# Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration
+# problems had been corrected, 0.80 when a different judge labelled the new problems, and 0.69
+# when the new problems had no edges. When filters were calibrated at alpha = 0.1 on the verdicts
+# of six models, 3 to 64 % of the filtered agent runs contained a step that people judged to be
+# wrong.
 
 # Values of problems without these keys, because software that does not choose answers or correct
 # edges does not record this either.
@@ -257,8 +258,9 @@ def refuse_unknown_edges(batch: GraphBatch) -> None:
         )
 
 
-# Choice. A rule that picks one of several answers is part of the filter. Calibrated on random
-# answers and used on the best of five, a filter kept a false claim in 17 % of the answers for 10 %.
+# Choice. A rule that picks one of several answers is part of the filter. At alpha = 0.1, a filter
+# that was calibrated on random answers kept a false claim in 17 % of the answers that such a rule
+# had picked out of five.
 
 
 def refuse_other_scorer(record, batch):
@@ -324,9 +326,10 @@ def warn_of_several_answers(record: Record, batch: GraphBatch) -> None:
         )
 
 
-# Seen before. When answers that had been judged twice were used for training and calibration, a
-# decision tree missed 0.44 for 0.1. When five calibration answers were each counted twice, the miss
-# was 0.17; counting each distinct text once also fails, if many answers are the same false text.
+# Seen before. When answers that had been judged twice were used for both training and
+# calibration, the miscoverage of a decision tree was 0.44 at alpha = 0.1. When five calibration
+# answers were each counted twice, the miscoverage was 0.17. Counting each distinct text only once
+# would also invalidate the guarantee, for example if many answers consist of the same false text.
 
 
 def refuse_trained(record: Record, batch: GraphBatch, hashes: Hashes) -> None:
@@ -410,9 +413,10 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
         )
 
 
-# Rounding. A score may differ in its last bits in another batch, on another machine or in float32,
-# and an exact copy of a false claim then slips below its own score: the coverage was 0.74 instead
-# of 0.90. The threshold is lowered by more than the measured difference.
+# Rounding. The last bits of a score may differ in another batch, on another machine or in
+# float32. The risk of an exact copy of a false claim may then lie below its calibrated score.
+# With such copies, the coverage was 0.74 instead of 0.90. Scores are therefore lowered by more
+# than the measured difference.
 
 _RESCORED = 512  # number of problems to score again
 # Numbers of problems in the batches that are scored again. Another batch contains a third of the
@@ -565,8 +569,8 @@ def nearly_equal(now, before):
     return np.allclose(now, before, rtol=0, atol=bound)
 
 
-# Groups. With a group such as the rank of a problem within the batch, which differs between
-# calibration and use, the guarantee would hold in no group.
+# Groups. If the group of a problem depends on the other problems in the batch, as its rank does,
+# the groups in calibration and in use differ, so the guarantee holds in none of them.
 
 
 def refuse_dependence(guarantee, batch, groups):
@@ -639,8 +643,8 @@ def refuse_changed(record: Record, settings: tuple[Any, ...]) -> None:
         )
 
 
-# Levels. At levels below 1 / (n + 1), the rank is 0. The smallest score as the threshold, or
-# unfiltered answers, would lose the guarantee. Trained for 0.3, a scorer keeps little at 0.1.
+# Levels. At levels below 1 / (n + 1), the rank is 0, so no claims can be kept. Using the smallest
+# score as the threshold, or leaving answers unfiltered, would invalidate the guarantee.
 
 
 def warn_of_level(calibration, level):
@@ -656,9 +660,10 @@ def warn_of_level(calibration, level):
         warn(shortage, CalibrationWarning)
 
 
-# Labels. If the most doubtful answers are judged first, or a filter chose what a person checks, the
-# judged answers are no random sample. Unjudged claims count as false, which keeps the guarantee and
-# little else. A column that holds the labels looks perfect until new problems come.
+# Labels. If the most doubtful answers are judged first, or a filter chose what a person checked,
+# the judged answers are not a random sample. Unjudged claims count as false, so the guarantee
+# holds, but few claims are kept. A column that contains the labels looks perfect in calibration,
+# but new problems have no labels.
 
 _FEWEST = 20  # With fewer judged claims, a good score may equal the labels by chance.
 
@@ -722,8 +727,9 @@ def warn_of_labels_among_columns(batch: GraphBatch, labels: NDArray[Any]) -> Non
         )
 
 
-# Direction. A risk that is passed as a confidence keeps the guarantee, but almost no claims. With
-# edges from children to parents, claims are kept without the claims that they depend on.
+# Direction. If a risk is passed as a confidence, the guarantee holds, but almost no claims are
+# kept. If edges point from children to parents, claims are kept without the claims that they
+# depend on.
 
 _LOOKED_AT = (
     20_000  # number of claims that suffices to determine the direction of a score

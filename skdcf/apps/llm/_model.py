@@ -1143,8 +1143,8 @@ class ChatClient(Settings):
         dictionaries with the keys ``role`` and ``content``. The function returns a string or a
         `Reply`, and may be asynchronous. If the function accepts ``**options``, it receives
         ``model``, ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. The
-        module and function names identify the function in the cache, so different functions must
-        have different names.
+        cache identifies the function by its module and its name, so different functions must have
+        different names.
     key_variable : str or None, default="OPENAI_API_KEY"
         Name of the environment variable that contains the API key for the endpoint. The key is
         read when calls are made, and is never stored. If None, no key is sent.

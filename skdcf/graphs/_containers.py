@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import compress
 from numbers import Integral
@@ -1083,6 +1084,16 @@ class ReasoningGraph:
         copy : ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
+        if changes.keys() <= {"provenance", "metadata"}:
+            # Claims and edges are not checked again. For an invalid dict, the constructor raises
+            # an error that names the problem.
+            with suppress(ValueError):
+                checked = {
+                    name: None if value is None else ROWS[name][1](name, value)
+                    for name, value in changes.items()
+                }
+                same = {name: getattr(self, name) for name in self.__slots__}
+                return self._trusted(**same | checked)
         values = {name: getattr(self, name) for name in _FIELDS}
         if not self.edges_known:
             values["edges"] = None

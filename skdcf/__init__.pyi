@@ -30,7 +30,13 @@ from . import (
     guarantees as guarantees,
 )
 from . import (
+    identity as identity,
+)
+from . import (
     inspection as inspection,
+)
+from . import (
+    labels as labels,
 )
 from . import (
     monitoring as monitoring,

@@ -12,11 +12,17 @@ from ._checks import check_alpha, warn
 from ._docs import documented
 from .columns import read_problems
 from .exceptions import CalibrationWarning, ParameterWarning
-from .graphs import GraphBatch, question_groups
-from .graphs.hashes import content_hashes, hash_numbers, mix
-from .graphs.problems import Groups, Problems, hashes_of
+from .graphs import GraphBatch, Problems
 from .graphs.ragged import segment_ids
 from .guarantees import NoFalseClaim, problems_needed
+from .identity import (
+    Groups,
+    content_hashes,
+    hash_numbers,
+    hashes_of,
+    mix,
+    question_groups,
+)
 from .ops.conformal import shown_rank
 from .ops.hard import segment_min
 from .parts import choose_one_each

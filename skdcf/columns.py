@@ -16,10 +16,9 @@ from ._checks import (
 )
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
-from .graphs import GraphBatch, pack_labels
-from .graphs.labels import read_column
-from .graphs.problems import pack_graphs
+from .graphs import GraphBatch, pack_graphs
 from .graphs.ragged import optional_rows
+from .labels import pack_labels, read_column
 from .scorers import Scorer
 
 

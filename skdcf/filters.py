@@ -49,10 +49,7 @@ from .features.columns import (
     columns_require_fit,
     fit_columns,
 )
-from .graphs import GraphBatch, answer_text
-from .graphs.hashes import Hashes
-from .graphs.labels import Labels
-from .graphs.problems import Groups, Problems, hashes_of, read_groups
+from .graphs import GraphBatch, Problems, answer_text
 from .graphs.ragged import optional_rows, ranges
 from .guarantees import (
     Guarantee,
@@ -61,7 +58,9 @@ from .guarantees import (
     share_table,
 )
 from .guards import Record
+from .identity import Groups, Hashes, hashes_of, read_groups
 from .jitter import jittered
+from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
 from .parts import CalibrationPart, number, refuse_other_settings
 from .scorers import (
@@ -242,7 +241,7 @@ class ConformalFilter(Settings):
             larger number means true. The pair -1 and 1 is rejected, because -1 could mean either
             false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
-            Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. The
+            Question that each answer belongs to, as in `~skdcf.identity.question_groups`. The
             answers to one question are never split between training and calibration. At most one
             answer to each question is used for calibration. If False, each answer belongs to a
             different question.

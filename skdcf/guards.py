@@ -25,9 +25,8 @@ from .exceptions import (
 )
 from .features.columns import reads_edges
 from .graphs import GraphBatch
-from .graphs.hashes import Hashes, hash_text
-from .graphs.problems import GROUP, read_groups
 from .graphs.ragged import ranges
+from .identity import GROUP, Hashes, hash_text, read_groups
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graphs.hashes import hash_text, mix
 from .guards import single_columns
+from .identity import hash_text, mix
 from .ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)

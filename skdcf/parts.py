@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import guards
-from .graphs.hashes import Hashes
 from .graphs.ragged import starts_run
 from .guarantees import Calibration, Jumps
+from .identity import Hashes
 
 # If all questions differ and there are this many, all calibrate. The rank is then rounded by at
 # most 1 / (n + 1).

@@ -16,9 +16,8 @@ from . import guards
 from ._docs import documented
 from .columns import flat_labels, read_problems
 from .features.columns import carry_columns
-from .graphs import GraphBatch
-from .graphs.hashes import Hashes
-from .graphs.problems import Groups, Problems, hashes_of
+from .graphs import GraphBatch, Problems
+from .identity import Groups, Hashes, hashes_of
 from .ops.hard import segment_max
 from .scorers import LinearForm
 

@@ -29,7 +29,8 @@ from skdcf.evaluation import (
 )
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
-from skdcf.graphs import as_batch, pack_labels
+from skdcf.graphs import as_batch
+from skdcf.labels import pack_labels
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.uses import check
 

@@ -30,7 +30,7 @@ LAYERS = [
         "_version",
         "exceptions",
     },
-    {"graphs", "edges"},
+    {"edges", "graphs", "identity", "labels"},
     {"ops"},
     {"features", "guarantees", "relaxation", "training"},
     {"scorers"},
@@ -50,7 +50,7 @@ LAYERS = [
 ]
 
 # Pure mathematics: nothing of scikit-learn, whose interface is added above.
-WITHOUT_SKLEARN = {"graphs", "ops", "training"}
+WITHOUT_SKLEARN = {"graphs", "identity", "labels", "ops", "training"}
 
 # Gradients are taken here and nowhere else, so that predicting needs no autograd.
 AUTOGRAD = (

@@ -26,8 +26,8 @@ from skdcf.datasets import fetch_felm, fetch_mr_ben
 from skdcf.evaluation._metrics import mean_interval
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
-from skdcf.graphs.problems import read_groups
 from skdcf.guarantees import NoFalseClaim
+from skdcf.identity import read_groups
 from skdcf.ops.conformal import conformal_rank, fewest_of_rank
 
 ALPHA = 0.1

@@ -20,7 +20,7 @@ from skdcf import CoherentConformalFilter
 from skdcf.apps.labelling import ReviewOrder
 from skdcf.datasets import fetch_felm, fetch_process_bench
 from skdcf.features import reasoning_features
-from skdcf.graphs import question_groups
+from skdcf.identity import question_groups
 
 SETS = {"ProcessBench math": lambda: fetch_process_bench("math"), "FELM": fetch_felm}
 ALPHAS = (0.05, 0.1)

@@ -28,9 +28,9 @@ from benchmarks.real_data import load
 from skdcf import CoherentConformalFilter, GraphBatch
 from skdcf.evaluation import leave_one_out
 from skdcf.features import ContextFeatures, reasoning_features
-from skdcf.graphs import question_groups
 from skdcf.guarantees import NoFalseClaim, PathRisks
 from skdcf.guarantees import leave_one_out as leave_one_out_levels
+from skdcf.identity import question_groups
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.training import LBFGS, SoftTraining
 

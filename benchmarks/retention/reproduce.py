@@ -46,7 +46,7 @@ from skdcf.datasets import fetch_coherent_math, fetch_felm, make_reasoning_graph
 from skdcf.evaluation import compare_filters, leave_one_out
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
-from skdcf.graphs import question_groups
+from skdcf.identity import question_groups
 from skdcf.inspection import shap_values
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer

@@ -32,7 +32,7 @@ from benchmarks.data import fetch_conformal_rag
 from benchmarks.methods import TIES, fit_levels
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.features import reasoning_features
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.scorers import ClassifierScorer, FitTask
 
 HERE = Path(__file__).resolve().parent

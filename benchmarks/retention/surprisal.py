@@ -25,7 +25,7 @@ from benchmarks.real_data import load, with_alternatives
 from benchmarks.retention.default_scorer import ALPHAS, in_order, one_half
 from benchmarks.small_model import load_model, read_text
 from skdcf.features import SURPRISAL, ContextFeatures, reasoning_features, surprisal
-from skdcf.graphs import question_groups
+from skdcf.identity import question_groups
 
 #: The sets, how many other answers the filter sees, and whether gains are expected.
 SETS = {

@@ -23,7 +23,7 @@ from random_graphs import Problems, ancestors_by_walking, chain
 
 from benchmarks.data import fetch_perl
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.ops.conformal import conformal_rank
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel

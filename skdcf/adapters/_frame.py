@@ -12,7 +12,8 @@ from sklearn.utils import Bunch
 
 from .._checks import import_extra, is_missing, is_number
 from ..datasets.records import build_dataset
-from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
+from ..graphs import GraphBatch, ReasoningGraph, as_batch
+from ..labels import pack_labels
 
 
 def from_frame(

@@ -21,8 +21,9 @@ from .._html import CLAIMS_LISTED, card, escape, folded, table
 from .._version import __version__
 from ..evaluation import coverage_band, evaluate_filter
 from ..filters import ConformalFilter
-from ..graphs import Labels, Problems
+from ..graphs import Problems
 from ..inspection import explain
+from ..labels import Labels
 from ..uses import check
 from .labelling import describe_labels
 

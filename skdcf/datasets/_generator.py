@@ -21,8 +21,8 @@ from .._checks import check_choice, check_count
 from .._docs import documented
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.per_problem import LabelList
 from ..graphs.ragged import offsets_of
+from ..labels import LabelList
 from ..ops.ancestors import pass_on
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 from .fetch import describe

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from .._checks import check_choice, is_integer
 from ..edges import chain_edges, no_edges
 from ..graphs import ReasoningGraph
-from ..graphs.hashes import text_code
+from ..identity import text_code
 from .lines import iter_objects
 from .records import build_dataset, spread
 

@@ -30,10 +30,10 @@ from .._checks import check_choice, printable, warn
 from .._docs import documented
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
-from ..graphs import GraphBatch, ReasoningGraph, question_groups
-from ..graphs.labels import read_labels
-from ..graphs.per_problem import LabelList
+from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.ragged import offsets_of, slices
+from ..identity import question_groups
+from ..labels import LabelList, read_labels
 from .paths import MISSING, value_at
 
 VERSION = 1
@@ -197,7 +197,7 @@ def build_dataset(
     {return_X_y}
     return_groups : bool
         Whether to return ``(graphs, labels, groups)``, with the groups that
-        `skdcf.graphs.question_groups` returns. This option requires ``return_X_y=True``.
+        `skdcf.identity.question_groups` returns. This option requires ``return_X_y=True``.
 
     Returns
     -------

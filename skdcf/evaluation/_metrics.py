@@ -27,11 +27,12 @@ from .._docs import documented
 from .._html import Table
 from ..choosing import passing_answers
 from ..filters import ConformalFilter
-from ..graphs import GraphBatch, Labels, Problems, question_groups
-from ..graphs.problems import read_groups
-from ..graphs.ragged import flatten, offsets_of, segment_ids
+from ..graphs import GraphBatch, Problems
+from ..graphs.ragged import offsets_of, segment_ids
 from ..guarantees import NoFalseClaim, rows_of_groups
 from ..guarantees import leave_one_out as leave_one_out_levels
+from ..identity import question_groups, read_groups
+from ..labels import Labels, flatten
 from ..ops.conformal import conformal_rank
 from ..ops.hard import segment_sum
 from ..uses import check, filter_in, flat_masks, seen
@@ -718,7 +719,7 @@ def evaluate_filter(
         `skdcf.guarantees.NoFalseClaim`.
     groups : array-like of shape (n_problems,), or False, optional
         Identifier of the question that each answer belongs to. If None, the questions are
-        identified as in `skdcf.graphs.question_groups`. If False, each problem belongs to a
+        identified as in `skdcf.identity.question_groups`. If False, each problem belongs to a
         separate question. Each question has the same weight, and intervals are computed over
         questions.
 

@@ -22,9 +22,10 @@ from .._parameters import settings
 from .._sklearn import take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
-from ..graphs import Labels, Problems, question_groups
-from ..graphs.problems import hashes_of, pack_graphs
+from ..graphs import Problems, pack_graphs
 from ..guarantees import NoFalseClaim
+from ..identity import hashes_of, question_groups
+from ..labels import Labels
 from ..training.splitting import (
     hold_out,
     holdout_count,

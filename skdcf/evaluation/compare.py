@@ -21,8 +21,10 @@ from .._checks import check_alphas, check_choice, warn
 from .._docs import documented
 from .._jobs import as_finished
 from ..exceptions import CalibrationWarning
-from ..graphs import Labels, Problems, question_groups
+from ..graphs import Problems
 from ..guarantees import NoFalseClaim
+from ..identity import question_groups
+from ..labels import Labels
 from ..training.splitting import number_groups
 from ..uses import calibrated_masks, check
 from ._metrics import leave_one_out, report_of
@@ -88,7 +90,7 @@ def compare_filters(
         problems.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to. If None, the questions are determined by
-        `skdcf.graphs.question_groups`. If False, each answer belongs to a different question. All
+        `skdcf.identity.question_groups`. If False, each answer belongs to a different question. All
         answers to a question are assigned to the same part and together have the weight of one
         problem.
     n_jobs : int, optional

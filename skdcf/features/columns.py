@@ -24,7 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from .._parameters import HasMethods, settings
-from ..graphs import GraphBatch, as_batch, pack_labels
+from ..graphs import GraphBatch, as_batch
+from ..labels import pack_labels
 from ._transformers import Graphs, GraphTransformer, list_columns
 
 

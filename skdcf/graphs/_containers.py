@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_choice, check_list, is_integer, printable, refuse_iterator
 from .._html import batch_html, graph_html
-from ._inputs import (
+from .checks import (
     ROWS,
     check_column,
     check_names,
@@ -937,7 +937,7 @@ class ReasoningGraph:
         those of its calibration problems. Provenance is ignored in comparisons with ``==``.
     metadata : dict, optional
         Additional data, such as the model or the subject. Metadata is ignored in comparisons with
-        ``==``. The key ``group`` identifies the question (see `skdcf.graphs.question_groups`).
+        ``==``. The key ``group`` identifies the question (see `skdcf.identity.question_groups`).
 
     Attributes
     ----------

@@ -89,46 +89,6 @@ def read_only(array: NDArray[Any]) -> Any:
     return view
 
 
-def flatten(y: Any, kept: Any) -> Any:
-    """Validate labels and masks, and return them as flat arrays with the problem offsets."""
-    if len(y) != len(kept):
-        raise ValueError(
-            f"y and kept must contain the same number of problems, got {len(y)} and "
-            f"{len(kept)}"
-        )
-    if not len(y):
-        raise ValueError("y must contain at least one problem, but it is empty")
-    (labels, sizes), (masks, n) = _joined(y), _joined(kept)
-    wrong = np.flatnonzero(sizes != n)
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(
-            f"y[{i}] and kept[{i}] must have the same length, got {sizes[i]} labels and "
-            f"{n[i]} entries"
-        )
-    for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
-        numbers = values.dtype.kind in "biuf"
-        if not numbers or not np.isin(values, allowed).all():
-            raise ValueError(
-                f"{name} must contain only {allowed}, but it contains other values"
-            )
-    return labels, masks.astype(bool), offsets_of(sizes)
-
-
-def _joined(rows):
-    """Return the concatenated values of all rows, and the length of each row."""
-    flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
-    if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
-        raise ValueError(
-            "y and kept must not contain masked values. Fill in these values, and use -1 "
-            "for unknown labels"
-        )
-    if flat:
-        return rows, np.ones(len(rows), dtype=np.int64)
-    rows = [np.ravel(row) for row in rows]
-    return np.concatenate(rows), np.array([len(row) for row in rows])
-
-
 class Layer(NamedTuple):
     """Edges that are processed in a single call, grouped by child.
 

@@ -25,7 +25,7 @@ from .._parameters import (
     settings,
 )
 from ..graphs import GraphBatch
-from ..graphs.problems import read_groups
+from ..identity import read_groups
 from ..ops import conformal
 from ..ops.conformal import Jumps
 from ..ops.hard import Array, nonconformity_scores, segment_sum
@@ -432,7 +432,7 @@ def problems_needed(
 ) -> int:
     """Return the smallest number of calibration questions required to keep any claim.
 
-    Several answers to the same question count as one (see `~skdcf.graphs.question_groups`).
+    Several answers to the same question count as one (see `~skdcf.identity.question_groups`).
 
     Parameters
     ----------

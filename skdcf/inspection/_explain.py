@@ -24,7 +24,8 @@ from .._html import CLAIMS_LISTED, Table, card, folded, html_table, problem_html
 from ..choosing import passing_answers
 from ..evaluation import CalibratedSearch, leave_one_out
 from ..filters import ConformalFilter
-from ..graphs import Labels, Problems, ReasoningGraph, answer_text
+from ..graphs import Problems, ReasoningGraph, answer_text
+from ..labels import Labels
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
 from ..uses import check, decide

@@ -25,9 +25,9 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, settings
-from ..graphs import Labels, Problems
-from ..graphs.problems import pack_graphs
+from ..graphs import Problems, pack_graphs
 from ..guards import compare_provenance
+from ..labels import Labels
 from ..ops.hard import segment_sum
 from ..uses import check, flat_masks, largest_risks
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched

@@ -16,8 +16,8 @@ from .._checks import check_choice, import_extra, printable
 from .._docs import documented
 from .._parameters import settings
 from ..evaluation import ComparisonReport, FilterReport, evaluate_filter
-from ..graphs import Labels
 from ..inspection import permutation_importance
+from ..labels import Labels
 from ..uses import check
 
 # Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.

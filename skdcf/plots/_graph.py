@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from .._checks import import_extra, printable
 from .._html import claim_words
 from .._parameters import settings
-from ..graphs import GraphBatch, ReasoningGraph, pack_labels
+from ..graphs import GraphBatch, ReasoningGraph
+from ..labels import pack_labels
 
 WIDE = 74  # number of characters per line of text
 # fill, colour of text and outline, shape

@@ -66,7 +66,8 @@ class ClassifierScorer(Scorer):
     --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.graphs import as_batch, pack_labels
+    >>> from skdcf.graphs import as_batch
+    >>> from skdcf.labels import pack_labels
     >>> from skdcf.scorers import ClassifierScorer
     >>> graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
     >>> batch = as_batch(graphs)

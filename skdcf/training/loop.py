@@ -157,7 +157,7 @@ def train(
     --------
     >>> import numpy as np
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.graphs import pack_labels
+    >>> from skdcf.labels import pack_labels
     >>> from skdcf.relaxation import PathRelaxation
     >>> from skdcf.scorers import LinearModel
     >>> from skdcf.training import SoftTraining

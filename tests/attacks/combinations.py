@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import ExtraTreeClassifier
 
 from skdcf import GraphBatch, HardCF
-from skdcf.graphs import pack_labels
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.labels import pack_labels
 from skdcf.scorers import ClassifierScorer
 
 N_QUESTIONS = 60

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 
 sets = pytest.importorskip("benchmarks.data")
 

@@ -26,8 +26,8 @@ from skdcf.datasets import (
 )
 from skdcf.datasets.fetch import SOURCES, Source, get_data_home, other_answers
 from skdcf.edges import chain_edges, number_flow_edges
-from skdcf.graphs import pack_labels, question_groups
-from skdcf.graphs.hashes import text_code
+from skdcf.identity import question_groups, text_code
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 
 COHERENT = "coherent_factuality/MATH_annotations.json"

@@ -26,7 +26,7 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import (
     ClassifierScorer,

@@ -8,7 +8,7 @@ from one_claim import one_claim_each
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.graphs.problems import hashes_of
+from skdcf.identity import hashes_of
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.uses import seen
 

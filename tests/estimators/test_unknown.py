@@ -29,7 +29,7 @@ from skdcf.evaluation import (
     retention_score,
 )
 from skdcf.exceptions import LabelWarning
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,

@@ -8,7 +8,7 @@ import pytest
 from random_graphs import ancestors_by_walking, random_problems
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import below_true_claims, coherent_labels, nonconformity_scores
 
 CONTROL = "a\nb\x1b[31m\u202e"

@@ -11,8 +11,9 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.datasets.jsonl import format_jsonl
-from skdcf.graphs import as_batch, pack_labels, question_groups
-from skdcf.graphs.labels import read_words
+from skdcf.graphs import as_batch
+from skdcf.identity import question_groups
+from skdcf.labels import pack_labels, read_words
 
 ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
 

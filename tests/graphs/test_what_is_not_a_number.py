@@ -10,7 +10,8 @@ import pytest
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import build_dataset
 from skdcf.features import GraphFeatures
-from skdcf.graphs import as_batch, pack_labels
+from skdcf.graphs import as_batch
+from skdcf.labels import pack_labels
 from skdcf.uses import check
 
 RNG = np.random.default_rng(0)

@@ -15,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
-from skdcf.graphs import pack_labels
 from skdcf.jitter import jittered
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
 

@@ -10,7 +10,7 @@ from theorem_limits import relaxation_at
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, SoftTraining

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import below_true_claims
 from skdcf.ops.price import exact_log_price
 from skdcf.relaxation import GridRelaxation, PathRelaxation

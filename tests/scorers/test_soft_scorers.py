@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import SoftTraining

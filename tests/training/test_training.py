@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.graphs import pack_labels
+from skdcf.labels import pack_labels
 from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel

@@ -32,9 +32,11 @@ from skdcf.evaluation import (
     leave_one_out,
 )
 from skdcf.features import AgreementFeatures, reasoning_features
-from skdcf.graphs import pack_labels, question_groups
+from skdcf.graphs import answer_text
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
+from skdcf.identity import question_groups
 from skdcf.inspection import explain, permutation_importance
+from skdcf.labels import pack_labels
 from skdcf.monitoring import (
     CoverageMonitor,
 )
@@ -146,3 +148,4 @@ def main(folder: Path) -> None:
     )
     print(read(folder), problems_needed(0.1), coverage_interval(54, 60))
     print(question_groups(problems), pack_labels(labels, graphs).sum())
+    print(answer_text(problems[0]))

@@ -24,11 +24,11 @@ from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
-from ...graphs import pack_labels
-from ...graphs.problems import GROUP, read_groups
 from ...graphs.ragged import reduce_segments
 from ...guarantees import NoFalseClaim, problems_needed
 from ...guards import labels_of_models
+from ...identity import GROUP, read_groups
+from ...labels import pack_labels
 from ...presets import CoherentConformalFilter
 from ...scorers import (
     ClassifierScorer,

@@ -17,8 +17,7 @@ from ..._checks import printable
 from ..._files import write_text
 from ...datasets import jsonl, records
 from ...datasets.paths import MISSING, paths_of, value_at
-from ...graphs import question_groups
-from ...graphs.problems import GROUP
+from ...identity import GROUP, question_groups
 from ._csv import CsvAsLines
 
 STANDARD = "-"

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from ...evaluation import coverage_interval
-from ...graphs import GraphBatch, Labels, pack_labels
+from ...graphs import GraphBatch
 from ...guarantees import NoFalseClaim
+from ...labels import Labels, pack_labels
 from ...ops.conformal import conformal_threshold
 from ...uses import calibration_scores, check
 from .sources import LabelStore

@@ -24,9 +24,9 @@ from sklearn.utils import Bunch
 
 from ..._checks import check_choice, counted
 from ..._files import append_journal
-from ...graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
-from ...graphs.hashes import problem_digest
-from ...graphs.per_problem import LabelList
+from ...graphs import GraphBatch, ReasoningGraph, as_batch
+from ...identity import problem_digest
+from ...labels import LabelList, Labels, pack_labels
 from ...ops.hard import path_risk, segment_sum
 from .journal import follow_journal, read_journal
 

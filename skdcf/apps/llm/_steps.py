@@ -27,7 +27,7 @@ from sklearn.utils import Bunch
 from ..._parameters import Number, Settings, StrOptions, positive
 from ...edges import chain_edges, cited_edges
 from ...graphs import GraphBatch, ReasoningGraph
-from ...graphs.per_problem import LabelList
+from ...labels import LabelList
 from ..text import split_sentences, splitter_of
 from ._model import UnreadableError, gather_coroutines, run_all
 from ._replies import (

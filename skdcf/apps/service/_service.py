@@ -28,7 +28,7 @@ from ..._checks import is_loopback
 from ...datasets.lines import without_copies
 from ...datasets.records import read_problem
 from ...graphs import GraphBatch, ReasoningGraph
-from ...graphs.problems import hashes_of
+from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from .._messages import reworded

@@ -9,9 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import is_missing, refuse_iterator
-from ._containers import GraphBatch, ReasoningGraph
-from ._inputs import NO_LISTS, has_masked, show
+from ._checks import is_missing, refuse_iterator
+from .graphs import GraphBatch, ReasoningGraph
+from .graphs.checks import NO_LISTS, has_masked, show
+from .graphs.ragged import offsets_of
+
+__all__ = ["pack_labels"]
 
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels for false and true claims
@@ -103,7 +106,7 @@ def pack_labels(
     Examples
     --------
     >>> from skdcf import GraphBatch
-    >>> from skdcf.graphs import pack_labels
+    >>> from skdcf.labels import pack_labels
     >>> batch = GraphBatch.from_arrays([[0.9], [0.8], [0.1]], [0, 2, 3])
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
@@ -197,7 +200,7 @@ def read_words(
 
     Examples
     --------
-    >>> from skdcf.graphs.labels import read_words
+    >>> from skdcf.labels import read_words
     >>> read_words(["Supported", "hallucinated", "unknown"])
     array([ 1,  0, -1], dtype=int8)
     """
@@ -243,7 +246,7 @@ def read_column(
     Examples
     --------
     >>> import numpy as np
-    >>> from skdcf.graphs.labels import read_column
+    >>> from skdcf.labels import read_column
     >>> labels, classes = read_column(np.array(["right", "wrong", "right"]))
     >>> labels.tolist(), classes.tolist()
     ([1, 0, 1], ['wrong', 'right'])
@@ -426,3 +429,58 @@ def _column(values):
             pass
     entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
     return np.fromiter(entries, dtype=object, count=len(entries))
+
+
+class LabelList(list[Any]):
+    """List of labels that scikit-learn can index with index arrays."""
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Shape (n_problems,), which tells scikit-learn that index arrays are supported."""
+        return (len(self),)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int | np.integer):
+            return super().__getitem__(key)
+        positions = np.arange(len(self))[key]
+        return LabelList(map(super().__getitem__, positions.tolist()))
+
+
+def flatten(y: Any, kept: Any) -> Any:
+    """Validate labels and masks, and return them as flat arrays with the problem offsets."""
+    if len(y) != len(kept):
+        raise ValueError(
+            f"y and kept must contain the same number of problems, got {len(y)} and "
+            f"{len(kept)}"
+        )
+    if not len(y):
+        raise ValueError("y must contain at least one problem, but it is empty")
+    (labels, sizes), (masks, n) = _joined(y), _joined(kept)
+    wrong = np.flatnonzero(sizes != n)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(
+            f"y[{i}] and kept[{i}] must have the same length, got {sizes[i]} labels and "
+            f"{n[i]} entries"
+        )
+    for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
+        numbers = values.dtype.kind in "biuf"
+        if not numbers or not np.isin(values, allowed).all():
+            raise ValueError(
+                f"{name} must contain only {allowed}, but it contains other values"
+            )
+    return labels, masks.astype(bool), offsets_of(sizes)
+
+
+def _joined(rows):
+    """Return the concatenated values of all rows, and the length of each row."""
+    flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
+    if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
+        raise ValueError(
+            "y and kept must not contain masked values. Fill in these values, and use -1 "
+            "for unknown labels"
+        )
+    if flat:
+        return rows, np.ones(len(rows), dtype=np.int64)
+    rows = [np.ravel(row) for row in rows]
+    return np.concatenate(rows), np.array([len(row) for row in rows])

@@ -9,10 +9,6 @@ class GuaranteeWarning(UserWarning):
     """Warning that the guarantee is only approximate, or depends on an unchecked assumption."""
 
 
-class UnknownKeyWarning(UserWarning):
-    """Warning that the input contains an unknown key that resembles a known key."""
-
-
 class LabelWarning(UserWarning):
     """Warning that labels are contradictory, model-generated, or missing in many problems."""
 
@@ -26,5 +22,4 @@ __all__ = [
     "GuaranteeWarning",
     "LabelWarning",
     "ParameterWarning",
-    "UnknownKeyWarning",
 ]

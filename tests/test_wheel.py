@@ -22,7 +22,6 @@ from importlib.resources import files
 import skdcf
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import (make_reasoning_graphs,)
-from skdcf.datasets.records import jsonl_schema
 
 graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 hard = HardCF("frequency-score", alpha=0.1).fit(graphs[:100], labels[:100])
@@ -30,7 +29,7 @@ learnt = CoherentConformalFilter(alpha=0.1, random_state=0)
 learnt.fit(graphs[:100], labels[:100])
 for filter in (hard, learnt):
     print(len(filter.predict(graphs[100:])))
-print(files("skdcf").joinpath("py.typed").is_file(), jsonl_schema()["type"])
+print(files("skdcf").joinpath("py.typed").is_file())
 print(importlib.util.find_spec("matplotlib"), skdcf.__file__)
 """
 

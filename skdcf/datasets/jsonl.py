@@ -1,17 +1,15 @@
 """Read and write JSON Lines files with one problem per line.
 
-Lines are validated against a JSON schema, which ``records.jsonl_schema`` returns. Lines are
-independent of each other, so files can be split, concatenated and read as a stream.
+Lines are independent of each other, so files can be split, concatenated and read as a stream.
 """
 
 from __future__ import annotations
 
-import math
 import os
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise, zip_longest
+from functools import partial
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -24,12 +22,11 @@ from .._files import write_text
 from .._messages import Message, message_of
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
-from .lines import BLOCK_BYTES, MAX_LINE_BYTES, is_plain, iter_blocks, name_of
+from .lines import is_compressed, iter_lines, name_of
 from .records import Problem
 
 _END = object()
-_LOOKED_AT = 10_000  # number of lines to read after the first invalid line
-_SHOWN = 5  # maximum number of different errors in a message
+_SHOWN = 5  # maximum number of invalid lines in a message
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
@@ -173,33 +170,21 @@ def read_jsonl(
     path: str | os.PathLike[str] | BinaryIO,
     *,
     rename: Mapping[str, str] | None = None,
-    own: Collection[str] = (),
     on_invalid: Literal["raise", "drop"] = "raise",
-    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Bunch:
     """Read problems from a JSON Lines file.
 
     Parameters
     ----------
     path : path-like or binary file
-        The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with
-        a byte order mark.
+        The file in UTF-8, which may be compressed with gzip.
     rename : dict, optional
-        Mapping from keys in the file to keys of the format, such as ``dict(steps="claims",
-        verdicts="labels")``. Common key names of other tools are renamed automatically. The
-        keys ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
-        ``context``, and ``user_input`` is renamed to ``problem``. If several keys are renamed to
-        ``context``, their passages are joined. A line that already has the new key must have the
-        same value under both keys.
-    own : collection of str
-        Additional keys in your file that contain lists of strings but not the context. If a line
-        has no context, an error is raised for any other unknown key whose value is a list of
-        strings.
+        Mapping from keys and paths in the file to keys of the format, such as
+        ``{"steps": "claims", "retrieval.hits[].text": "context"}``. Each line must have a value
+        (or null) under each of these keys, unless it has a value under the new key already. If it
+        has both, they must be equal.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
-    max_line_bytes : int, default=67108864
-        Maximum uncompressed line size in bytes. A line that exceeds the maximum size always
-        raises an error.
 
     Returns
     -------
@@ -217,204 +202,76 @@ def read_jsonl(
     ------
     ValueError
         If lines are invalid, if the file contains no problem, or if its problems have different
-        features. The error message lists the line numbers, counted from 1, and the reasons. If
-        all lines are dropped, the exception lists them in its attribute ``dropped``.
-
-    Warns
-    -----
-    UnknownKeyWarning
-        If an unknown key resembles a known key, and the line contains both. If the line contains
-        only the unknown key, an error is raised instead.
+        features, or if an unknown key is nearly a known one. The error message contains the
+        numbers of several invalid lines, counted from 1, and the reasons.
     """
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    dropped: list[tuple[int, str]] = []
-    read = records.LineReader(rename, own)
-    check_count("max_line_bytes", max_line_bytes, 1)
-    blocks = read_blocks(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
-    return bunch_of([rows for _, rows in blocks], name_of(path), dropped)
+    return read_bunch(path, partial(records.read_row, rename=rename), on_invalid)
 
 
-def iter_jsonl(
-    path: Any,
-    *,
-    rename: Any = None,
-    own: Collection[str] = (),
-    on_invalid: Any = "raise",
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[Problem]:
-    """Yield problems from a JSON Lines file one at a time, in constant memory.
+def iter_read(
+    source: Any,
+    read: Callable[[dict[str, Any]], Any],
+    on_invalid: str = "raise",
+    dropped: list[tuple[int, str]] | None = None,
+    part: tuple[int, ...] = (),
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield the object of each line and the result of ``read``, in constant memory.
 
     Parameters
     ----------
-    path : path-like or binary file
-        The file, as in `read_jsonl`.
-    rename : dict, optional
-        Mapping from keys in the file to keys of the format.
-    own : collection of str
-        Additional keys with lists of strings, as in `read_jsonl`.
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or to drop invalid lines.
-    max_line_bytes : int, default=67108864
-        Maximum uncompressed line size in bytes. A line that exceeds the maximum size always
-        raises an error.
-
-    Returns
-    -------
-    problems : iterator of (graph, labels, mask, group, metadata)
-        Each item is a named tuple that contains a ReasoningGraph, the labels (int array: 1 true,
-        0 false, -1 unknown), the mask (boolean array), the group (str or int) and the metadata
-        (dict). Missing values are None. Different problems may have different features.
-    """
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    check_count("max_line_bytes", max_line_bytes, 1)
-    read = records.LineReader(rename, own)
-    blocks = read_blocks(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
-    return chain.from_iterable(records.problems_of(rows) for _, rows in blocks)
-
-
-def read_blocks(
-    path: Any,
-    read: Any,
-    on_invalid: Any,
-    dropped: Any,
-    part: Any = (),
-    *,
-    note: Callable[[dict[str, Any]], None] | None = None,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[tuple[list[Any], records.Columns | list[Any]]]:
-    """Yield the objects of lines in a file or part of a file, and the results of ``read``.
-
-    If a file contains invalid lines, the error message describes several of them, so they can be
-    corrected together. If a stream contains invalid lines, the error message describes only the
-    first one.
-
-    Parameters
-    ----------
-    path : path-like or binary file
+    source : path-like or binary file
         The file to read.
     read : callable
-        Function ``read(record)`` that converts the object of a line. The lines of a file are
-        checked in blocks if the function is a `records.LineReader`.
+        Function ``read(record)`` that converts the object of a line.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
-    dropped : list of (line number, reason)
+    dropped : list of (line number, reason), optional
         List to which invalid lines are appended.
     part : tuple
-        Start position, stop position and first line number of the part, as in `iter_blocks`.
-    note : callable, optional
-        Function ``note(record)`` that is called with the object of each line before the object is
-        read.
-    max_line_bytes : int
-        Maximum line size in bytes.
+        Start position, stop position and first line number of the part, as in `iter_lines`.
 
-    Yields
+    Raises
     ------
-    objects : list of dict
-        The parsed objects of one or more lines.
-    rows : Columns or list
-        The problems of these lines, or the results of ``read``.
+    ValueError
+        If lines are invalid. The message describes several of them, so they can be corrected
+        together. If the source is a stream, it describes the first one.
     """
-    first_error = None
-    last_line = math.inf
-    # The lines of a stream may arrive slowly, so each line is read as soon as it is complete.
-    block_bytes = 0 if hasattr(path, "read") else BLOCK_BYTES
-    blocks = iter_blocks(
-        path, *part, block_bytes=block_bytes, max_line_bytes=max_line_bytes
-    )
-    results = chain.from_iterable(_results_of(b, read, note) for b in blocks)
-    for number, objects, rows in results:
-        if number > last_line:
-            break
-        if isinstance(rows, records.BROKEN):
-            dropped.append((number, message_of(rows)))
-            if on_invalid == "raise" and first_error is None:
-                first_error = rows
-                last_line = number if hasattr(path, "read") else number + _LOOKED_AT
-        elif first_error is None:
-            yield objects, rows
-    if first_error is not None:
-        faults = describe_faults(dropped)
-        shown = [
-            Message("\n", f"{name_of(path)}, ", fault) for fault in faults[:_SHOWN]
-        ]
-        if len(faults) > _SHOWN:
-            shown.append(Message("\n", f"and {len(faults) - _SHOWN} other errors"))
-        parts = [part for line in shown for part in line.parts]
-        raise ValueError(Message(*parts[1:])) from first_error
-
-
-def _results_of(block, read, note):
-    """Yield line numbers, objects, and results or errors, for a whole block if possible."""
-    objects = [record for _, record in block if isinstance(record, dict)]
-    if note is not None:
-        for record in objects:
-            note(record)
-    rows: Any = None
-    if isinstance(read, records.LineReader) and len(objects) == len(block) > 1:
-        rows = read.read_block(objects)
-    if rows is not None:
-        yield block[0][0], objects, rows
-        return
-    for number, record in block:
+    dropped = [] if dropped is None else dropped
+    faults: list[str] = []
+    n_shown = 1 if hasattr(source, "read") else _SHOWN
+    for number, record in iter_lines(source, *part):
         try:
             if isinstance(record, ValueError):
                 raise record
-            rows = [read(record)]
+            result = read(record)
         except records.BROKEN as error:
-            rows = error
-        yield number, [record], rows
-
-
-def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
-    """Return descriptions of invalid lines, combining reasons that differ only in numbers.
-
-    Parameters
-    ----------
-    faults : list of (line number, reason)
-        Number of each invalid line, and the reason why the line is invalid.
-
-    Returns
-    -------
-    descriptions : list of str
-        One description per kind of fault.
-    """
-    alike: dict[str, list[tuple[int, str]]] = {}
-    for number, reason in faults:
-        alike.setdefault(re.sub(r"[\d.,]+", "#", reason), []).append((number, reason))
-    described: list[str] = []
-    for group in alike.values():
-        lines = [number for number, _ in group]
-        reasons = {reason for _, reason in group}
-        first = "" if len(reasons) == 1 else f" (in line {lines[0]})"
-        described.append(Message(_name_lines(lines), ": ", group[0][1], first))
-    return described
-
-
-def _name_lines(lines):
-    """Return the line numbers as text, with ranges for consecutive lines."""
-    runs: list[list[int]] = []
-    for number in lines:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], number]
+            dropped.append((number, message_of(error)))
+            if on_invalid == "raise":
+                place = f"{name_of(source)}, line {number}: "
+                faults += ["\n", Message(place, message_of(error))]
+                if len(dropped) == n_shown:
+                    break
         else:
-            runs.append([number, number])
-    names = [str(a) if a == b else f"{a} to {b}" for a, b in runs]
-    if len(names) > _SHOWN:
-        n_others = sum(b - a + 1 for a, b in runs[_SHOWN:])
-        names = [*names[:_SHOWN], f"{n_others} others"]
-    if len(lines) == 1:
-        return f"line {names[0]}"
-    return "lines " + " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+            if not faults:
+                yield record, result
+    if faults:
+        raise ValueError(Message(*faults[1:]))
 
 
-def bunch_of(blocks: Any, where: Any, dropped: Any) -> Bunch:
-    """Return the problems of a file as a Bunch. Error messages start with the file name."""
+def read_bunch(
+    source: Any,
+    read: Callable[[dict[str, Any]], dict[str, Any]] = records.read_row,
+    on_invalid: str = "raise",
+    part: tuple[int, ...] = (),
+) -> Bunch:
+    """Return the problems of a file as a Bunch, given the arguments of `iter_read`."""
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
+    dropped: list[tuple[int, str]] = []
+    rows = [row for _, row in iter_read(source, read, on_invalid, dropped, part)]
     try:
-        return records.as_bunch(blocks, dropped)
+        return records.as_bunch(rows, dropped)
     except ValueError as error:
-        failure = ValueError(Message(f"{where}: ", message_of(error)))
-        failure.dropped = dropped  # type: ignore[attr-defined]
-        raise failure from error
+        raise ValueError(Message(f"{name_of(source)}: ", message_of(error))) from error
 
 
 # --- parts of a file --------------------------------------------------------------------
@@ -467,11 +324,7 @@ class JsonlPartition:
         ValueError
             If a line is invalid. The error message contains the line number and the reason.
         """
-        part = (self.start, self.stop, self.first_line)
-        reader = records.LineReader()
-        blocks = read_blocks(self.path, reader, "raise", dropped=[], part=part)
-        problems = [rows for _, rows in blocks]
-        return bunch_of(problems, f"{self.path}, from line {self.first_line}", [])
+        return read_bunch(self.path, part=(self.start, self.stop, self.first_line))
 
 
 def jsonl_partitions(
@@ -496,16 +349,15 @@ def jsonl_partitions(
     Raises
     ------
     ValueError
-        If the file contains no problem, or if it is compressed or in UTF-16.
+        If the file contains no problem, or if it is compressed.
     """
     check_count("n_problems", n_problems, 1)
     path = os.fspath(path)
     cuts = []
     filled = 0
-    if not is_plain(path):
+    if is_compressed(path):
         raise ValueError(
-            f"{path} must be an uncompressed UTF-8 file, because it is read in chunks. "
-            "Decompress the file, or convert it to UTF-8"
+            f"{path} must be uncompressed, because it is read in parts. Decompress the file"
         )
     with open(path, "rb") as file:
         place = 0

@@ -1,11 +1,13 @@
 """Read and replace values in nested objects by paths such as ``retrieval.hits[].text``.
 
 In a path, a dot selects a key of an object, ``[]`` selects every entry of a list, and ``[-1]`` or
-``[0]`` selects one entry of a list.
+``[0]`` selects one entry of a list. A string that contains a JSON list or object is read if the
+path goes on.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +16,21 @@ from typing import Any
 MISSING = object()
 _DEEPEST = 6
 _BRACKETS = re.compile(r"\[(-?\d+)?\]")
+#: Keys that must be read from the messages of a certain role.
+_ROLES = {"answer": "assistant", "problem": "user"}
 
 
-def value_at(record: Any, path: str) -> Any:
+def decoded(value: Any) -> Any:
+    """Return the list or object in a JSON string, or the value if there is none."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def value_at(record: Any, path: str, target: str | None = None) -> Any:
     """Return the value at a path in an object, or MISSING if the path does not exist.
 
     Parameters
@@ -25,12 +39,21 @@ def value_at(record: Any, path: str) -> Any:
         The parsed object of a line.
     path : str
         A key or a path.
+    target : str, optional
+        The key as which the value is read. If the path selects the content of a message, a
+        problem must be written by the user, and an answer by the assistant.
 
     Returns
     -------
     value : object
-        The value. If the path contains ``[]``, the value is the list of all values found, or
-        MISSING if the list has entries but none of them has a value.
+        The value, which is None if a value on the path is None. If the path contains ``[]``, the
+        value is the list of all values found, or MISSING if the list has entries but none of them
+        has a value.
+
+    Raises
+    ------
+    ValueError
+        If the selected message has another role.
 
     Examples
     --------
@@ -40,27 +63,40 @@ def value_at(record: Any, path: str) -> Any:
     >>> value_at({"hits": [{"text": "a"}, {"text": "b"}, {}]}, "hits[1].text")
     'b'
     """
-    if not isinstance(record, dict):
-        return MISSING
-    if path in record:
+    if target in _ROLES and path.endswith("].content"):
+        role = value_at(record, path.removesuffix("content") + "role")
+        if isinstance(role, str) and role != _ROLES[target]:
+            raise ValueError(
+                f"{target} must be the text of the {_ROLES[target]}, but {path} belongs to the "
+                f"role {role!r}. Select another message"
+            )
+    record = decoded(record)
+    if record is None or path == "":
+        return record
+    if isinstance(record, dict) and path in record:
         return record[path]
-    if brackets := _BRACKETS.search(path):
-        entries = value_at(record, path[: brackets.start()])
-        after = path[brackets.end() :].removeprefix(".")
-        if not isinstance(entries, list):
-            return MISSING
-        if brackets[1]:
-            position = int(brackets[1])
-            if not -len(entries) <= position < len(entries):
-                return MISSING
-            return value_at(entries[position], after) if after else entries[position]
-        if not after:
-            return entries
-        values = [value_at(entry, after) for entry in entries]
-        values_found = [value for value in values if value is not MISSING]
-        return values_found if values_found or not entries else MISSING
+    key, bracket, rest = path.partition("[")
+    if bracket and "." not in key:
+        position, _, rest = rest.partition("]")
+        entries = decoded(value_at(record, key))
+        return _entries_at(entries, position, rest.removeprefix("."))
     key, point, rest = path.partition(".")
-    return value_at(record.get(key), rest) if point else MISSING
+    if not point or not isinstance(record, dict):
+        return MISSING
+    return value_at(record.get(key, MISSING), rest)
+
+
+def _entries_at(entries, position, path):
+    """Return the value at a path in one entry of a list, or the values in all entries."""
+    if not isinstance(entries, list):
+        return entries if entries is None else MISSING
+    if position:
+        k = int(position)
+        exists = -len(entries) <= k < len(entries)
+        return value_at(entries[k], path) if exists else MISSING
+    values = [value_at(entry, path) if path else entry for entry in entries]
+    values_found = [value for value in values if value is not MISSING]
+    return values_found if values_found or not entries else MISSING
 
 
 def put_at(record: dict[str, Any], path: str, value: Any) -> None:
@@ -71,7 +107,7 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
     record : dict
         The parsed object of a line, which is changed in place.
     path : str
-        A key or a path without ``[]``.
+        A key or a path without ``[]``, which does not go on within a JSON string.
     value : object
         The new value.
     """
@@ -106,9 +142,9 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
         searched.
     """
     for key, value in record.items():
-        inside, mark = value, "."
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            inside, mark = value[0], "[]."
+        inside, mark = decoded(value), "."
+        if isinstance(inside, list) and inside and isinstance(inside[0], dict):
+            inside, mark = inside[0], "[]."
         if isinstance(inside, dict) and inside and depth < _DEEPEST:
             yield from (f"{key}{mark}{path}" for path in paths_of(inside, depth + 1))
         else:

@@ -7,7 +7,6 @@ import pytest
 
 from skdcf import ReasoningGraph
 from skdcf.adapters import from_uqlm
-from skdcf.datasets import read_jsonl
 
 pd = pytest.importorskip("pandas")
 
@@ -60,30 +59,3 @@ def test_node_link_data_names_the_reader(key):
     data |= {"nodes": [{"id": 0}, {"id": 1}], key: [{"source": 0, "target": 1}]}
     with pytest.raises(ValueError, match="from_networkx"):
         ReasoningGraph.from_dict(data)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("links", [[0, 1]]),
-        ("links", [{"source": 0, "target": 1}]),
-        ("depends_on", [[0, 1]]),
-        ("adjacency", [[0, 1]]),
-        ("edge_list", [[0, 1]]),
-        ("premises", [[], [0]]),
-        ("deps", [[], [0]]),
-    ],
-)
-def test_other_names_for_edges_are_refused(tmp_path, key, value):
-    path = tmp_path / "lines.jsonl"
-    path.write_text(json.dumps({"claims": ["a", "b"], key: value}) + "\n")
-    ours = "edges" if len(value) == 1 else "parents"
-    with pytest.raises(ValueError, match=rf'"{key}".*edges.*"{ours}"'):
-        read_jsonl(path)
-    if not isinstance(value[0], dict):
-        renamed = read_jsonl(path, rename={key: ours})
-        assert renamed.graphs[0].edges.tolist() == [[0, 1]]
-    assert read_jsonl(path, own=[key]).metadata[0][key] == value
-    known = {"claims": ["a", "b"], "edges": [[0, 1]], key: value}
-    path.write_text(json.dumps(known) + "\n")
-    assert read_jsonl(path).graphs[0].edges.tolist() == [[0, 1]]

@@ -38,23 +38,23 @@ def test_words_name_fields_that_every_place_gives(name):
         assert all(named <= fields for fields in advice_of_the_package()[name])
 
 
-RENAME = Advice("rename", 'rename={"a": "b"}', theirs="a", ours="b")
+LEVEL = Advice("fit_for_level", "fit(alpha=0.2)", alpha=0.2)
 
 
 def test_each_entry_point_has_its_own_words():
-    error = ValueError(Message("the key is not known: ", RENAME, "."))
-    assert str(error) == 'the key is not known: rename={"a": "b"}.'
-    assert reworded(error, "program") == "the key is not known: Rename it (--map a=b)."
-    assert reworded(error, "client") == "the key is not known: Rename it."
-    assert reworded(error.args[0], "client") == reworded(error, "client")
+    error = ValueError(Message("the level is low: ", LEVEL, "."))
+    assert str(error) == "the level is low: fit(alpha=0.2)."
+    words = "the level is low: fit again with --alpha 0.2."
+    assert reworded(error, "program") == reworded(error, "client") == words
+    assert reworded(error.args[0], "client") == words
     assert reworded("without advice", "client") == "without advice"
 
 
 def test_advice_stays_in_messages_of_messages_and_in_pickles():
-    error = ValueError(Message("line 3: ", Message("no key. ", RENAME)))
+    error = ValueError(Message("line 3: ", Message("too low. ", LEVEL)))
     sent = pickle.loads(pickle.dumps(error))
     assert str(sent) == str(error)
-    assert reworded(sent, "program") == "line 3: no key. Rename it (--map a=b)"
+    assert reworded(sent, "program") == "line 3: too low. fit again with --alpha 0.2"
 
 
 def test_problems_count_from_1_where_lines_do():
@@ -67,8 +67,7 @@ def test_problems_count_from_1_where_lines_do():
 
 def test_the_service_answers_in_words_of_a_request():
     broken = {"labls": [1], "question": "?", "claims": ["a"]}
-    with pytest.raises(ValueError, match="rename=") as caught:
+    with pytest.raises(ValueError, match="labels") as caught:
         read_problem(broken)
     status, said = fault_of("/v1/filter", caught.value)
     assert status == 400 and 'did you mean "labels"? Rename it' in said
-    assert "rename=" not in said and "--map" not in said

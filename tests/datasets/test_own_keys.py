@@ -24,95 +24,6 @@ def write(folder, **more):
     return path
 
 
-def test_the_question_of_a_chat_is_one(tmp_path):
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"user_input": "When?", "claims": CLAIMS}), "utf-8")
-    assert read_jsonl(path).graphs[0].problem == "When?"
-
-
-@pytest.mark.parametrize("key", ["retrieved_docs", "chunks", "sources", "evidence"])
-def test_texts_under_an_unknown_key_stop_and_say_what_to_do(tmp_path, capsys, key):
-    path = write(tmp_path, **{key: PASSAGES})
-    with pytest.raises(
-        ValueError, match=f'the key "{key}" contains 2 texts of 14 words'
-    ):
-        read_jsonl(path)
-    out = tmp_path / "out.jsonl"
-    assert main(["fit", str(path), "-o", str(out)]) == 2
-    said = capsys.readouterr().err
-    assert f"--map {key}=context" in said and f"--own {key}" in said
-    assert "line 1" in said and not out.exists()
-    assert [p.name for p in tmp_path.iterdir()] == ["log.jsonl"]
-
-    [graph] = read_jsonl(path, rename={key: "context"}).graphs
-    assert list(graph.context) == PASSAGES
-    [graph] = read_jsonl(path, own=[key]).graphs
-    assert graph.context is None and graph.metadata[key] == PASSAGES
-
-
-@pytest.mark.parametrize(
-    ("record", "path"),
-    [
-        (
-            {"sourceDocs": [{"title": "a", "text": t} for t in PASSAGES]},
-            "sourceDocs[].text",
-        ),
-        (
-            {"rag": {"hits": [{"score": 0.5, "snippet": t} for t in PASSAGES]}},
-            "rag.hits[].snippet",
-        ),
-        (
-            {"docs": [{"page_content": t, "metadata": {}} for t in PASSAGES]},
-            "docs[].page_content",
-        ),
-        ({"rag": {"texts": PASSAGES}}, "rag.texts"),
-    ],
-)
-def test_objects_like_passages_are_refused_with_their_path(
-    tmp_path, capsys, record, path
-):
-    log = write(tmp_path, **record)
-    [key] = record
-    assert main(["fit", str(log), "-o", str(tmp_path / "m")]) == 2
-    said = capsys.readouterr().err
-    assert f"--map {path}=context" in said and f"--own {key}" in said
-    [graph] = read_jsonl(log, rename={path: "context"}).graphs
-    assert list(graph.context) == PASSAGES
-    assert read_jsonl(log, own=[key]).graphs[0].context is None
-
-
-@pytest.mark.parametrize("path", ["made.steps[].text", "made.texts"])
-def test_the_claims_of_a_nested_log_are_not_taken_for_passages(tmp_path, path):
-    steps = [{"text": text, "score": 0.5} for text in PASSAGES]
-    made = {"steps": steps} if "steps" in path else {"texts": PASSAGES}
-    log = write(tmp_path, claims=None, made=made)
-    [graph] = read_jsonl(log, rename={path: "claims"}).graphs
-    assert list(graph.claims) == PASSAGES and graph.context is None
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        ["bridge", "Sydney", "1932"],  # keywords
-        [{"role": "user", "content": PASSAGES[0]}],  # a chat
-        [1.0, 2.0],
-        [],
-        "one text of a good many words that is no list of texts at all",
-        [{"page_content": "an object, which is not a text of the answer's context"}],
-    ],
-)
-def test_what_is_no_list_of_passages_stays_ones_own(tmp_path, values):
-    [graph] = read_jsonl(write(tmp_path, notes_of_mine=values)).graphs
-    assert graph.metadata["notes_of_mine"] == values
-
-
-def test_beside_a_context_nothing_is_asked(tmp_path):
-    path = write(tmp_path, context=["It opened in 1932."], passages=PASSAGES)
-    [graph] = read_jsonl(path).graphs
-    assert list(graph.context) == ["It opened in 1932."]
-    assert graph.metadata["passages"] == PASSAGES
-
-
 def test_labels_of_support_without_a_context_are_refused(tmp_path, capsys):
     supported = {"labels": [1, 0], "provenance": {"label_meaning": "supported"}}
     path = write(tmp_path, **supported)
@@ -127,23 +38,6 @@ def write_lines(path, records):
     text = "".join(json.dumps(record) + "\n" for record in records)
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_all_that_is_wrong_with_a_file_is_said_at_once(tmp_path, capsys):
-    """Equal messages once, with the lines; good lines between are none of them."""
-    bad = {"question": "?", "labls": [1], "chunks": PASSAGES, "claims": ["a"]}
-    good = {"question": "?", "claims": ["a"]}
-    other = {"question": "?", "steps": ["a"]}
-    path = write_lines(tmp_path / "log.jsonl", [bad] * 3 + [good] + [bad, other])
-    out = tmp_path / "out.jsonl"
-    assert main(["fit", str(path), "-o", str(out)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("--map labls=labels") == said.count("--map chunks=context") == 1
-    assert "lines 1 to 3 and 5:" in said and "line 6: the problem must have" in said
-    assert "rename=" not in said
-    assert not out.exists()
-    with pytest.raises(ValueError, match=r"lines 1 to 3 and 5: .*rename="):
-        read_jsonl(path)
 
 
 def instructions(n, **more):
@@ -280,7 +174,6 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
             [],
             "\"answer\", but only the keys ['asked', 'said'",
         ),
-        (LOG[0], ["--map", "said=answer"], "--map docs=context"),
         (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" or an answer'),
         (LOG[0] | {"said": None}, NAMES, 'answer "said" must be a string, got None'),
     ],
@@ -295,14 +188,13 @@ def test_what_cannot_be_split_is_refused(tmp_path, capsys, record, options, mess
 
 def test_split_takes_usual_names_and_chains(tmp_path, capsys):
     text = "It is two. So it is three."
-    row = {"response": text, "user_input": "?", "retrieved_contexts": PASSAGES}
+    row = {"response": text, "question": "?", "context": PASSAGES}
     log = write_lines(tmp_path / "log.jsonl", [row, {"answer": "One.", "id": "b"}])
     new = tmp_path / "new.jsonl"
     assert main(["split", str(log), "-o", str(new), "--edges", "chain"]) == 0
     first, second = read_jsonl(new).graphs
     assert first.edges.tolist() == [[0, 1]] and first.problem == "?"
     assert list(first.context) == PASSAGES and list(second.claims) == ["One."]
-    assert main(["split", str(log), "-o", str(new), "--own", "response"]) == 2
     write_lines(log, [row] * 30)
     split = ["split", str(log), "-o", str(new)]
     assert main([*split, "--group-by", "context"]) == 0

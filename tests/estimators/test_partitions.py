@@ -17,7 +17,6 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.datasets.jsonl import iter_jsonl
 from skdcf.evaluation import compare_filters
 from skdcf.features import (
     AgreementFeatures,
@@ -123,7 +122,7 @@ def test_columns_and_streams(tmp_path):
     assert calibrate(cf, jsonl_partitions(path, 100)) is cf
     assert cf.n_calibration_ == 399
     masks = itertools.chain.from_iterable(masks_of(cf, jsonl_partitions(path, 150)))
-    rows = (row.graph for row in iter_jsonl(path))
+    rows = iter(read_jsonl(path).graphs)
     kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
     assert same(kept.masks, cf.predict(GRAPHS))
     with pytest.raises(ValueError, match=r"parts.*got none"):

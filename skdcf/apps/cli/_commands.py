@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, repeat, starmap
+from itertools import chain, islice, repeat, starmap
 from math import isfinite
 from typing import Any
 
@@ -296,9 +296,10 @@ def filter_problems(options):
     filter.check_calibrated()
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    blocks = read_lines(options)
+    is_whole = options.choose or options.guarantee == "shown"
+    blocks = read_lines(options, None if is_whole else _CHUNK)
     if options.choose:
-        blocks = [_chosen_lines(filter, Lines.join(blocks))]
+        blocks = [_chosen_lines(filter, lines) for lines in blocks]
     if options.guarantee == "shown":
         chunks = _shown(filter, blocks, alpha, options=options, counts=counts)
     else:
@@ -331,7 +332,7 @@ class Lines:
 
     Parameters
     ----------
-    problems : Columns, or list of Problem
+    problems : Columns
         Problems read from the lines.
     groups : list of (str, int or None)
         Value of the key ``group`` in each line, even if ``--group-by`` selects another key.
@@ -359,37 +360,28 @@ class Lines:
     def __len__(self):
         return len(self.groups)
 
-    @classmethod
-    def join(cls, parts):
-        """Join problems without decisions, or raise ValueError if their features differ."""
-        parts = list(parts)
-        problems = records.Columns.join(part.problems for part in parts)
-        groups = chain.from_iterable(part.groups for part in parts)
-        names = chain.from_iterable(part.names for part in parts)
-        return cls(problems=problems, groups=list(groups), names=list(names))
-
     def take(self, rows):
         """Return the problems at the given positions, without decisions."""
-        problems = self.problems
-        if isinstance(problems, records.Columns):
-            problems = problems.take(rows)
-        else:
-            problems = [problems[i] for i in rows]
         groups = [self.groups[i] for i in rows]
-        return Lines(problems, groups=groups, names=[self.names[i] for i in rows])
+        names = [self.names[i] for i in rows]
+        return Lines(self.problems.take(rows), groups=groups, names=names)
 
 
-def read_lines(options):
-    """Yield the problems in a file as instances of `Lines`."""
+def read_lines(options, size=None):
+    """Yield the problems in a file as instances of `Lines` with up to ``size`` problems."""
     rename = files.renamed(options)
-    for objects, rows in files.read_blocks(options, files.problem_reader(options)):
-        if isinstance(rows, records.Columns):
-            metadata = rows.metadata
-        else:
-            metadata = [problem.metadata for problem in rows]
+    pairs = iter(files.read_records(options, files.row_reader(options)))
+    n_before = 0
+    while chunk := list(islice(pairs, size)):
+        objects, rows = zip(*chunk, strict=True)
+        try:
+            problems = records.pack(rows)
+        except ValueError as error:
+            raise ValueError(renumbered(error, n_before)) from error
+        n_before += len(rows)
         groups = [record.get("group") for record in objects]
-        names = map(files.names_in_file, objects, metadata, repeat(rename))
-        yield Lines(rows, groups=groups, names=list(names))
+        names = map(files.names_in_file, objects, problems.metadata, repeat(rename))
+        yield Lines(problems, groups=groups, names=list(names))
 
 
 def _chosen_lines(filter, lines):
@@ -405,31 +397,13 @@ def _chosen_lines(filter, lines):
     return replace(lines, problems=problems)
 
 
-def _chunks(blocks):
-    """Yield lists of `Lines` that have `_CHUNK` problems in total, or fewer at the end."""
-    chunk = []
-    n_missing = _CHUNK
-    for block in blocks:
-        while len(block) >= n_missing:
-            yield [*chunk, block.take(range(n_missing))]
-            block = block.take(range(n_missing, len(block)))
-            chunk = []
-            n_missing = _CHUNK
-        if len(block):
-            chunk.append(block)
-            n_missing -= len(block)
-    if chunk:
-        yield chunk
-
-
 def _filtered(filter, blocks, alpha, options, counts):
     """Filter the problems in chunks, and yield `Lines` with the decisions of the filter."""
     # disable=None shows progress only in a terminal.
     with tqdm(unit=" problems", disable=None) as bar:
         n_before = 0
-        for chunk in _chunks(blocks):
+        for lines in blocks:
             try:
-                lines = Lines.join(chunk)
                 # The problems are checked once here, because each method of the filter would
                 # check them again.
                 graphs = check(filter, lines.problems.graphs)
@@ -466,7 +440,7 @@ def decided(filter, lines, graphs, *, masks, counts):
 
 def _shown(filter, blocks, alpha, options, counts):
     """Yield the lines, filtered to bound the expected error rate among the shown texts."""
-    lines = Lines.join(blocks)
+    [lines] = blocks
     graphs = check(filter, lines.problems.graphs)
     masks = release(filter, graphs, alpha, one_per_question=options.one_per_question)
     n_shown = sum(bool(mask.any()) for mask in masks)
@@ -536,19 +510,18 @@ def format_lines(lines, about, options, *, mark_checked=False):
     texts = _marked_texts(lines, mark_checked)
     decisions = _decisions_of(lines, about, texts)
     metadata = []
-    passages = []
     for given, decision in zip(lines.problems.metadata, decisions, strict=True):
         row = {**(given or {}), RESULT: decision}
         row.pop(files.NAMES, None)
-        passages.append(row.pop(records.PASSAGES, None))
         if options.group_by is not None:
             row.pop(GROUP, None)
         metadata.append(row)
     problems = lines.problems._replace(
         masks=lines.masks, groups=lines.groups, metadata=metadata
     )
-    written = records.format_problems(problems)
-    rows = zip(written, lines.names, passages, texts, strict=True)
+    problems = problems._replace(graphs=problems.graphs.replace(metadata=metadata))
+    written = map(records.format_problem, problems.problems())
+    rows = zip(written, lines.names, texts, strict=True)
     yield from starmap(partial(_with_keys_of_file, options), rows)
 
 
@@ -566,14 +539,11 @@ def _decisions_of(lines, about, texts):
         yield fields
 
 
-def _with_keys_of_file(options, line, names, passages, text):
-    """Return a line with the keys and passages of the file and, if requested, with its text."""
-    if not (names or passages) and options.text_key is None:
+def _with_keys_of_file(options, line, names, text):
+    """Return a line with the keys of the file and, if requested, with its text."""
+    if not names and options.text_key is None:
         return line
     record = {names.get(key, key): value for key, value in json.loads(line).items()}
-    if passages:
-        key = names.get("context", "context")
-        record[key] = records.passages_with_texts(passages, record[key])
     if options.text_key is not None:
         _put_text(record, options.text_key, text or options.empty)
     return json.dumps(record)

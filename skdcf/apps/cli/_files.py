@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from tqdm import tqdm
 from ..._checks import printable
 from ..._files import write_text
 from ...datasets import jsonl, records
-from ...datasets.paths import MISSING, paths_of, value_at
 from ...identity import GROUP, question_groups
 from ._csv import CsvAsLines
 
@@ -38,75 +36,14 @@ def source(path, answers=()):
 
 
 def read_records(options, read, *, path=None):
-    """Yield the result of calling ``read`` on each line of a file, as in `read_blocks`."""
-    for _, rows in read_blocks(options, read, path=path):
-        yield from records.problems_of(rows)
+    """Yield the object of each line of a file, and the result of calling ``read`` on it."""
+    return jsonl.iter_read(_source(options, path), read)
 
 
-def read_blocks(options, read, on_invalid="raise", dropped=None, *, path=None):
-    """Yield the objects of one or more lines of a file, and the results of calling ``read``.
-
-    If a key in ``--map`` is missing from all lines, the function raises ValueError and lists the
-    existing keys.
-    """
+def _source(options, path=None):
     rename = renamed(options, also=["answer", "logprobs"])
-    answers = {"answer", "response"} | {
-        theirs for theirs, ours in rename.items() if ours == "answer"
-    }
-    mapped = _MappedKeys(rename)
-
-    try:
-        yield from jsonl.read_blocks(
-            source(path or options.problems, answers),
-            read,
-            on_invalid,
-            dropped=[] if dropped is None else dropped,
-            note=mapped.note if rename else None,
-            max_line_bytes=options.max_line_bytes,
-        )
-    except ValueError as error:
-        mapped.check(error)
-        raise
-    mapped.check()
-
-
-class _MappedKeys:
-    """Keys in ``--map`` for which no line has had a value so far."""
-
-    def __init__(self, rename):
-        self._missing = {*rename}
-        self._empty = set()  # Keys whose value is an empty list in at least one line.
-        # Paths into non-empty lists whose entries have no value at the path.
-        self._without = set()
-        self._existing: dict[str, None] = {}
-
-    def note(self, record):
-        """Record the keys of a line."""
-        if self._missing and len(self._existing) < _NOTED:
-            self._existing.update(dict.fromkeys(paths_of(record)))
-        for key in [*self._missing]:
-            value = value_at(record, key)
-            list_path, bracket, _ = key.rpartition("[]")
-            if value == []:
-                self._empty.add(key)
-            elif value is not MISSING:
-                self._missing.discard(key)
-            elif bracket and value_at(record, list_path) not in (MISSING, []):
-                self._without.add(key)
-
-    def check(self, cause=None):
-        """Raise ValueError if a key is missing from all lines, and list the existing keys.
-
-        A key is accepted if its value is an empty list in all lines, for example a list of
-        passages from a search without results.
-        """
-        missing = self._missing - (self._empty - self._without)
-        if missing and self._existing:
-            keys = ", ".join(map(printable, list(self._existing)[:_NOTED]))
-            raise ValueError(
-                f"--map {', '.join(sorted(missing))}: no line has this key. The existing "
-                f"keys are {keys}"
-            ) from cause
+    answers = {theirs for theirs, ours in rename.items() if ours == "answer"}
+    return source(path or options.problems, {"answer", "response"} | answers)
 
 
 def check_folder(path):
@@ -133,7 +70,7 @@ def renamed(options, *, also=()):
     ``also`` contains the keys that a command accepts in addition to the problem keys.
     """
     rename: dict[str, str] = {}
-    targets = sorted({*records.schemas_of_keys(), *also})
+    targets = sorted({*records.KEYS, "question", *also})
     for pair in ",".join(options.map).split(",") if options.map else ():
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:
@@ -160,17 +97,17 @@ def renamed(options, *, also=()):
     return rename
 
 
-def own_keys(options):
-    """Return the keys of additional user data (``--own KEY`` or ``--own KEY,KEY``)."""
-    return {key.strip() for text in options.own for key in text.split(",")}
+def row_reader(options):
+    """Return a function that converts the JSON object in a line to a row."""
+    rename = renamed(options)
 
+    def read(record):
+        row = records.read_row(record, rename)
+        if options.group_by is not None:
+            _set_group(row, options.group_by)
+        return row
 
-def problem_reader(options):
-    """Return a function that converts the JSON object in a line to a `Problem`."""
-    finish = None
-    if options.group_by is not None:
-        finish = partial(_with_group, by=options.group_by)
-    return records.LineReader(renamed(options), own_keys(options), finish)
+    return read
 
 
 def answer_reader(options):
@@ -181,9 +118,7 @@ def answer_reader(options):
     # This module is imported here, because the import is slow and few commands need the module.
     from ..text import AnswerReader
 
-    read = AnswerReader(
-        renamed(options, also=["answer", "logprobs"]), own_keys(options)
-    )
+    read = AnswerReader(renamed(options, also=["answer", "logprobs"]))
 
     def read_answer(record):
         line = read(record)
@@ -214,43 +149,53 @@ def names_in_file(record, metadata, rename):
         for key in record
         if key in rename and targets[rename[key]] == 1
     }
-    own_keys = metadata.get(records.OWN, ())
-    for theirs, ours in records.USUAL.items():
-        if theirs in record and theirs not in own_keys:
-            names[ours] = theirs
     return names
 
 
-def _with_group(problem, by):
-    """Return the problem with its group set according to ``--group-by``."""
-    graph = problem.graph
-    metadata = problem.metadata or {}
+def _set_group(row, by):
+    """Set the group of a row according to ``--group-by``."""
+    metadata = row.get("metadata", {})
     # Copies of an answer in different files must be in the same group.
     if by == "none":
-        content = [graph.problem, graph.context, graph.claims, graph.id]
-        if graph.claims is None:
-            content.append(graph.features.tolist())
+        content = [row.get(key) for key in ("problem", "context", "claims", "id")]
+        if "claims" not in row:
+            content.append(row["features"].tolist())
         group = _digest(content)
     elif by == "context" and "context" not in metadata:
-        if not graph.context:
+        if not row.get("context"):
             raise ValueError(
-                '--group-by context requires the key "context", but no line contains it. '
+                '--group-by context requires the key "context", but the line does not contain it. '
                 "Pass --group-by KEY with a key of your lines, or --group-by none"
             )
-        group = _digest(graph.context)
+        group = _digest(row["context"])
     else:
-        group = graph.id if by == "id" else metadata.get(by)
+        group = row.get("id") if by == "id" else metadata.get(by)
         if group is None:
             keys = sorted({*metadata} - {records.OWN, NAMES})
             raise ValueError(
-                f"--group-by {by}: no line contains this key. The existing keys are "
+                f"--group-by {by}: the line does not contain this key. The existing keys are "
                 f"{', '.join(keys) or '(none)'}"
             )
         if isinstance(group, bool) or not isinstance(group, (str, int)):
             raise ValueError(
                 f"--group-by {by}: each value must be a string or an integer, got {group!r}"
             )
-    return _with_metadata(problem, {GROUP: group})._replace(group=group)
+    row["group"] = group
+    row["metadata"] = {**metadata, GROUP: group}
+
+
+def _with_group(problem, by):
+    """Return the problem of an answer with its group set according to ``--group-by``."""
+    graph = problem.graph
+    row = {
+        "problem": graph.problem,
+        "context": graph.context and list(graph.context),
+        "claims": list(graph.claims),
+        "id": graph.id,
+        "metadata": problem.metadata or {},
+    }
+    _set_group(row, by)
+    return _with_metadata(problem, {GROUP: row["group"]})._replace(group=row["group"])
 
 
 def _with_metadata(problem, more):
@@ -270,8 +215,7 @@ def read_problems(options, *, labelled=False, path=None):
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
-    blocks = read_blocks(options, problem_reader(options), path=path)
-    problems = jsonl.bunch_of([rows for _, rows in blocks], path, [])
+    problems = jsonl.read_bunch(_source(options, path), row_reader(options))
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: at least one line must contain "labels", but no line does. Add one '

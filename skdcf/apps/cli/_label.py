@@ -24,7 +24,7 @@ from ...datasets import jsonl
 from ...datasets.records import Columns
 from .. import labelling
 from ..labelling.sources import WORDS
-from ._commands import Lines, decided, format_lines, one_line, read_lines, shown_texts
+from ._commands import decided, format_lines, one_line, read_lines, shown_texts
 from ._files import check_folder, inform, read_problems, write_lines
 
 #: Options that apply only to labelling, keyed by attribute name.
@@ -104,7 +104,7 @@ def _review(options):
     """Let a person check the dropped claims with the lowest risk, and write the kept claims."""
     check_folder(options.output)
     filter = load(options.review)
-    lines = Lines.join(read_lines(options))
+    [lines] = read_lines(options)
     graphs = lines.problems.graphs
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
@@ -170,7 +170,7 @@ def _judged(lines, store, by, *, meaning):
         made = (graph.provenance or {}) | about
         graph = graph.replace(provenance=made, metadata=problem.metadata)
         problems.append(problem._replace(graph=graph, labels=labels))
-    return replace(lines, problems=Columns.join([problems]))
+    return replace(lines, problems=Columns.from_problems(problems))
 
 
 def _write_lines(options, lines, level):

@@ -40,7 +40,7 @@ def split(options):
         )
         return problem
 
-    problems = files.read_records(options, cut)
+    problems = (problem for _, problem in files.read_records(options, cut))
     files.write_lines(options.output, map(records.format_problem, problems))
     files.inform(*_describe(counts))
 

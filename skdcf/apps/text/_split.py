@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ...datasets import records
@@ -38,9 +38,6 @@ class AnswerReader:
     rename : mapping of str to str
         Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the JSON
         Lines format.
-    own : collection of str
-        Keys of additional user data.
-
     Attributes
     ----------
     rename : dict
@@ -49,16 +46,16 @@ class AnswerReader:
         Function that converts a line with claims to a `Problem`.
     """
 
-    def __init__(self, rename: Mapping[str, str], own: Collection[str] = ()) -> None:
+    def __init__(self, rename: Mapping[str, str]) -> None:
         self.rename = {
             theirs: ours
             for theirs, ours in rename.items()
             if ours not in (ANSWER, LOGPROBS)
         }
-        usual = [key for key in (ANSWER, *_CALLED_ANSWER) if key not in own]
-        self._answer_keys = [*_keys_mapped_to(ANSWER, rename), *usual]
+        self._mapped_answers = _keys_mapped_to(ANSWER, rename)
+        self._answer_keys = [*self._mapped_answers, ANSWER, *_CALLED_ANSWER]
         self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
-        self.read_problem = records.LineReader(self.rename, own)
+        self.read_problem = partial(records.read_problem, rename=self.rename)
 
     def key_of_answer(self, record: dict[str, Any]) -> str | None:
         """Return the key or path of the answer in a line, or None if there is no answer.
@@ -74,7 +71,9 @@ class AnswerReader:
             The key or path.
         """
         keys = self._answer_keys
-        return next((k for k in keys if isinstance(value_at(record, k), str)), None)
+        return next(
+            (k for k in keys if isinstance(value_at(record, k, ANSWER), str)), None
+        )
 
     def __call__(self, record: dict[str, Any]) -> AnsweredLine:
         """Read a line, and create a problem with zero claims if the line has no claims.
@@ -92,6 +91,9 @@ class AnswerReader:
         key = self.key_of_answer(record)
         if key is None:
             self._check_type_of_answer(record)
+            if self._mapped_answers:
+                mapped = self._mapped_answers[0]
+                raise ValueError(records.describe_missing(record, mapped, ANSWER))
             paths = sorted(paths_of(record))
             texts = [path for path in paths if isinstance(value_at(record, path), str)]
             raise ValueError(

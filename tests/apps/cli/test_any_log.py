@@ -6,18 +6,17 @@ import json
 import numpy as np
 import pytest
 
-from skdcf import HardCF, ReasoningGraph, save
+from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.datasets import read_jsonl
 from skdcf.datasets.paths import MISSING, paths_of, put_at, value_at
-from skdcf.features import reasoning_features
 
 PASSAGES = ["The library opens at nine.", "A card costs four euros."]
 ANSWER = "The library opens at nine. A card costs seven euros."
 
 
 def flat(i, question, passages, answer):
-    return {"question": question, "contexts": passages, "answer": answer, "turn": i}
+    return {"question": question, "context": passages, "answer": answer, "turn": i}
 
 
 def nested(i, question, passages, answer):
@@ -75,27 +74,6 @@ def test_each_form_of_a_log_is_split_alike(tmp_path, form):
     assert graph.claims == ("The library opens at nine.", "A card costs seven euros.")
 
 
-@pytest.mark.parametrize("key", ["text", "page_content", "content"])
-def test_passages_may_be_objects(tmp_path, key):
-    path = tmp_path / "a.jsonl"
-    line = {"claims": ["a"], "documents": [{key: text, "id": 3} for text in PASSAGES]}
-    path.write_text(json.dumps(line))
-    assert read_jsonl(path).graphs[0].context == tuple(PASSAGES)
-
-
-@pytest.mark.parametrize("command", ["split", "fit"])
-def test_a_key_that_no_line_has_is_named_with_those_there_are(
-    tmp_path, capsys, command
-):
-    log = write_log(tmp_path, "nested", [("When?", PASSAGES, ANSWER)])
-    options = ["-o", "-" if command == "split" else str(tmp_path / "m")]
-    said = main([command, str(log), *options, "--map", "reply.txt=problem"])
-    assert said == 2
-    error = capsys.readouterr().err
-    assert "reply.txt" in error
-    assert "retrieval.hits[].text" in error and "reply.text" in error
-
-
 @pytest.mark.parametrize("mapped", ["retrieval.hits[].text", "retrieval.hits[].txt"])
 def test_a_path_into_a_list_must_lead_to_a_value(tmp_path, capsys, mapped):
     record = nested(0, "When?", PASSAGES, ANSWER)
@@ -105,7 +83,6 @@ def test_a_path_into_a_list_must_lead_to_a_value(tmp_path, capsys, mapped):
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(map(json.dumps, [record, empty])))
     names = ["--map", f"reply.text=answer,request.asked=problem,{mapped}=context"]
-    names += ["--own", "retrieval"]
     assert main(["split", str(log), "-o", "-", *names]) == 2
     error = capsys.readouterr().err
     assert mapped in error and "retrieval.hits[].snippet" in error
@@ -179,25 +156,6 @@ def test_one_entry_of_a_list_is_replaced():
     assert value_at(record, "reply.messages[].content") == ["When?", "new"]
     for path in ("texts[2]", "texts[-3]", "n[0]", "reply.messages[5].content"):
         assert value_at(record, path) is MISSING
-
-
-def test_passages_in_several_columns(tmp_path):
-    """The passages are joined, and come back as one list, because no column has all."""
-    log, out, kept = (tmp_path / name for name in ("log.csv", "out.jsonl", "kept"))
-    log.write_text("asked,answer,p1,p2\nWhen?,It is so.,One.,Two.\nWho?,He.,,Two.\n")
-    names = ["--map", "asked=problem,p1=context,p2=context"]
-    assert main(["split", str(log), "-o", str(out), *names]) == 0
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["context"] for line in lines] == [["One.", "Two."], ["Two."]]
-    assert lines[0]["metadata"]["names_in_log"] == {"problem": "asked"}
-    graphs = [ReasoningGraph(claims=["It is so."], edges=[], context=PASSAGES)] * 40
-    graphs = [graph.replace(problem=f"q{i}") for i, graph in enumerate(graphs)]
-    cf = HardCF("context_trigrams", features=reasoning_features(), alpha=0.2)
-    save(cf.fit(graphs, [[1]] * 40), tmp_path / "m")
-    command = ["filter", str(tmp_path / "m"), str(out), "-o", str(kept)]
-    assert main([*command, "--text-key", "answer"]) == 0
-    [line, _] = map(json.loads, kept.read_text().splitlines())
-    assert line["context"] == ["One.", "Two."] and line["asked"] == "When?"
 
 
 TABLE = "question,answer\nWho?,Dr. Ren\u00e9e came. She left.\n"
@@ -333,29 +291,3 @@ def test_the_whole_way_from_a_log_to_text(tmp_path, form):
         if form == "nested":
             assert line["request"] == {"asked": turn[0]}
     assert any(texts)
-
-
-def test_titles_of_passages_come_back(tmp_path):
-    passages = [
-        {"title": f"Page {i}", "page_content": text, "score": i}
-        for i, text in enumerate(PASSAGES)
-    ]
-    lines = [
-        {"asked": f"When {i}?", "retrieved": passages, "answer": ANSWER}
-        for i in range(30)
-    ]
-    log = tmp_path / "log.jsonl"
-    log.write_text("\n".join(map(json.dumps, lines)))
-    problems = tmp_path / "problems.jsonl"
-    names = ["--map", "retrieved=context,asked=problem"]
-    assert main(["split", str(log), "-o", str(problems), *names]) == 0
-    graphs = read_jsonl(problems).graphs
-    assert graphs[0].context == tuple(PASSAGES)
-    cf = HardCF("context_numbers", features=reasoning_features(), alpha=0.2)
-    save(cf.fit(graphs, [[1, 0]] * 30), tmp_path / "m.skops")
-    out = tmp_path / "out.jsonl"
-    command = ["filter", str(tmp_path / "m.skops"), str(problems), "-o", str(out)]
-    assert main(command) == 0
-    kept = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["retrieved"] for line in kept] == [passages] * 30
-    assert "passages_in_log" not in kept[0]["metadata"]

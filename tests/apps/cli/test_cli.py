@@ -584,19 +584,6 @@ def test_another_provenance_is_refused(files, tmp_path, capsys):
     assert run("filter", tmp_path / "c", two, "-o", tmp_path / "k") == 0
 
 
-def test_lines_are_filtered_in_blocks_as_one_by_one(files, tmp_path, monkeypatch):
-    """Lines are filtered 500 at a time."""
-    lines = (files / "new.jsonl").read_text(encoding="utf-8").splitlines() * 9
-    path = tmp_path / "many.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setattr("skdcf.datasets.jsonl.BLOCK_BYTES", 0)
-    assert run("filter", files / "m.skops", path, "-o", tmp_path / "a") == 0
-    monkeypatch.setattr("skdcf.datasets.jsonl.BLOCK_BYTES", 2**16)
-    assert run("filter", files / "m.skops", path, "-o", tmp_path / "b") == 0
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert len((tmp_path / "b").read_text(encoding="utf-8").splitlines()) == 540
-
-
 def test_a_command_searches_for_cycles_less_often(monkeypatch):
     """Searching after every few hundred new objects takes longer than reading lines."""
     before = gc.get_threshold()

@@ -239,7 +239,7 @@ class SoftTraining(Settings):
     shrinkage : float or None, default=None
         Strength of the shrinkage towards the initial scores. The term ``shrinkage / (alpha n)^2
         (1 - corr)`` is added to the objective. Here, corr is the correlation between the scores
-        and the initial scores, and n is the number of training problems. If None, the
+        and the initial scores, and n is the number of training questions. If None, the
         shrinkage is 10,000 with a price, and 1,000 without. If ``init="random"``, the shrinkage
         must be 0, and None is equivalent to 0.
     unit_variance : bool, default=True

@@ -199,6 +199,7 @@ class _Run:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
             held_out, held_labels = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
+        self.n_questions = n_questions - n_validation
         self.columns = Columns.fit(batch, clip, with_means=self.gain is not None)
         self.X = self.columns(batch)
         self.batch = batch
@@ -289,7 +290,7 @@ class _Run:
     def _objective(self, alpha):
         """Return the objective F as a function of flat parameters and two sets of problems."""
         training = self.training
-        mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
+        mu = training.shrinkage / (alpha * self.n_questions) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
 
         def objective(flat, calibration=None, prediction=None):

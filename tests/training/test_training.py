@@ -252,6 +252,14 @@ def test_shrinkage_pulls_towards_the_start(init):
     assert near[0] < 0.99 and near[1] > 0.9999
 
 
+def test_shrinkage_counts_questions():
+    """With two answers to each question, n is half as large, and the penalty four times."""
+    pairs = np.arange(len(BATCH)) // 2
+    by_question = run(SoftTraining(shrinkage=100.0), groups=pairs).params
+    assert np.array_equal(by_question, run(SoftTraining(shrinkage=400.0)).params)
+    assert not np.array_equal(by_question, run(SoftTraining(shrinkage=100.0)).params)
+
+
 # ---- whole runs
 
 

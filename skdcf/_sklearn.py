@@ -7,6 +7,7 @@ build of scikit-learn, so changes are noticed early.
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import Options as Options
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as Composition  # noqa: F401

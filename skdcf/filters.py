@@ -77,7 +77,6 @@ from .training.splitting import (
     hold_out,
     holdout_count,
     number_groups,
-    refuse_one_group,
 )
 
 if TYPE_CHECKING:
@@ -360,8 +359,6 @@ class ConformalFilter(Settings):
         if size is None and not learns and not self._chooses_share:
             return None
         n = int(question.max()) + 1
-        if len(question) > 1:
-            refuse_one_group(len(question), n)
         if size is None and not learns:
             size = n - -(-n // 5)  # four fifths of all questions choose only the share
         elif size is None:

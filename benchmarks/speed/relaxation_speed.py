@@ -129,7 +129,7 @@ def one_fit():
     result, short = seconds(fit, 15)
     print(
         f"one fit, path, 230 problems, {batch.n_features} features: {short * 1e3:.0f} ms, "
-        f"{result.n_iter} iterations (bound 60 ms)"
+        f"{len(result.loss_curve)} iterations (bound 60 ms)"
     )
 
 
@@ -145,7 +145,7 @@ def one_large_problem():
         )
         print(
             f"  {type(relaxation).__name__}, 1,000 claims in one problem: "
-            f"{result.n_iter} iterations in {short:.1f} s; peak {peak():.0f} MB "
+            f"{len(result.loss_curve)} iterations in {short:.1f} s; peak {peak():.0f} MB "
             "(bound 2000)"
         )
 

@@ -30,7 +30,6 @@ from ..training.splitting import (
     hold_out,
     holdout_count,
     number_groups,
-    refuse_one_group,
 )
 from ..uses import at_level, check
 
@@ -162,7 +161,6 @@ class CalibratedSearch(BaseEstimator):
         codes = number_groups(questions)
         n = codes.max() + 1
         size = self.calibration_size
-        refuse_one_group(len(codes), n)
         if size is None:
             guarantee = estimator.guarantee or NoFalseClaim()
             size = guarantee.calibration_count(

@@ -14,8 +14,7 @@ from .price import (
     CERTAIN,
     log_added_worth,
     log_weight,
-    minorant_slopes,
-    pooled,
+    pool,
     sum_before,
 )
 from .segments import with_vjp
@@ -40,8 +39,7 @@ def _pull_price(g, ans, hazard, batch, q, gain):
     """
     clipped = np.clip(hazard, -CERTAIN, CERTAIN)
     lone, m, order, log_risk, log_worth = _curve(clipped, batch, q, gain)
-    block = np.cumsum(pooled(log_risk, log_worth, batch.problem_of)[1]) - 1
-
+    _, block = pool(log_risk, log_worth, batch.problem_of)
     total = np.bincount(block, g[order])[block]
     of_risk = total * _softmax(log_risk, block)
     to_claims = np.argsort(order)
@@ -88,7 +86,7 @@ def log_price(
     clipped = np.clip(hazard, -CERTAIN, CERTAIN)
     *_, order, log_risk, log_worth = _curve(clipped, batch, q, gain)
     price = np.empty(len(order))
-    price[order] = minorant_slopes(log_risk, log_worth, batch.problem_of)
+    price[order], _ = pool(log_risk, log_worth, batch.problem_of)
     return price
 
 

@@ -16,10 +16,9 @@ from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
 from ..ops.price import exact_log_price
-from ..training.gain import check_gain
 from ..training.splitting import noise_columns, weight_below_errors
 from . import _scorer
-from ._scorer import FitTask, LinearForm, Scorer, resolution_of_gain
+from ._scorer import GAIN, FitTask, LinearForm, Scorer, resolution_of_gain
 
 # Classifier methods that return a confidence.
 SURE = (
@@ -79,17 +78,13 @@ class ClassifierScorer(Scorer):
     _parameter_constraints = {
         "estimator": [None, *(HasMethods(["fit", name]) for name in SURE)],
         "target": [StrOptions({"own", "coherent", "hazard"})],
+        "gain": GAIN,
     }
 
     estimator: Any = None
     _: KW_ONLY
     target: Literal["own", "coherent", "hazard"] = "hazard"
     gain: float | None = 0.5
-
-    def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid."""
-        super().validate()
-        check_gain(self.gain)
 
     @property
     def resolution(self) -> float:  # type: ignore[override]

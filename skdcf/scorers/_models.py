@@ -23,8 +23,14 @@ from .._checks import warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ..ops.price import exact_log_price
-from ..training.gain import check_gain
-from ._scorer import FitTask, LinearForm, Scorer, need_features, resolution_of_gain
+from ._scorer import (
+    GAIN,
+    FitTask,
+    LinearForm,
+    Scorer,
+    need_features,
+    resolution_of_gain,
+)
 
 if TYPE_CHECKING:
     from ..training.loop import Model
@@ -248,6 +254,7 @@ class ConfTrScorer(Scorer):
 
     _parameter_constraints = {
         "model": [None, HasMethods(["init", "__call__"])],
+        "gain": GAIN,
         "clip": [Number(Real, 0, None, closed="right")],
     }
     requires_fit = uses_alpha = uses_relaxation = True
@@ -261,11 +268,6 @@ class ConfTrScorer(Scorer):
     def resolution(self) -> float:  # type: ignore[override]
         """Resolution of the confidences, which is coarser for prices."""
         return resolution_of_gain(self.gain)
-
-    def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid."""
-        super().validate()
-        check_gain(self.gain)
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
@@ -354,7 +356,7 @@ class ConfTrScorer(Scorer):
             model uses the columns of the whole problem.
         """
         names = list(input_features)
-        if self.columns_.whole is not None:
+        if len(self.columns_.mean) > len(names):
             names += [f"mean {name}" for name in names] + ["log n_claims"]
         return np.array(names, dtype=object)
 
@@ -381,7 +383,11 @@ class ConfTrScorer(Scorer):
     def _scores(self, batch):
         """Compute the output of the model, which must be finite."""
         if self._is_linear():
-            return self.columns_.weighted_sum(batch, self.params_)
+            # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
+            sums = np.empty(batch.n_claims)
+            for rows, X in self.columns_.blocks(batch):
+                sums[rows] = (X * self.params_).sum(axis=1)
+            return sums
         scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
         if not np.isfinite(scores).all():
             claim = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -396,7 +402,8 @@ class ConfTrScorer(Scorer):
             return None
         weights = self.coef_
         # A constant column has infinite bounds, and its weight is 0.
-        mean, reach = self.columns_.mean, self.columns_.reach
+        mean = self.columns_.mean
+        reach = self.columns_.bound * self.columns_.scale
         return LinearForm(
             weights=weights,
             offset=-float(weights @ mean) - self.intercept_ * (self.gain is not None),

@@ -7,6 +7,7 @@ from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import is_integer
 from .._jobs import all_finished
-from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
+from .._parameters import FITTING, UNIT, Number, Settings, StrOptions, settings
+from .._sklearn import Options
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, optional_rows
 
@@ -380,6 +382,8 @@ def need_features(batch):
 
 
 FREQUENCY = "frequency-score"
+# Exponents of the value of keeping claims, where 0 is the logarithm and None counts no value.
+GAIN = [None, Options(Real, {0}), Number(Real, 0.01, 1, closed="both")]
 
 
 @settings

@@ -5,6 +5,5 @@ The settings are in a separate module, so filters can predict without importing 
 
 from ._settings import LBFGS, Adam, SoftTraining
 from .splitting import Columns as Columns
-from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]

@@ -23,10 +23,6 @@ from .splitting import holdout_count
 SHRINKAGE = (1e3, 1e4)
 
 
-class _NotFiniteError(Exception):
-    pass
-
-
 @settings
 class LBFGS(Settings):
     """L-BFGS optimizer, which uses all training problems in each iteration.
@@ -88,29 +84,33 @@ class LBFGS(Settings):
         """
         # The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
         # satisfy. A line search based only on the Armijo condition saved few evaluations.
-        last = x
-        iteration = 0
+        steps = [x]
 
         def checked(point):
             value, gradient = fun(point)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):
-                raise _NotFiniteError
+                raise FloatingPointError
             return value, gradient
 
         def report(intermediate_result):
-            nonlocal last, iteration
-            last = intermediate_result.x.copy()
-            if callback(iteration, last, float(intermediate_result.fun)):
+            steps.append(intermediate_result.x.copy())
+            value = float(intermediate_result.fun)
+            if callback(len(steps) - 2, steps[-1], value):
                 raise StopIteration
-            iteration += 1
 
         options = {"maxiter": self.max_iter, "gtol": self.tolerance, "ftol": 1e-10}
-        how = {"method": "L-BFGS-B", "callback": report, "options": options}
         try:
-            minimize(checked, x, jac=True, **how)
-        except _NotFiniteError:
-            return last, False
-        return last, True
+            minimize(
+                checked,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                callback=report,
+                options=options,
+            )
+        except FloatingPointError:
+            return steps[-1], False
+        return steps[-1], True
 
 
 @settings
@@ -230,12 +230,11 @@ class SoftTraining(Settings):
     loss : {"log-retention", "retention"}, default="log-retention"
         Loss to minimise, which is the negative logarithm of the soft retention or the negative
         soft retention.
-    init : {"hazard", "coherent", "random"}, array or None, default=None
+    init : {"hazard", "coherent", "random"}, default="hazard"
         The initial parameters. With "hazard", a logistic regression is fitted to predict whether
         a claim is true, using only claims whose ancestors are all true. With "coherent", a
         logistic regression is fitted to predict whether a claim and all its ancestors are true.
-        With "random", the model draws its own initial parameters. An array must contain the
-        weights of a linear model for standardised features. If None, "hazard" is used.
+        With "random", the model draws its own initial parameters.
     shrinkage : float or None, default=None
         Strength of the shrinkage towards the initial scores. The term ``shrinkage / (alpha n)^2
         (1 - corr)`` is added to the objective. Here, corr is the correlation between the scores
@@ -258,11 +257,7 @@ class SoftTraining(Settings):
     _parameter_constraints = {
         "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
         "loss": [allowed.StrOptions({"log-retention", "retention"})],
-        "init": [
-            None,
-            allowed.StrOptions({"hazard", "coherent", "random"}),
-            np.ndarray,
-        ],
+        "init": [allowed.StrOptions({"hazard", "coherent", "random"})],
         "shrinkage": [None, allowed.at_least(0)],
         "unit_variance": ["boolean"],
     }
@@ -270,7 +265,7 @@ class SoftTraining(Settings):
     optimizer: LBFGS | Adam | None = None
     _: KW_ONLY
     loss: Literal["log-retention", "retention"] = "log-retention"
-    init: Literal["hazard", "coherent", "random"] | Array | None = None
+    init: Literal["hazard", "coherent", "random"] = "hazard"
     shrinkage: float | None = None
     unit_variance: bool = True
 
@@ -288,24 +283,24 @@ class SoftTraining(Settings):
         The paper does not specify the calibration problems. A filter holds them out before
         training, and takes the problems for early stopping from the training problems.
         """
-        plain: dict[str, Any] = {"loss": "retention", "init": "random"}
-        return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
+        return cls(
+            Adam(),
+            loss="retention",
+            init="random",
+            shrinkage=0.0,
+            unit_variance=False,
+        )
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or would have no effect."""
         super().validate()
         if self.optimizer is not None:
             self.optimizer.validate()
-        if self.starts_at_random and self.shrinkage:
+        if self.init == "random" and self.shrinkage:
             raise ValueError(
                 "shrinkage must be 0 if the initial parameters are random, got "
                 f'{self.shrinkage!r}. Set shrinkage=0, or init="hazard"'
             )
-
-    @property
-    def starts_at_random(self) -> bool:
-        """Whether the initial parameters of the model are random."""
-        return isinstance(self.init, str) and self.init == "random"
 
     def resolved(self, gain: float | None) -> Self:
         """Return a copy of the settings in which None is replaced with the default values.
@@ -322,10 +317,5 @@ class SoftTraining(Settings):
         """
         shrinkage = self.shrinkage
         if shrinkage is None:
-            shrinkage = 0.0 if self.starts_at_random else SHRINKAGE[gain is not None]
-        return replace(
-            self,
-            optimizer=self.optimizer or LBFGS(),
-            init="hazard" if self.init is None else self.init,
-            shrinkage=shrinkage,
-        )
+            shrinkage = 0.0 if self.init == "random" else SHRINKAGE[gain is not None]
+        return replace(self, optimizer=self.optimizer or LBFGS(), shrinkage=shrinkage)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import autograd.numpy as anp
 import numpy as np
-from autograd import make_vjp, value_and_grad
+from autograd import value_and_grad
 from autograd.misc import flatten
 from tqdm.auto import tqdm
 
@@ -38,12 +38,16 @@ from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
-from .gain import soft_worth_of
-from .splitting import Columns, hold_out, pick, weight_below_errors
+from .splitting import Columns, hold_out, weight_below_errors
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
     from ._settings import SoftTraining
+
+# Offset added to a soft count, because a power below 1 has an infinite slope at 0.
+FLOOR = 0.001
+# Scores whose log odds have a smaller standard deviation are treated as constant.
+LEAST_SPREAD = 1e-3
 
 
 class Model(Protocol):
@@ -73,12 +77,6 @@ class TrainingResult:
         The standardised columns of the training problems.
     loss_curve : list of float
         Training loss per iteration.
-    validation_curve : list of float
-        Soft retention of the validation problems in each iteration, or an empty array if there
-        are none.
-    converged : bool
-        Whether all losses and gradients were finite. If False, ``params`` contains the last
-        finite parameters.
     message : str
         Reason why training stopped early or did not start, or an empty string otherwise.
     """
@@ -89,14 +87,7 @@ class TrainingResult:
     scale: float
     columns: Columns
     loss_curve: list[float] = field(default_factory=list)
-    validation_curve: list[float] = field(default_factory=list)
-    converged: bool = True
     message: str = ""
-
-    @property
-    def n_iter(self) -> int:
-        """Number of iterations."""
-        return len(self.loss_curve)
 
 
 def train(
@@ -135,7 +126,7 @@ def train(
         Random number generator, used to draw initial parameters, validation problems and random
         halves.
     verbose : int
-        Whether to show a progress bar with the loss and retention of each iteration.
+        Whether to show a progress bar with the loss of each iteration.
     clip : float
         Maximum absolute value of standardised features, to which larger values are clipped.
     gain : float, optional
@@ -166,53 +157,80 @@ def train(
     >>> setting = LinearModel(), PathRelaxation(), SoftTraining()
     >>> rng = np.random.RandomState(0)
     >>> out = train(*setting, graphs, pack_labels(y, graphs), 0.1, rng=rng)
-    >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
-    ((31,), True, True)
+    >>> out.params.shape, out.loss_curve[-1] < out.loss_curve[0]
+    ((31,), True)
     """
     alpha = check_alpha(alpha)
     training.validate()
     relaxation.validate()
     rng = rng or np.random.RandomState()
-    run = _Run(model, relaxation, training.resolved(gain), rng=rng, gain=gain)
-    run.prepare(batch, labels, groups, clip=clip)
-    return run.result(alpha, verbose)
+    training = training.resolved(gain)
+    n_questions = len(batch) if groups is None else len(np.unique(groups))
+    n_validation = training.optimizer.n_validation(n_questions)
+    if n_validation:
+        rest, rows = hold_out(len(batch), n_validation, groups, rng)
+        held_out, held_labels = _pick(batch, labels, rows)
+        batch, labels = _pick(batch, labels, rest)
+    columns = Columns.fit(batch, clip, with_means=gain is not None)
+    X = columns(batch)
+    q = weight_below_errors(labels, batch)
+    x, unflatten = flattened(model.init(X.shape[1], rng))
+    x = _start(training.init, model, unflatten, x, X=X, batch=batch, labels=labels)
+    soft = _Soft(model, unflatten, relaxation, training, alpha=alpha, gain=gain, q=q)
+    scores = soft.confidence(x, X, batch)
+    result = TrainingResult(unflatten(x[:-1]), x[-1], q, scale=1.0, columns=columns)
+    result.message = _why_nothing_to_learn(labels, scores)
+    if not result.message:
+        plan = relaxation.plan(batch, labels)
+        mu = training.shrinkage / (alpha * (n_questions - n_validation)) ** 2
+        pull = mu / len(scores) * -standardised_risk(scores)
 
+        def objective(flat, **halves):
+            scores, risk, worth = soft(flat, X, batch, plan, **halves)
+            value = -worth if training.loss == "retention" else -anp.log(worth)
+            if not mu:
+                return value
+            # The pull is mu c / n, and 1 - corr(u, c) is 1 minus the mean of u c.
+            unit_risk = risk if training.unit_variance else standardised_risk(scores)
+            return value + (mu + anp.dot(unit_risk, pull))
 
-class _Run:
-    """Model with its training problems and settings."""
-
-    def __init__(self, model, relaxation, training, rng, gain):
-        self.model = model
-        self.relaxation = relaxation
-        self.rng = rng
-        self.training = training
-        self.optimizer = training.optimizer
-        self.gain = gain
-        self.worth = soft_worth_of(1.0 if gain is None else gain)
-        self.validation = None
-
-    def prepare(self, batch, labels, groups, clip):
-        """Hold out validation problems, standardise columns, and compute parameters and plans."""
-        n_questions = len(batch) if groups is None else len(np.unique(groups))
-        n_validation = self.optimizer.n_validation(n_questions)
+        retention = None
         if n_validation:
-            rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
-            held_out, held_labels = pick(batch, labels, rows)
-            batch, labels = pick(batch, labels, rest)
-        self.n_questions = n_questions - n_validation
-        self.columns = Columns.fit(batch, clip, with_means=self.gain is not None)
-        self.X = self.columns(batch)
-        self.batch = batch
-        self.q = weight_below_errors(labels, batch)
-        x, self.unflatten = flattened(self.model.init(self.X.shape[1], self.rng))
-        self.x = self._start(batch, labels, x)
-        self.scores = self.confidence(self.x, self.X, batch)
-        self.message = _why_nothing_to_learn(labels, self.scores)
-        if not self.message:
-            self.plan = self.relaxation.plan(batch, labels)
-        if n_validation and not self.message:
-            plan = self.relaxation.plan(held_out, held_labels)
-            self.validation = self.columns(held_out), plan, held_out
+            held_plan = relaxation.plan(held_out, held_labels)
+            held_X = columns(held_out)
+
+            def retention(flat):
+                return float(soft(flat, held_X, held_out, held_plan)[2])
+
+        fun = value_and_grad(objective)
+        if training.optimizer.halves:
+            fun = _halved(fun, plan.n_problems, deepcopy(rng))
+        best, finite = _minimise(
+            fun, x, training.optimizer, result.loss_curve, retention, verbose
+        )
+        result.params = unflatten(best[:-1])
+        result.intercept = best[-1]
+        if not finite:
+            result.message = (
+                f"loss or gradient was not finite after {len(result.loss_curve)} "
+                "iterations, so the last finite parameters are kept"
+            )
+    if training.unit_variance and gain is None:
+        result.scale = float(np.std(model(result.params, X))) or 1.0
+    return result
+
+
+@dataclass
+class _Soft:
+    """Soft calibration and prediction, as a function of flat parameters."""
+
+    model: Model
+    unflatten: Callable[[Any], Any]
+    relaxation: Relaxation
+    training: SoftTraining
+    alpha: float
+    gain: float | None
+    q: float
 
     def confidence(self, flat, X, batch):
         """Compute the confidences, given flat parameters that end with the intercept."""
@@ -221,161 +239,84 @@ class _Run:
             return scores
         return -log_price(flat[-1] - scores, batch, self.q, self.gain)
 
-    def _start(self, batch, labels, x):
-        """Return the initial flat parameters, given the parameters ``x`` drawn by the model."""
-        init = self.training.init
-        is_named = isinstance(init, str) and init in START
-        target, judged, C = START[init if is_named else "hazard"](batch, labels)
-        X = self.X[judged]
-        target = target[judged]
-        # The smoothed log odds that a claim is false.
-        intercept = np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
-        if not isinstance(init, str):
-            return np.append(np.array(init, dtype=np.float64), intercept)
-        start = np.append(x, intercept)
-        # The penalty can shrink all layers of a network to 0, but training cannot start from
-        # weights of 0.
-        for weaker in (1, 10, 100, 1000) if is_named else ():
-            start = fit_logistic(
-                self.model,
-                X,
-                target,
-                x=x,
-                unflatten=self.unflatten,
-                C=weaker * C,
-            )
-            if np.std(self.model(self.unflatten(start[:-1]), self.X)) > LEAST_SPREAD:
-                break
-        return start
-
-    def result(self, alpha, verbose):
-        training_result = TrainingResult(
-            params=self.unflatten(self.x[:-1]),
-            intercept=self.x[-1],
-            q=self.q,
-            scale=1.0,
-            columns=self.columns,
-            message=self.message,
-        )
-        if not self.message:
-            self._minimise(alpha, training_result, verbose)
-        if self.training.unit_variance and self.gain is None:
-            training_result.scale = (
-                float(np.std(self.model(training_result.params, self.X))) or 1.0
-            )
-        return training_result
-
-    def _minimise(self, alpha, result, verbose):
-        objective = value_and_grad(self._objective(alpha))
-        fun = self._halved(objective) if self.optimizer.halves else objective
-        watch = _Watch(self, alpha, result, verbose)
-        with watch.bar:
-            x, finite = self.optimizer.minimize(fun, self.x, watch)
-        best = x if watch.best is None else watch.best
-        result.params = self.unflatten(best[:-1])
-        result.intercept = best[-1]
-        if not finite:
-            result.converged = False
-            result.message = (
-                f"loss or gradient was not finite after {result.n_iter} iterations, so the "
-                "last finite parameters are kept"
-            )
-
-    def kept(self, flat, X, plan, batch, alpha, **halves):
-        """Compute the confidences, the risks, and the soft number of kept true claims."""
+    def __call__(self, flat, X, batch, plan, **halves):
+        """Compute the confidences, the risks, and the mean gain of the kept true claims."""
         scores = self.confidence(flat, X, batch)
         risk = standardised_risk(scores) if self.training.unit_variance else -scores
-        return scores, risk, self.relaxation.true_claims(risk, plan, alpha, **halves)
-
-    def _objective(self, alpha):
-        """Return the objective F as a function of flat parameters and two sets of problems."""
-        training = self.training
-        mu = training.shrinkage / (alpha * self.n_questions) ** 2
-        pull = mu / len(self.scores) * -standardised_risk(self.scores)
-
-        def objective(flat, calibration=None, prediction=None):
-            scores, risk, kept = self.kept(
-                flat,
-                self.X,
-                self.plan,
-                self.batch,
-                alpha,
-                calibration=calibration,
-                prediction=prediction,
-            )
-            worth = anp.mean(self.worth(kept))
-            value = -worth if training.loss == "retention" else -anp.log(worth)
-            if not mu:
-                return value
-            # The pull is mu c / n, and 1 - corr(u, c) is 1 minus the mean of u c.
-            unit_risk = risk if training.unit_variance else standardised_risk(scores)
-            return value + (mu + anp.dot(unit_risk, pull))
-
-        return objective
-
-    def retention(self, X, plan, batch, alpha):
-        """Return the gain after calibration on all problems, as a function of the parameters."""
-
-        def measure(flat):
-            *_, kept = self.kept(flat, X, plan, batch, alpha)
-            return float(np.mean(self.worth(kept)))
-
-        return measure
-
-    def _halved(self, objective):
-        """Return an objective that calibrates on a random half of the problems in each call."""
-        n = self.plan.n_problems
-        rng = deepcopy(self.rng)
-
-        def fun(flat):
-            order = rng.permutation(n)
-            halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
-            return objective(flat, *halves)
-
-        return fun
+        kept = self.relaxation.true_claims(risk, plan, self.alpha, **halves)
+        if self.gain == 0:
+            kept = anp.log1p(kept)
+        elif self.gain not in (None, 1):
+            kept = (kept + FLOOR) ** self.gain
+        return scores, risk, anp.mean(kept)
 
 
-class _Watch:
-    """Callback that records training curves and the best validation epoch, and shows progress."""
+def _pick(batch, labels, rows):
+    """Return the problems at the sorted indices ``rows``, together with their flat labels."""
+    return batch[rows], labels[np.isin(batch.problem_of, rows)]
 
-    def __init__(self, run, alpha, result, verbose):
-        self.run = run
-        self.result = result
-        self.best = None
-        self.verbose = verbose
-        self.retention = run.retention(run.X, run.plan, run.batch, alpha)
-        self.validation = None
-        if run.validation is not None:
-            self.validation = run.retention(*run.validation, alpha)
-        self.bar = tqdm(
-            desc="training",
-            unit="iteration",
-            total=getattr(run.optimizer, "max_iter", None),
-            disable=not verbose,
+
+def _start(init, model, unflatten, x, X, batch, labels):
+    """Return the initial flat parameters, given the parameters ``x`` drawn by the model."""
+    target, judged, C = START.get(init, _hazard_target)(batch, labels)
+    X_judged = X[judged]
+    target = target[judged]
+    # The smoothed log odds that a claim is false.
+    start = np.append(x, np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5)))
+    # The penalty can shrink all layers of a network to 0, but training cannot start from
+    # weights of 0.
+    for weaker in (1, 10, 100, 1000) if init in START else ():
+        start = fit_logistic(
+            model, X_judged, target, x=x, unflatten=unflatten, C=weaker * C
         )
+        if np.std(model(unflatten(start[:-1]), X)) > LEAST_SPREAD:
+            break
+    return start
 
-    def __call__(self, iteration, x, value):
+
+def _halved(fun, n, rng):
+    """Return a function that calibrates on a random half of the problems in each call."""
+
+    def halved(flat):
+        order = rng.permutation(n)
+        halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
+        return fun(flat, calibration=halves[0], prediction=halves[1])
+
+    return halved
+
+
+def _minimise(fun, x, optimizer, loss_curve, retention, verbose):
+    """Return the best parameters, and whether all losses were finite.
+
+    Without the function ``retention``, which evaluates validation problems, these are the last.
+    """
+    best = [x]
+    curve = []
+    total = getattr(optimizer, "max_iter", None)
+    bar = tqdm(desc="training", unit="iteration", total=total, disable=not verbose)
+
+    def watch(iteration, x, value):
         """Record an iteration, and return whether to stop."""
-        curve = self.result.validation_curve
-        self.result.loss_curve.append(value)
-        if self.verbose:
-            retention = self.retention(x)
-            self.bar.set_postfix(loss=f"{value:.4f}", retention=f"{retention:.3f}")
-            self.bar.update()
-        if self.validation is None:
+        loss_curve.append(value)
+        bar.set_postfix(loss=f"{value:.4f}")
+        bar.update()
+        if retention is None:
             return False
-        curve.append(self.validation(x))
-        best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
-        if best == len(curve) - 1:
-            self.best = x
-        return len(curve) - 1 - best >= self.run.optimizer.patience
+        curve.append(retention(x))
+        n_worse = len(curve) - 1 - int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
+        if not n_worse:
+            best[0] = x
+        return n_worse >= optimizer.patience
+
+    with bar:
+        last, finite = optimizer.minimize(fun, x, watch)
+    return (best[0] if curve else last), finite
 
 
 def _why_nothing_to_learn(labels, scores):
-    if not (labels == 0).any():
-        return "no training claim is false, so the scorer keeps its initial parameters"
-    if not (labels == 1).any():
-        return "no training claim is true, so the scorer keeps its initial parameters"
+    for label, word in ((0, "false"), (1, "true")):
+        if not (labels == label).any():
+            return f"no training claim is {word}, so the scorer keeps its initial parameters"
     if np.ptp(scores) == 0:
         return (
             "all training claims have the same initial score (the features may be "
@@ -394,9 +335,6 @@ def _hazard_target(batch, labels):
     """Return the true claims, the judged claims with only true ancestors, and the parameter C."""
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
-
-# scores whose log odds have a smaller standard deviation are treated as constant
-LEAST_SPREAD = 1e-3
 
 # Target, claims and C of the logistic regression for the initial parameters.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
@@ -434,7 +372,6 @@ def fit_logistic(
     -------
     params : ndarray of shape (n_params + 1,)
         The parameters, followed by the intercept of the log odds that a claim is false.
-        The fitted parameters as a flat array.
     """
     if target.all() or not target.any():
         smoothed = np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
@@ -443,18 +380,14 @@ def fit_logistic(
 
     def penalised(flat):
         weights = flat[:-1]
-        to_weights, scores = make_vjp(lambda w: model(unflatten(w), X))(weights)
-        to_scores, loss = make_vjp(log_loss)(scores + flat[-1], sign)
-        slope = to_scores(C)
-        # The two halves of the weights are added separately to preserve the last bits of recorded
-        # fits.
-        of_weights = to_weights(slope) + weights / 2 + weights / 2
-        return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
+        loss = log_loss(model(unflatten(weights), X) + flat[-1], sign)
+        return anp.dot(weights, weights) / 2 + C * loss
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     optimizer = LBFGS(max_iter=200)
     optimizer.tolerance = 1e-5
-    best, _ = optimizer.minimize(penalised, start, lambda *_: False)
+    fun = value_and_grad(penalised)
+    best, _ = optimizer.minimize(fun, start, lambda *_: False)
     return np.append(best[:-1], -best[-1])
 
 

@@ -384,7 +384,7 @@ def test_too_few_problems_and_bad_sizes():
         CalibratedSearch(search).fit(GRAPHS, Y[:-1])
     with pytest.raises(ValueError, match=r"groups .*shape \(2,\)"):
         CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])
-    with pytest.raises(ValueError, match=r"groups.*at least 2"):
+    with pytest.raises(ValueError, match=r"1 of 1 questions.*groups"):
         CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
     with pytest.raises(ValueError, match=r"search.*HardCF"):
         CalibratedSearch(HardCF()).fit(GRAPHS, Y)

@@ -258,7 +258,7 @@ def test_compressed_members_are_refused(saved):
         skdcf.load(saved)
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("number", [1, 99])
 def test_another_format_is_refused_with_the_version_that_wrote_it(saved, number):
     parts = parts_of(saved)
     about = json.loads(parts["skdcf.json"]) | {"format": number, "skdcf": "9.0"}

@@ -174,7 +174,7 @@ def test_objective_is_the_formula(model, relaxation, loss, unit_variance, shrink
     )
     rng = np.random.RandomState(0)
     result = train(model, relaxation, training, batch, labels, 0.2, rng=rng)
-    X = result.columns.own(batch.features)
+    X = result.columns(batch)
     first = -standardised_risk(model(result.params, X))
 
     def expected(flat):

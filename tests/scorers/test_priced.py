@@ -80,31 +80,34 @@ def test_a_table_has_no_columns_of_problems():
 def test_loss_and_gradient_against_a_plain_spelling(relaxation):
     """One level of training, through price, path risk, calibration and prediction."""
     from skdcf.ops.soft_price import log_price
-    from skdcf.training.loop import _Run
+    from skdcf.training.loop import train
+    from skdcf.training.splitting import weight_below_errors
+
+    class Caught(LBFGS):
+        def minimize(self, fun, x, callback):
+            self.fun, self.x = fun, x
+            return x, True
 
     batch = GRAPHS[:40]
     labels = LABELS[: batch.n_claims]
-    run = _Run(
-        LinearModel(),
-        relaxation,
-        SoftTraining(shrinkage=50.0).resolved(0.5),
-        rng=np.random.RandomState(0),
-        gain=0.5,
-    )
-    run.prepare(batch, labels, None, clip=3.0)
-    objective = value_and_grad(run._objective(0.2))
-    start = -log_price(run.x[-1] - run.X @ run.x[:-1], batch, run.q, 0.5)
+    caught = Caught()
+    training = SoftTraining(caught, shrinkage=50.0)
+    result = train(LinearModel(), relaxation, training, batch, labels, 0.2, gain=0.5)
+    X = result.columns(batch)
+    q = weight_below_errors(labels, batch)
+    plan = relaxation.plan(batch, labels)
+    start = -log_price(caught.x[-1] - X @ caught.x[:-1], batch, q, 0.5)
 
     def plain(flat):
-        confidence = -log_price(flat[-1] - run.X @ flat[:-1], batch, run.q, 0.5)
+        confidence = -log_price(flat[-1] - X @ flat[:-1], batch, q, 0.5)
         unit = (confidence - anp.mean(confidence)) / anp.std(confidence)
-        kept = relaxation.true_claims(-unit, run.plan, 0.2)
+        kept = relaxation.true_claims(-unit, plan, 0.2)
         loss = -anp.log(anp.mean((kept + 0.001) ** 0.5))
         before = (start - start.mean()) / start.std()
         return loss + 50 / (0.2 * 40) ** 2 * (1 - anp.mean(unit * before))
 
-    x = run.x + np.random.RandomState(1).normal(0, 0.05, len(run.x))
-    value, gradient = objective(x)
+    x = caught.x + np.random.RandomState(1).normal(0, 0.05, len(caught.x))
+    value, gradient = caught.fun(x)
     expected, slope = value_and_grad(plain)(x)
     assert value == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-9)

@@ -45,7 +45,6 @@ from ..ops.conformal import (
     Jumps,
     claim_level,
     conformal_rank,
-    least_share,
     mean_level,
     passing_count,
     passing_cut,
@@ -151,21 +150,21 @@ class Steps:
         """Return whether no claim can be kept at a level."""
         return bool(self.level_after[0] > level)
 
-    def shown(self, level: float) -> float:
-        """Return the proportion of the passing calibration answers that have a kept claim."""
-        return float(np.mean(self.lowest < self.threshold(level))) if self.n else 0.0
+    def n_shown(self, level: float) -> int:
+        """Return the number of calibration answers that have a kept claim."""
+        return int(np.sum(self.lowest < self.threshold(level)))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the rate for `Calibration.false_among_shown`, and its interval."""
-        share = self.shown(level)
+        n_shown = self.n_shown(level)
         rank = self.rank(level)
-        if not share or not rank:
+        if not n_shown or not rank:
             return None
         # If there are ties, fewer scores are below the threshold than the rank of the threshold
         # suggests.
         rank = min(rank, 1 + int(np.searchsorted(self.position, self.threshold(level))))
-        interval = _interval_among_shown(rank, self.n, n_shown=round(share * self.n))
-        return min(rank / ((self.n + 1) * share), 1.0), *interval
+        interval = _interval_among_shown(rank, self.n, n_shown)
+        return min(rank * self.n / ((self.n + 1) * n_shown), 1.0), *interval
 
 
 def _levels(guarantee, totals, n, is_count):
@@ -260,18 +259,12 @@ class Calibration:
         """
         return dict(zip(self.names, self.steps, strict=True))
 
-    def _group_of(self, risks):
-        """Return the index of each problem's group, or -1 if it has no calibration problems."""
-        if risks.groups is None:
-            return np.zeros(len(risks), dtype=int)
-        number = {name: i for i, name in enumerate(self.names)}
-        return np.array([number.get(name, -1) for name in risks.groups], dtype=int)
-
-    def _of_group(self, values, group_of):
-        """Return the value of each problem's group, or -inf for groups without calibration."""
-        return np.array([*values, -np.inf])[group_of]
-
-    def _warn_of_unseen(self, risks, group_of):
+    def _passing_group(self, risks):
+        """Return the index of each problem's group, or -1 if nothing of the problem is kept."""
+        group_of = np.zeros(len(risks), dtype=int)
+        if risks.groups is not None:
+            number = {name: i for i, name in enumerate(self.names)}
+            group_of[:] = [number.get(name, -1) for name in risks.groups]
         unseen = np.flatnonzero(group_of < 0)
         if len(unseen):
             warn(
@@ -281,6 +274,8 @@ class Calibration:
                 "group",
                 CalibrationWarning,
             )
+        cut = np.array([*(steps.cut for steps in self.steps), -np.inf])[group_of]
+        return np.where(np.isposinf(cut) | (risks.lowest < cut), group_of, -1)
 
     def passes(self, risks: PathRisks) -> Array:
         """Return which problems pass. If a problem does not pass, none of its claims are kept.
@@ -295,14 +290,7 @@ class Calibration:
         passes : ndarray of bool of shape (n_problems,)
             Whether each problem passes. All problems pass if the guarantee has ``show=1``.
         """
-        group_of = self._group_of(risks)
-        self._warn_of_unseen(risks, group_of)
-        return self._passes(risks, group_of)
-
-    def _passes(self, risks, group_of):
-        cut = self._of_group([steps.cut for steps in self.steps], group_of)
-        everything = np.isposinf(cut)
-        return everything if everything.all() else everything | (risks.lowest < cut)
+        return self._passing_group(risks) >= 0
 
     def thresholds(self, risks: PathRisks, level: float) -> Array:
         """Return the threshold of each problem. Claims with smaller path risks are kept.
@@ -319,11 +307,8 @@ class Calibration:
         thresholds : ndarray of shape (n_problems,)
             The threshold of each problem, which is -inf if the problem does not pass.
         """
-        group_of = self._group_of(risks)
-        self._warn_of_unseen(risks, group_of)
         values = [steps.threshold(level) for steps in self.steps]
-        passes = self._passes(risks, group_of)
-        return np.where(passes, self._of_group(values, group_of), -np.inf)
+        return np.array([*values, -np.inf])[self._passing_group(risks)]
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> Array:
         """Return the smallest level at which each claim is kept.
@@ -340,17 +325,14 @@ class Calibration:
         levels : ndarray of shape (n_claims,)
             The level of each claim, which is +inf if the claim is not kept at any level.
         """
-        group_of = self._group_of(risks)
-        self._warn_of_unseen(risks, group_of)
-        problem_of = segment_ids(risks.offsets)
-        group_of = np.where(self._passes(risks, group_of), group_of, -1)[problem_of]
-        out = np.full(len(risks.path_risk), np.inf)
+        side: Any = "left" if keep_equal else "right"
+        group_of = self._passing_group(risks)[segment_ids(risks.offsets)]
+        levels = np.full(len(risks.path_risk), np.inf)
         for number, steps in enumerate(self.steps):
             claims = np.flatnonzero(group_of == number)
-            side: Any = "left" if keep_equal else "right"
             place = np.searchsorted(steps.position, risks.path_risk[claims], side)
-            out[claims] = steps.level_after[place]
-        return out
+            levels[claims] = steps.level_after[place]
+        return levels
 
     def threshold(self, level: float) -> float:
         """Return the threshold if there is a single group, otherwise NaN.
@@ -424,37 +406,26 @@ class Calibration:
 
     def _lacks(self, steps, level):
         """Return a sentence that states what a group needs to keep claims."""
-        guarantee = self.guarantee
         n = steps.n_all
-        show, delta = float(guarantee.show), guarantee.delta
-        needed = guarantee.problems_needed(level)
+        show, delta = float(self.guarantee.show), self.guarantee.delta
+        needed = self.guarantee.problems_needed(level)
         if n >= needed:
             return (
                 f"only {steps.n} of {n} calibration answers pass with show={show:g}, because "
                 "many answers have the same smallest path risk. Nothing can be kept. Use a "
                 'finer scorer, or ties="jitter"'
             )
-        asked = f"alpha = {level:g}"
-        least = f"alpha >= {claim_level(0, passing_count(n, show), delta):.4g}"
-        if delta is not None:
-            asked += f" and delta = {delta:g}"
-        if show != 1:
-            asked += f" and show = {show:g}"
-            passing = guarantee.with_share(1).problems_needed(level)
-            if passing <= n:
-                least += f", or show >= {least_share(passing, n):g}"
+        asked = {"alpha": level, "delta": delta, "show": None if show == 1 else show}
+        asked = [f"{name} = {value:g}" for name, value in asked.items() if value]
+        least = claim_level(0, passing_count(n, show), delta)
         return (
-            f"{n} calibration problems are too few for {asked}, so nothing can be kept. At "
-            f"least {needed} are needed for calibration, or {least}. All problems can be used "
-            "for calibration with a scorer that needs no training, such as a column."
+            f"{n} calibration problems are too few for {' and '.join(asked)}, so nothing can be "
+            f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. All "
+            "problems can be used for calibration with a scorer that needs no training, such as "
+            "a column."
         )
 
     # ------------------------------------------------------------------- for reports
-
-    def _mean(self, values):
-        """Return the mean of the groups' values, weighted by group size."""
-        sizes = [steps.n_all for steps in self.steps]
-        return float(np.average(values, weights=sizes)) if sum(sizes) else 0.0
 
     @property
     def n_passing(self) -> int:
@@ -466,12 +437,12 @@ class Calibration:
         """Proportion of new answers that pass, which is 1 if the guarantee has ``show=1``."""
         # If the cut is finite, the new answer passes if its rank is among the lowest |B| + 1 of
         # n + 1.
-        return self._mean(
-            [
-                1 if np.isposinf(steps.cut) else (steps.n + 1) / (steps.n_all + 1)
-                for steps in self.steps
-            ]
-        )
+        passing = [
+            steps.n_all
+            * (1 if np.isposinf(steps.cut) else (steps.n + 1) / (steps.n_all + 1))
+            for steps in self.steps
+        ]
+        return sum(passing) / max(self.n, 1)
 
     def shown(self, level: float) -> float:
         """Return the proportion of calibration answers that have a kept claim at a level.
@@ -486,9 +457,7 @@ class Calibration:
         proportion : float
             The proportion.
         """
-        return self._mean(
-            [steps.shown(level) * steps.n / max(steps.n_all, 1) for steps in self.steps]
-        )
+        return sum(steps.n_shown(level) for steps in self.steps) / max(self.n, 1)
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the expected proportion of shown texts with a false claim, and its interval.
@@ -509,18 +478,15 @@ class Calibration:
             90 % of the calibration sets. The bounds are NaN with several groups. The result is
             None if nothing is shown, or if the guarantee does not count false claims.
         """
-        share = self.shown(level)
-        if not share or self.guarantee.error is None:
+        shown = [steps.n_shown(level) for steps in self.steps]
+        if not any(shown) or self.guarantee.error is None:
             return None
         rates = [steps.false_among_shown(level) for steps in self.steps]
         if self.names == [None]:
             return rates[0]
         # If the filter keeps nothing in a group, the group does not contribute any errors.
-        wrong = [
-            rate[0] * steps.shown(level) * steps.n / steps.n_all if rate else 0.0
-            for rate, steps in zip(rates, self.steps, strict=True)
-        ]
-        return min(self._mean(wrong) / share, 1.0), np.nan, np.nan
+        wrong = [rate[0] if rate else 0.0 for rate in rates]
+        return float(np.average(wrong, weights=shown)), np.nan, np.nan
 
     def describe(self, level: float) -> str:
         """Return a sentence that states the guarantee at a level, for use in reports.
@@ -535,28 +501,14 @@ class Calibration:
         sentence : str
             A sentence that states the guarantee.
         """
-        needed = self.guarantee.problems_needed(level)
+        shortage = self.shortage(level)
         if self.keeps_nothing(level):
-            if self.n >= needed:
-                return f"nothing is kept: {self.shortage(level)}"
-            return (
-                f"nothing is kept, because {needed} calibration problems are needed, got "
-                f"{self.n}"
-            )
+            return f"nothing is kept: {shortage}"
         sentence = self.guarantee.describe(level)
         if self.guarantee.show != 1:
             passing = f"about {100 * self.passing:.0f} % of all"
             sentence = f"of the answers that pass ({passing}), {sentence}"
-        share = 1 - len(self.names) * (self.guarantee.delta or 1)
-        if len(self.names) > 1 and share >= 1e-9:
-            sentence += (
-                f"; in all {len(self.names)} groups simultaneously, for at least "
-                f"{100 * share:g} % of all calibration sets"
-            )
-        if self.shortage(level):
-            fewer = f"fewer than {needed} calibration problems"
-            sentence += f"; nothing is kept in groups with {fewer}"
-        return sentence
+        return f"{sentence}; {shortage}" if shortage else sentence
 
     def describe_shown(self, level: float) -> str:
         """Return a sentence that states the proportion of shown texts and their error rate.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
-from math import ceil
+from math import ceil, floor
 from numbers import Integral
 from types import FunctionType
 from typing import Any, Literal
@@ -317,11 +317,16 @@ class Guarantee(Settings, metaclass=ABCMeta):
         n_calibration : int
             Number of problems to hold out.
         """
-        if self.show == "auto":
-            return conformal.whole_count(n, level, self.share, at_most=0.6)
-        count = conformal.whole_count(n, level, self.share)
+        # The rank for m problems is floor(alpha (m + 1)), so some problems may not affect the rank.
+        # The smallest number is used whose rank is that of about two fifths of the problems.
+        auto = self.show == "auto"
+        expected = level * self.share * n
+        rank = max(2, round(0.4 * expected))
+        count = conformal.fewest_of_rank(n, level, share=self.share, rank=rank)
+        if expected < 1 or count > 0.6 * n:
+            count = floor(0.6 * n + 1e-9) if auto else max(1, round(0.3 * n))
         needed = self.problems_needed(level)
-        return count if needed > 0.6 * n else max(count, needed)
+        return count if auto or needed > 0.6 * n else max(count, needed)
 
 
 @settings

@@ -159,30 +159,6 @@ def passing_count(n: int, share: float) -> int:
     return ceil(Fraction(repr(float(share))) * (n + 1)) - 1
 
 
-def least_share(n_passing: int, n: int) -> float:
-    """Return the smallest multiple of 0.01 at which ``n_passing`` of ``n`` problems pass.
-
-    Parameters
-    ----------
-    n_passing : int
-        At most n.
-    n : int
-        Number of calibration problems.
-
-    Returns
-    -------
-    share : float
-        The smallest share. This function is the inverse of `passing_count`.
-
-    Examples
-    --------
-    >>> from skdcf.ops.conformal import least_share, passing_count
-    >>> least_share(9, 15), passing_count(15, 0.57), passing_count(15, 0.56)
-    (0.57, 9, 8)
-    """
-    return (100 * n_passing // (n + 1) + 1) / 100
-
-
 def passing_cut(lowest: Array, share: float) -> float:
     """Compute the cut below which problems pass, or +inf if all problems pass.
 
@@ -208,44 +184,6 @@ def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems with which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
     return floor(needed / Fraction(repr(float(share))))
-
-
-def whole_count(
-    n: int, alpha: float, share: float = 1, at_most: float | None = None
-) -> int:
-    """Return the number of problems, out of ``n``, to hold out for calibration.
-
-    The rank for n_cal calibration problems is floor(alpha (n_cal + 1)), so some of the problems
-    may not affect the rank. For example, 19 and 30 problems result in the same rank at alpha =
-    0.05. Therefore, the rank is computed first, from about two fifths of the problems. The
-    returned number is the smallest n_cal with the same rank. The guarantee holds because the
-    number of calibration problems depends only on n and alpha.
-
-    Parameters
-    ----------
-    n : int
-        Number of problems.
-    alpha : float
-        Level of the filter.
-    share : float in (0, 1]
-        Maximum proportion of problems that pass the cut. Only problems that pass the cut affect
-        the rank.
-    at_most : float, optional
-        Proportion of problems to hold out if a rank of 1 would require too many problems. If
-        None, the proportion is 0.3.
-
-    Returns
-    -------
-    n_calibration : int
-        The number of problems to hold out. If rank 1 would require more than 0.6 n problems,
-        about 0.3 n problems are held out.
-    """
-    otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # A rank of 2 would require more problems.
-        return otherwise
-    rank = max(2, round(0.4 * alpha * share * n))
-    count = fewest_of_rank(n, alpha, share=share, rank=rank)
-    return count if count <= 0.6 * n else otherwise
 
 
 @lru_cache

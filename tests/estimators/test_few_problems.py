@@ -25,17 +25,17 @@ def small_group(batch):
         (
             None,
             0.01,
-            "nothing is kept, because 99 calibration problems are needed, got 40",
+            "nothing is kept: 40 calibration problems are too few for alpha = 0.01",
         ),
-        (NoFalseClaim(delta=0.05), 0.05, "nothing is kept, because 59"),
-        (ExpectedFalse(), 0.01, "nothing is kept, because 99"),
+        (NoFalseClaim(delta=0.05), 0.05, "At least 59"),
+        (ExpectedFalse(), 0.01, "At least 99"),
         (NoFalseClaim(by=small_group), 0.1, "at least 0.9, no false claim is kept"),
         (
             NoFalseClaim(by=small_group),
             0.1,
-            "kept in groups with fewer than 9 calibration problems",
+            "group True",
         ),
-        (NoFalseClaim(by=small_group), 0.01, "nothing is kept, because 99"),
+        (NoFalseClaim(by=small_group), 0.01, "At least 99"),
     ],
 )
 def test_a_promise_that_keeps_nothing_says_so(guarantee, alpha, said):

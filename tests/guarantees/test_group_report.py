@@ -6,14 +6,9 @@ import pytest
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    compare_filters,
     coverage_interval,
-    coverage_score,
     evaluate_filter,
-    retention_score,
 )
-from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import NoFalseClaim
 from skdcf.plots import ReportDisplay
 
 
@@ -32,23 +27,6 @@ def fitted(data):
     graphs, y = data
     cf = HardCF("frequency-score", alpha=0.1, ties="jitter", random_state=0)
     return cf.fit(graphs[:200], y[:200])
-
-
-def test_useful_and_not_just_safe(data, fitted):
-    graphs, y = data
-    test, labels = graphs[200:], y[200:]
-    report = evaluate_filter(fitted, test, labels, [0.1, 0.3])
-    for i, alpha in enumerate(report.alpha):
-        kept = fitted.predict(test, alpha)
-        some = [j for j, mask in enumerate(kept) if mask.any()]
-        assert report.shown[i] == pytest.approx(len(some) / len(test))
-        among = coverage_score([labels[j] for j in some], [kept[j] for j in some])
-        assert 1 - report.false_among_shown[i] == pytest.approx(among)
-        false = retention_score([1 - np.array(row) for row in labels], kept)
-        assert report.false_kept[i] == pytest.approx(false)
-    text = str(report)
-    for word in ("shown", "false among shown", "true claims kept", "false kept"):
-        assert word in text
 
 
 def test_groups_are_reports_of_their_own(data, fitted):
@@ -91,17 +69,3 @@ def test_intervals_count_questions(data, fitted):
     assert whole.coverage_interval[0] == pytest.approx(
         coverage_interval(round(100 * single.coverage[0]), 100), abs=0.002
     )
-
-
-def test_comparisons_show_it_too(data):
-    graphs, y = data
-    filters = {
-        "plain": HardCF("frequency-score", ties="jitter"),
-        "delta": HardCF("frequency-score", guarantee=NoFalseClaim(delta=0.001)),
-    }
-    with pytest.warns(CalibrationWarning, match="filter 'delta'"):
-        report = compare_filters(filters, graphs, y, [0.05], cv=3, random_state=0)
-    row = report.rows()[0]
-    assert 0 <= row["false_among_shown"] < 1 and row["shown_error"] > 0
-    assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["false_among_shown"])
-    assert "false kept" in str(report)

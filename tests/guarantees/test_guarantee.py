@@ -5,7 +5,6 @@ them and filters another one: covered with probability at least 1 - k/(n+1), and
 that where scores have no ties.
 """
 
-import copy
 import warnings
 
 import numpy as np
@@ -220,67 +219,3 @@ def test_exact_ties_are_dropped_alone_and_in_a_batch(filter):
     tied = np.isclose(risk, filter.threshold_, rtol=1e-9, atol=1e-9)
     assert not (tied & kept).any()
     assert np.isfinite(scores).any()
-
-
-def test_scorers_that_look_at_the_whole_batch_are_refused(pool):
-    graphs, labels = pool
-
-    def rank(batch):
-        return np.argsort(np.argsort(batch.features[:, 0])).astype(float)
-
-    with pytest.raises(ValueError, match=r"depend.*problem"):
-        HardCF(rank).fit(graphs[:100], labels[:100])
-
-
-def test_changed_parameters_need_a_new_calibration(pool):
-    graphs, labels = pool
-    filter = HardCF("frequency-score", ties="jitter").fit(graphs[:100], labels[:100])
-    for change in ({"edges": "none"}, {"ties": "include"}, {"ties": "exclude"}):
-        changed = copy.copy(filter).set_params(**change)
-        with pytest.raises(ValueError, match=r"calibrate.*fit again"):
-            changed.predict(graphs)
-        changed.calibrate(graphs[:100], labels[:100]).predict(graphs)
-
-
-def test_a_failed_fit_changes_nothing(pool):
-    graphs, labels = pool
-    filter = HardCF("frequency-score").fit(graphs[:100], labels[:100])
-    before = dict(vars(filter))
-    with pytest.raises(ValueError, match="labels"):
-        filter.fit(graphs[:100], labels[:99])
-    assert vars(filter) == before
-
-
-def test_the_order_of_the_columns_is_compared_where_it_matters(pool):
-    graphs, labels = pool
-    swapped = graphs.replace_features(
-        graphs.features[:, ::-1], graphs.feature_names[::-1]
-    )
-    by_number = HardCF(0).fit(graphs[:100], labels[:100])
-    with pytest.raises(ValueError, match=r"feature.*names"):
-        by_number.predict(swapped)
-    by_name = HardCF("frequency-score").fit(graphs[:100], labels[:100])
-    for one, other in zip(
-        by_name.predict(graphs), by_name.predict(swapped), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_jitter_breaks_ties_between_single_claims():
-    rng = np.random.default_rng(0)
-    X = np.c_[rng.integers(0, 5, 400), rng.normal(size=400)].astype(float)
-    y = rng.random(400) < 0.5 + 0.1 * X[:, 0]
-    plain = HardCF(0, alpha=0.3).fit(X, y)
-    jittered = HardCF(0, alpha=0.3, ties="jitter", random_state=0).fit(X, y)
-    noise = jittered.path_risk(X) + X[:, 0]
-    assert (noise >= 0).all() and (noise <= 6e-8).all()
-    # The hash reads the leading bits of the features, so that few problems still tie.
-    assert 360 < len(np.unique(jittered.path_risk(X))) <= 400
-    assert len(np.unique(plain.path_risk(X))) == 5
-    assert jittered.score(X, y) >= plain.score(X, y)
-    texts = [
-        ReasoningGraph(None, [], claims=[f"claim {i}", "the same"]) for i in range(50)
-    ]
-    flat = HardCF(lambda b: np.zeros(b.n_claims), ties="jitter", random_state=0)
-    flat.fit(texts, [[1, 0]] * 50)
-    assert len(np.unique(np.concatenate(flat.path_risk(texts)))) == 100

@@ -7,24 +7,18 @@ from math import comb, inf
 
 import numpy as np
 import pytest
-from levels import fit_levels, thresholds, with_alpha
+from levels import fit_levels, thresholds
 from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
-import skdcf
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    CalibratedSearch,
     compare_filters,
-    coverage_band,
     evaluate_filter,
-    leave_one_out,
 )
 from skdcf.exceptions import CalibrationWarning
-from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from skdcf.ops.conformal import Jumps, claim_level, conformal_rank
 from skdcf.uses import flat_masks
@@ -88,19 +82,6 @@ def test_rank_with_delta_is_that_of_whole_numbers(delta):
             assert conformal_rank(n, float(alpha), float(delta)) == k, (n, alpha)
 
 
-def test_rank_with_delta_is_a_statement_on_beta():
-    from scipy.stats import beta
-
-    for n in (50, 500, 5000):
-        for alpha in (0.01, 0.1, 0.3):
-            for delta in (0.01, 0.1):
-                k = conformal_rank(n, alpha, delta)
-                assert beta.sf(1 - alpha, n - k, k + 1) < 1 - delta
-                if k:
-                    assert beta.sf(1 - alpha, n + 1 - k, k) >= 1 - delta - 1e-9
-                assert k <= conformal_rank(n, alpha)
-
-
 def test_levels_with_delta_say_what_the_rank_says():
     for n in (1, 7, 60, 333):
         levels = claim_level(np.arange(n + 1), n, 0.1)
@@ -122,30 +103,7 @@ def test_delta_holds_over_calibration_sets():
         assert (above > alpha).mean() > delta - 3 * np.sqrt(delta / 2000)
 
 
-def test_band_with_delta_begins_at_the_target():
-    low, _ = coverage_band(200, 0.1, confidence_level=0.9, delta=0.05)
-    assert (
-        0.9 <= low < coverage_band(200, 0.1, confidence_level=0.9, delta=0.04)[0] + 0.01
-    )
-
-
 # --- filters
-
-
-def test_none_is_no_false_claim(data):
-    graphs, y = data
-    for ties in ("exclude", "jitter"):
-        plain = HardCF(0, ties=ties, random_state=0).fit(graphs[:200], y[:200])
-        named = clone(plain).set_params(guarantee=NoFalseClaim())
-        named.fit(graphs[:200], y[:200])
-        assert plain.threshold_ == named.threshold_
-        np.testing.assert_array_equal(
-            plain.nonconformity_scores_, named.nonconformity_scores_
-        )
-        for one, other in zip(
-            plain.predict_alpha(graphs), named.predict_alpha(graphs), strict=True
-        ):
-            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", GUARANTEES)
@@ -210,23 +168,6 @@ def test_groups_come_from_metadata_features_and_functions(data):
         HardCF(0, guarantee=NoFalseClaim(by="length")).fit(unknown, y)
 
 
-def test_several_keys_make_groups_of_their_values(data):
-    graphs, y = data
-    rows = [{"g": "ab"[i % 2], "h": i // 2 % 2} for i in range(400)]
-    pairs = [{"both": f"{row['g']}{row['h']}"} for row in rows]
-    one, other = (
-        HardCF(0, guarantee=NoFalseClaim(by=by)).fit(
-            graphs.replace(metadata=metadata)[:300], y[:300]
-        )
-        for by, metadata in ((["g", "h"], rows), ("both", pairs))
-    )
-    assert set(one.calibration_.names) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
-    np.testing.assert_array_equal(
-        thresholds(one, graphs.replace(metadata=rows)[300:]),
-        thresholds(other, graphs.replace(metadata=pairs)[300:]),
-    )
-
-
 def test_small_and_unseen_groups(data):
     graphs, y = data
     names = np.array(["a"] * 300 + ["b"] * 5 + ["c"] * 95)
@@ -250,37 +191,6 @@ def test_small_and_unseen_groups(data):
     assert set(flat(quiet(cf.predict_alpha, named[305:]))) == {inf}
     report = quiet(evaluate_filter, cf, named[305:], y[305:], [0.1])
     assert report.coverage == 1 and report.shown == 0
-
-
-@pytest.mark.filterwarnings("ignore:.*no claims judged")
-def test_unknown_labels_keep_less(data):
-    graphs, y = data
-    rng = np.random.default_rng(0)
-    hidden = [np.where(rng.random(len(row)) < 0.1, -1, row) for row in y]
-    for name, guarantee in GUARANTEES.items():
-        cf = HardCF(0, guarantee=guarantee)
-        full = flat_masks(
-            quiet(clone(cf).fit, graphs[:250], y[:250]), graphs[250:], ALPHAS
-        )
-        less = quiet(clone(cf).fit, graphs[:250], hidden[:250])
-        assert (flat_masks(less, graphs[250:], ALPHAS) <= full).all(), name
-
-
-@pytest.mark.parametrize("name", ["two", "delta", "by", "by and delta", "share"])
-def test_leave_one_out_leaves_one_out(data, name, monkeypatch):
-    monkeypatch.setattr(NoFalseClaim, "fewest", lambda self, n, level: n)
-    graphs, y = data
-    graphs, y = graphs[:48], y[:48]
-    cf = HardCF(0, guarantee=GUARANTEES[name])
-    fitted = quiet(clone(cf).fit, graphs, y)
-    report = leave_one_out(fitted, graphs, y, ALPHAS)
-    lost = np.zeros(len(ALPHAS))
-    for i in range(48):
-        rest = np.delete(np.arange(48), i)
-        one = quiet(clone(cf).fit, graphs[rest], [y[j] for j in rest])
-        for j, mask in enumerate(flat_masks(one, graphs[[i]], ALPHAS)):
-            lost[j] += cf.guarantee.loss(y[i], mask, np.array([0, len(mask)]))[0]
-    np.testing.assert_allclose(report.coverage, 1 - lost / 48)
 
 
 def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data):
@@ -317,36 +227,6 @@ def test_bound_is_the_level_where_it_is_given(data):
     assert two[0.1].threshold_ == free.threshold(0.1)
 
 
-@pytest.mark.filterwarnings("ignore:guarantee of this clone was set")
-def test_everything_around_follows(data):
-    """Searches, levels and comparisons take a guarantee like any other setting."""
-    graphs, y = data
-    cf = HardCF(0, guarantee=NoFalseClaim(max_false=1), alpha=0.2)
-    assert clone(cf).guarantee.max_false == 1
-    found = GridSearchCV(
-        cf, {"guarantee": [NoFalseClaim(), NoFalseClaim(max_false=2)]}, cv=3
-    )
-    assert found.fit(graphs, y).best_params_["guarantee"].max_false == 2
-    search = CalibratedSearch(GridSearchCV(cf, {"guarantee__max_false": [0, 2]}))
-    with pytest.raises(ValueError, match="guarantee__max_false"):
-        search.fit(graphs, y)
-    linear = CoherentConformalFilter(
-        "linear", guarantee=NoFalseClaim(delta=0.1), random_state=0
-    )
-    levels = quiet(fit_levels, linear, graphs, y, [0.1, 0.2])
-    assert levels[0.1].threshold_ <= levels[0.2].threshold_
-    report = compare_filters(
-        {"none": HardCF(0), "two": HardCF(0, guarantee=NoFalseClaim(max_false=2))},
-        graphs,
-        y,
-        [0.2],
-        cv=4,
-        random_state=0,
-    )
-    assert report.retention[1].mean() > report.retention[0].mean()
-    assert report.coverage[1].mean() >= 0.7
-
-
 def test_enough_problems_are_held_out_for_delta(data):
     graphs, y = data
     for guarantee, n in ((None, 39), (NoFalseClaim(delta=0.01), 44)):
@@ -378,43 +258,6 @@ def test_wrong_settings_are_refused(data, guarantee, message):
 def test_no_guarantee_with_ties_that_break_it(data):
     with pytest.raises(ValueError, match=r"ties=.*include.*guarantee="):
         HardCF(0, ties="include", guarantee=NoFalseClaim(max_false=1)).fit(*data)
-
-
-def test_another_guarantee_needs_another_calibration(data):
-    graphs, y = data
-    cf = HardCF(0, guarantee=NoFalseClaim(max_false=1)).fit(graphs, y)
-    cf.set_params(guarantee__max_false=2)
-    with pytest.raises(ValueError, match=r"calibrate.*fit again"):
-        cf.predict(graphs)
-    cf.calibrate(graphs, y).predict(graphs)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"edges": "none"},
-        {"ties": "jitter"},
-        {"guarantee": ExpectedFalse(bound=0.5)},
-        {"guarantee": NoFalseClaim(max_false=2)},
-    ],
-    ids=repr,
-)
-def test_no_method_gives_a_threshold_of_other_settings(data, change, tmp_path):
-    """A file that said edges="none" of a threshold along edges let .69 through for .1."""
-    graphs, y = data
-    cf = HardCF(0).fit(graphs, y).set_params(**change)
-    methods = {
-        "threshold": lambda: cf.threshold(0.1),
-        "threshold_": lambda: cf.threshold_,
-        "describe": lambda: cf.describe(0.1),
-        "with_alpha": lambda: with_alpha(cf, 0.2),
-        "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
-    }
-    for method in methods.values():
-        with pytest.raises(ValueError, match=r"calibrate.*fit again"):
-            method()
-    assert not (tmp_path / "t.json").exists()
-    assert cf.calibrate(graphs, y).threshold(0.2) > -np.inf
 
 
 def test_a_scorer_trained_for_a_bound_is_not_asked_for_another(data):
@@ -473,92 +316,6 @@ def test_a_guarantee_of_ones_own(data):
     assert (report.coverage >= 1 - report.alpha - 0.1).all()
 
 
-def test_rows_of_a_table():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 2)), rng.random(400) < 0.7
-    share = HardCF(0, guarantee=ExpectedFalse(), alpha=0.2).fit(X, y)
-    plain = HardCF(0, alpha=0.2).fit(X, y)
-    assert plain.threshold_ == share.threshold_
-    np.testing.assert_array_equal(plain.predict(X), share.predict(X))
-    by = NoFalseClaim(by=lambda b: b.features[:, 1] > 0)
-    assert HardCF(0, guarantee=by).fit(X, y).predict(X).shape == (400,)
-
-
-def test_problems_without_claims(data):
-    graphs, y = data
-    empty = ReasoningGraph(
-        np.empty((0, graphs.n_features)), [], feature_names=graphs.feature_names
-    )
-    some = GraphBatch.from_graphs([*graphs[:60], empty])
-    for guarantee in GUARANTEES.values():
-        cf = HardCF(0, guarantee=guarantee, alpha=0.3)
-        cf = quiet(cf.fit, some, [*y[:60], []])
-        assert len(quiet(cf.predict, some)[-1]) == 0
-
-
-@pytest.mark.parametrize("name", [k for k in GUARANTEES if "by" not in k])
-def test_parts_and_files(data, name, tmp_path):
-    """Calibrated in parts, and saved, a filter does the same to the bit."""
-    graphs, y = data
-    cf = HardCF("frequency-score", guarantee=GUARANTEES[name]).fit(graphs[:99], y[:99])
-    parts = [cf.calibration_part(graphs[a : a + 70], y[a : a + 70]) for a in (0, 70)]
-    expected = flat(cf.calibrate(graphs[:140], y[:140]).predict_alpha(graphs))
-    cf.calibrate_parts([parts[0][:30], parts[0][30:], parts[1]])
-    np.testing.assert_array_equal(flat(cf.predict_alpha(graphs)), expected)
-
-
-def test_files_hold_guarantees(data, tmp_path):
-    pytest.importorskip("skops")
-    graphs, y = data
-    named = graphs.replace(
-        metadata=[{"g": i % 2, "h": "ab"[i % 2]} for i in range(400)]
-    )
-    for guarantee in (
-        NoFalseClaim(max_false=1, delta=0.1, by="g"),
-        NoFalseClaim(by="h"),
-        ExpectedFalse(by="h"),
-    ):
-        cf = HardCF(0, guarantee=guarantee, alpha=0.2).fit(named, y)
-        back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
-        np.testing.assert_array_equal(
-            flat(back.predict_alpha(named)), flat(cf.predict_alpha(named))
-        )
-    cf = HardCF(0, guarantee=NoFalseClaim(by=["g", "h"]), alpha=0.2).fit(named, y)
-    back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
-    assert back.calibration_.names == [(0, "a"), (1, "b")]
-    np.testing.assert_array_equal(thresholds(back, named), thresholds(cf, named))
-
-
-def test_metadata_outlives_features(data):
-    """Groups are read from problems whose features were made on the way."""
-    graphs, y = data
-    named = graphs.replace(metadata=[{"g": "ab"[i % 2]} for i in range(400)])
-    filter = HardCF(guarantee=NoFalseClaim(by="g"), random_state=0)
-    model = make_pipeline(GraphFeatures(), filter).fit(named, y)
-    assert model[-1].calibration_.names == ["a", "b"]
-    assert len(model.predict(named[:10])) == 10
-
-
-@pytest.mark.parametrize("n_groups", [1, 3, 10, 20])
-def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
-    """Ten groups that each hold in .95 of the sets hold together in fewer of them."""
-    graphs, y = make_reasoning_graphs(1200, random_state=0, return_X_y=True)
-    group = np.arange(1200) % n_groups
-    table = np.column_stack([graphs.features, group[graphs.problem_of]])
-    graphs = graphs.replace_features(table, [*graphs.feature_names, "part"])
-    cf = HardCF(0, guarantee=NoFalseClaim(delta=0.05, by="part")).fit(graphs, y)
-    sentence = cf.describe(0.2)
-    assert (
-        "in each group by 'part', for 95 % of all calibration sets of that group"
-        in (sentence)
-    )
-    together = {3: 85, 10: 50}.get(n_groups)
-    assert ("simultaneously" in sentence) == (together is not None)
-    if together:
-        assert f"in all {n_groups} groups" in sentence
-        assert f"at least {together} %" in sentence
-
-
 @pytest.mark.parametrize(("n", "keeps"), [(8, False), (9, True)])
 def test_a_mean_loss_keeps_nothing_before_a_new_answer_may_lose_all(n, keeps):
     """Of n answers none is wrong before the first step, and the new one counts as lost."""
@@ -580,15 +337,3 @@ def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything(n):
     level = float(re.search(r"alpha >= ([\d.]+\d)", str(record[0].message))[1])
     assert cf.calibration_.shortage(level - 1e-4) is not None
     assert cf.calibration_.shortage(level + 1e-4) is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "end"),
-    [
-        ({}, ", for new answers that are sampled like the calibration answers"),
-        ({"by": "kind"}, ", in every group by 'kind'"),
-    ],
-)
-def test_a_promise_ends_with_the_answers_that_it_is_about(settings, end):
-    assert NoFalseClaim(**settings).describe(0.1).endswith(end)
-    assert ExpectedFalse(bound=0.1, **settings).describe(0.1).endswith(end)

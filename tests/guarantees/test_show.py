@@ -9,17 +9,14 @@ import pytest
 from skdcf.guarantees import (
     Calibration,
     ExpectedFalse,
-    Jumps,
     NoFalseClaim,
     PathRisks,
     choose_share,
-    leave_one_out,
     problems_needed,
     share_table,
 )
 from skdcf.ops.conformal import (
     conformal_rank,
-    least_share,
     passing_count,
 )
 
@@ -60,13 +57,6 @@ def test_so_many_answers_are_needed_for_the_first_rank(delta):
                 assert needed == exact
 
 
-@pytest.mark.parametrize("n", [1, 15, 50, 99, 100])
-def test_the_least_share_is_the_smallest_at_which_so_many_pass(n):
-    for n_passing in range(n + 1):
-        shares = [h for h in range(1, 101) if passing_count(n, h / 100) >= n_passing]
-        assert least_share(n_passing, n) == shares[0] / 100
-
-
 def test_fewest_answers_keep_the_rank_among_those_that_pass():
     for share in (0.25, 0.6):
         guarantee = NoFalseClaim(show=share)
@@ -78,21 +68,6 @@ def test_fewest_answers_keep_the_rank_among_those_that_pass():
             ]
             assert ranks[1] == ranks[2]
             assert ranks[0] < ranks[2] or ranks[2] == 0
-
-
-def test_leaving_one_out_counts_exactly_alpha_of_those_that_pass():
-    """Without ties, whatever the filter, so it tells nothing about coverage."""
-    rng = np.random.default_rng(2)
-    risk = rng.random((60, 3))
-    false = rng.random(risk.shape) < 0.4
-    scores = np.where(false, risk, inf).min(axis=1)
-    levels = leave_one_out(
-        NoFalseClaim(show=0.5), Jumps.of_scores(scores), as_risks(risk)
-    )
-    levels = levels.reshape(risk.shape)
-    n_passing = np.isfinite(levels).any(axis=1).sum()
-    wrong = ((levels <= 0.2) & false).any(axis=1).sum()
-    assert n_passing == 30 and wrong == floor(0.2 * 30)
 
 
 GUARANTEES = {
@@ -155,35 +130,6 @@ def test_no_random_law_misses_more_than_the_level_among_answers_that_pass(kind):
 
 
 @pytest.mark.long
-def test_no_random_law_misses_more_than_the_level_in_either_of_two_groups():
-    """As above, for 50 pairs of laws. A fifth of the answers are in the second group."""
-    rng = np.random.default_rng(8)
-    for _ in range(50):
-        laws = [random_law(rng) | {"n_claims": 3} for _ in "ab"]
-        guarantee = NoFalseClaim(show=float(rng.choice([0.2, 0.5, 0.8])), by=str)
-        n, level = int(rng.integers(20, 120)), float(rng.choice([0.1, 0.2, 0.4]))
-        outs = np.zeros((2, 150, 2))
-        for draw in range(150):
-            sizes = np.append(rng.multinomial(n, [0.8, 0.2]), [3, 3])
-            parts = [draw_answers(rng, m, **laws[i % 2]) for i, m in enumerate(sizes)]
-            names = np.repeat(["a", "b", "a", "b"], sizes)
-            risk, false = map(np.concatenate, zip(*parts, strict=True))
-            jumps = jumps_of(guarantee, risk[:n], false[:n])
-            lowest = as_risks(risk[:n]).lowest
-            old = names[:n].tolist()
-            calibration = Calibration(guarantee, jumps, lowest, groups=old)
-            known = np.isin(names[n:], names[:n])  # a group may have no answers
-            risk, false, names = risk[n:][known], false[n:][known], names[n:][known]
-            new = as_risks(risk, groups=names.tolist())
-            kept = risk < calibration.thresholds(new, level)[:, None]
-            passes = calibration.passes(new)
-            for out, name in zip(outs, "ab", strict=True):
-                mine = passes & (names == name)
-                out[draw] = (kept & false).any(axis=1)[mine].sum(), mine.sum()
-        assert all(excess(out, level) < 4 for out in outs)
-
-
-@pytest.mark.long
 def test_the_share_of_wrong_answers_among_those_that_pass_is_nearly_alpha():
     rng = np.random.default_rng(5)
     law = {"n_values": 10**6}
@@ -192,12 +138,6 @@ def test_the_share_of_wrong_answers_among_those_that_pass_is_nearly_alpha():
     # |B| + 1 = 120, of which 12 are counted, so the level is reached.
     assert abs(wrong / passing - 0.1) < 0.003
     assert abs(passing / (4000 * 40) - 0.6) < 0.003
-
-
-@pytest.mark.parametrize("show", [0, -0.1, 1.5, "some", True, None])
-def test_a_share_outside_0_and_1_is_refused(show):
-    with pytest.raises(ValueError, match="show"):
-        NoFalseClaim(show=show).validate()
 
 
 def test_the_largest_good_share_is_chosen():
@@ -231,45 +171,3 @@ def test_the_largest_good_share_is_chosen():
         found.append(choose_share(table, level, None, [n_calibration]))
         assert found[-1] == max(c for c, rate in rates.items() if rate <= bound)
     assert len(set(found)) > 5
-
-
-def choice_of(n_true, n_false, n_calibration=100):
-    """The choice at alpha = 0.1 if each answer has one claim, and true claims are safer."""
-    n = n_true + n_false
-    table = share_table(
-        NoFalseClaim(show="auto"),
-        np.arange(n, dtype=float),
-        np.repeat([1, 0], [n_true, n_false]),
-        np.arange(n + 1),
-        np.zeros(n, int),
-    )
-    return choose_share(table, 0.1, None, [n_calibration])
-
-
-def test_the_share_is_the_best_if_no_share_is_good():
-    """Without errors, (1 + 0) / (1 + n) <= 0.1 needs 9 passing answers."""
-    for n in (9, 8, 6):
-        assert choice_of(n_true=n, n_false=n) == pytest.approx(0.5, abs=0.06)
-    assert choice_of(n_true=0, n_false=12) == 1  # each share is as bad
-
-
-def test_few_calibration_answers_leave_only_large_shares():
-    share = choice_of(n_true=30, n_false=30)
-    needed = NoFalseClaim(show=share).problems_needed(0.1)
-    assert choice_of(n_true=30, n_false=30, n_calibration=needed) == share
-    fewer = choice_of(n_true=30, n_false=30, n_calibration=needed - 1)
-    assert fewer > share
-    assert NoFalseClaim(show=fewer).problems_needed(0.1) <= needed - 1
-    assert choice_of(n_true=30, n_false=30, n_calibration=8) == 1
-
-
-def test_groups_that_are_too_small_for_any_share_do_not_count():
-    table = np.array([[0.2, 10, 0], [0.5, 25, 0], [1.0, 50, 10]])
-    assert choose_share(table, 0.1, None, [100, 5]) == 0.5
-    assert choose_share(table, 0.1, None, [100, 12]) == 1
-
-
-def test_a_share_at_which_nothing_passes_is_not_chosen():
-    """With ties, and losses above 1, the rate (1 + 0) / (1 + 0) may be the smallest."""
-    table = np.array([[0.2, 0, 0], [0.5, 20, 30], [1.0, 50, 90]])
-    assert choose_share(table, 0.1, None, [100]) == 0.5

@@ -4,25 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
-from levels import fit_levels
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 
-import skdcf
 from skdcf import HardCF, ReasoningGraph
-from skdcf.choosing import passing_answers, release
+from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.edges import chain_edges
 from skdcf.evaluation import (
-    CalibratedSearch,
     compare_filters,
     evaluate_filter,
     leave_one_out,
 )
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
-from skdcf.inspection import explain
-from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
+from skdcf.guarantees import NoFalseClaim, PathRisks
+from skdcf.ops.conformal import conformal_rank, passing_count
 from skdcf.plots import ReportDisplay
 from skdcf.uses import calibrated_masks
 
@@ -147,31 +141,6 @@ def test_several_answers_to_a_question_weigh_one_before_the_cut(data):
     assert 0 <= low < expected < high <= 1
 
 
-def test_leaving_one_out_needs_one_answer_to_each_question(data):
-    graphs, y = data
-    cf = fitted(data, 0.5)
-    report = leave_one_out(cf, graphs[99:], y[99:], [ALPHA])
-    assert report.retention[0] > 0
-    with pytest.raises(ValueError, match=r"show.*0\.5.*2 questions"):
-        leave_one_out(cf, graphs[99:103], y[99:103], [0.4], groups=[0, 0, 1, 1])
-
-
-def test_shown_texts_are_chosen_among_the_answers_that_pass(data):
-    graphs, _ = data
-    cf = fitted(data, 0.5)
-    new = graphs[99:]
-    lowest = lowest_of(cf, new)
-    passing = lowest < cf.calibration_.steps[0].cut
-    [steps] = cf.calibration_.steps
-    rank = shown_rank(steps.position, lowest[passing], 0.3)
-    threshold = steps.position[rank - 1] if rank else -np.inf
-    risks = cf.path_risk(new)
-    for risk, mask, passes in zip(
-        risks, release(cf, new, 0.3, groups=False), passing, strict=True
-    ):
-        np.testing.assert_array_equal(mask, passes & (risk < threshold))
-
-
 def test_parts_calibrate_as_one_call_does(data):
     graphs, y = data
     cf = fitted(data, 0.5)
@@ -182,38 +151,6 @@ def test_parts_calibrate_as_one_call_does(data):
     cf.calibrate_parts(parts)
     assert cf.calibration_.steps[0].cut == whole.calibration_.steps[0].cut
     assert cf.calibration_.threshold(ALPHA) == whole.calibration_.threshold(ALPHA)
-
-
-def test_files_keep_the_cut(data, tmp_path):
-    pytest.importorskip("skops")
-    cf = fitted(data, 0.5)
-    again = skdcf.load(skdcf.save(cf, tmp_path / "cf.skops"))
-    assert again.calibration_.steps[0].cut == cf.calibration_.steps[0].cut
-    graphs, _ = data
-    for now, before in zip(again.predict(graphs), cf.predict(graphs), strict=True):
-        np.testing.assert_array_equal(now, before)
-
-
-def test_online_a_chain_passes_by_its_first_claim():
-    rng = np.random.default_rng(1)
-    X = [ReasoningGraph(rng.random((4, 1)), claims=list("abcd")) for _ in range(120)]
-    y = [(rng.random(4) < 0.9).astype(int) for _ in X]
-    guarantee = NoFalseClaim(show=0.5)
-    with pytest.raises(ValueError, match=r"show.*0\.5.*chain_edges"):
-        HardCF(0, guarantee=guarantee, online=True).fit(X, y)
-    cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, online=True, edges=chain_edges)
-    cf.fit(X[:99], y[:99], groups=False)
-    for graph in X[99:]:
-        claims = [
-            {"text": text, "features": row, "parents": [v - 1] if v else []}
-            for v, (text, row) in enumerate(
-                zip(graph.claims, graph.features, strict=True)
-            )
-        ]
-        streamed = list(cf.stream(claims))
-        np.testing.assert_array_equal(streamed, cf.predict([graph])[0])
-    passing = [np.isfinite(row).any() for row in cf.predict_alpha(X[99:])]
-    assert 0 < sum(passing) < len(passing)
 
 
 def test_too_few_answers_keep_nothing_and_say_how_many_are_needed(data):
@@ -236,26 +173,6 @@ def test_tied_answers_pass_rarely_and_the_warning_says_why():
         assert not cf.predict(X)[0].any()
 
 
-def test_what_is_said_of_answers_that_pass(data):
-    said = fitted(data, 0.5).describe()
-    assert "pass" in said and "20 % contain a false claim" in said
-    share = HardCF(0, guarantee=ExpectedFalse(bound=0.2, show=0.5))
-    assert "pass" in share.fit(*[part[:99] for part in data]).describe()
-
-
-def test_of_groups_the_answers_that_pass_are_spoken_of(data):
-    graphs, y = data
-    kinds = graphs.replace(metadata=[{"kind": "ab"[i % 2]} for i in range(len(graphs))])
-    cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5, by="kind"))
-    said = cf.fit(kinds[:198], y[:198]).describe()
-    passing = cf.calibration_.passing
-    assert f"pass (about {100 * passing:.0f} % of all)" in said and "'kind'" in said
-    parts = cf.calibration_.by_group()
-    cuts = [parts["ab"[i % 2]].cut for i in range(len(kinds))]
-    passes = passing_answers(cf, kinds)
-    np.testing.assert_array_equal(passes, lowest_of(cf, kinds) < np.array(cuts))
-
-
 # --- show="auto"
 
 
@@ -267,21 +184,6 @@ def test_one_share_is_chosen_for_all_groups(data):
     cf.fit(kinds[:300], y[:300])
     assert cf.calibration_.guarantee.show == cf.share_
     assert len({steps.cut for steps in cf.calibration_.steps}) == 2
-
-
-def test_a_group_that_is_too_small_is_told_which_share_it_needs(data):
-    graphs, y = data
-    rows = [{"kind": "b" if i % 20 == 0 else "a"} for i in range(300)]
-    kinds = graphs[:300].replace(metadata=rows)
-    guarantee = NoFalseClaim(show=0.2, by="kind")
-    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
-    with pytest.warns(CalibrationWarning, match=r"'b': 15 .*show = 0\.2.*>= 0\.57"):
-        cf.fit(kinds, y[:300])
-    cf.set_params(guarantee__show=0.56)
-    with pytest.warns(CalibrationWarning, match=r"'b': 15 .*show = 0\.56"):
-        cf.fit(kinds, y[:300])
-    cf.set_params(guarantee__show=0.57).fit(kinds, y[:300])
-    assert cf.calibration_.shortage(0.1) is None
 
 
 def auto(scorer=0, alpha=ALPHA, **more):
@@ -327,33 +229,6 @@ def test_labels_of_calibration_answers_do_not_choose_the_share(data):
         for labels in (y[250:], [0 * row for row in y[250:]])
     }
     assert len(shares) == 1
-
-
-def test_too_few_answers_for_any_share_keep_nothing_and_say_how_many(data):
-    graphs, y = data
-    with pytest.warns(CalibrationWarning, match=r"49 are needed.*alpha >="):
-        cf = auto(alpha=0.02).fit(graphs[:50], y[:50])
-    assert cf.share_ == 1
-
-
-def test_other_levels_keep_the_share_so_kept_sets_are_nested(data):
-    graphs, y = data
-    cf = auto().fit(graphs[:250], y[:250])
-    low, high = (
-        np.concatenate(list(cf.predict(graphs[250:], alpha=alpha)))
-        for alpha in (0.1, 0.3)
-    )
-    assert (low <= high).all()
-
-
-def test_levels_that_are_fitted_together_choose_each_its_own_share(data):
-    graphs, y = data
-    together = fit_levels(auto(), graphs[:250], y[:250], [0.1, 0.3])
-    for alpha, cf in together.items():
-        alone = auto(alpha=alpha).fit(graphs[:250], y[:250])
-        assert cf.share_ == alone.share_
-        assert cf.threshold_ == alone.threshold_
-    assert together[0.1].share_ <= together[0.3].share_
 
 
 @pytest.mark.long
@@ -427,31 +302,3 @@ def test_leaving_one_out_with_a_share_reports_what_is_shown_and_no_coverage(data
     )
     axes = ReportDisplay.from_report(report).axes_
     assert axes[0].get_ylabel() == "coverage (not reported)"
-
-
-def test_a_search_and_a_comparison_choose_a_share(data):
-    graphs, y = data
-    search = GridSearchCV(auto(LogisticRegression()), {"scorer__C": [0.1, 1.0]}, cv=2)
-    found = CalibratedSearch(search, random_state=0).fit(graphs, y)
-    assert 0.1 <= found.best_estimator_.share_ <= 1
-    assert found.best_estimator_.n_calibration_ > 1
-    levels = [0.1, 0.3]
-    report = compare_filters({"auto": auto()}, graphs, y, levels, cv=3, random_state=0)
-    assert (report.retention[0].mean(axis=0) > 0).all()
-    narrow = GridSearchCV(auto(), {"guarantee__show": [0.2, 1]})
-    with pytest.raises(ValueError, match="guarantee__show"):
-        CalibratedSearch(narrow).fit(graphs, y)
-
-
-def test_the_explanation_of_an_answer_that_does_not_pass_says_so(data):
-    graphs, labels = data
-    cf = HardCF(0, guarantee=NoFalseClaim(show=0.3)).fit(graphs[:150], labels[:150])
-    passes = passing_answers(cf, graphs[150:])
-    assert 0 < passes.sum() < len(passes)
-    for explanation, is_passing in zip(explain(cf, graphs[150:]), passes, strict=True):
-        assert explanation.passes == is_passing
-        if not is_passing:
-            lowest = f"{explanation.path_risk.min():.4g}"
-            assert not explanation.kept.any()
-            for reason in explanation.reasons.values():
-                assert "does not pass" in reason and lowest in reason

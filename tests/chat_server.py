@@ -1,15 +1,11 @@
 """A server on loopback that speaks the chat-completions protocol over real HTTP.
 
 What it says is scripted: ``script(request, n)`` gets the request's JSON and how often the
-same request came before, and returns a text or one of the outcomes below. As a program,
-``python tests/chat_server.py --log FILE --delay 0.05``, it prints its port and plays the
-scripted model of `scripted_model`.
+same request came before, and returns a text or one of the outcomes below.
 """
 
-import argparse
 import hashlib
 import json
-import math
 import threading
 import time
 from collections import Counter
@@ -45,17 +41,6 @@ class Raw:
 
 
 @dataclass
-class Endless:
-    """A body that never ends, or not soon: one byte, or many, at a time."""
-
-    chunk: bytes = b" "
-    pause: float = 0.01
-    code: int = 200
-    most: float = math.inf  # chunks
-    n_sent: int = 0
-
-
-@dataclass
 class HangUp:
     """No response at all: the connection is closed."""
 
@@ -66,9 +51,9 @@ class ChatServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, script, port=0, log=None):
-        super().__init__(("127.0.0.1", port), Handler)
-        self.script, self.log = script, log
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
         self.lock = threading.Lock()
         self.seen = Counter()  # requests by their digest
@@ -86,11 +71,6 @@ class ChatServer(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
         """Clients that hang up are part of the game."""
 
-    def note(self, event, key):
-        if self.log is not None:
-            with self.lock, open(self.log, "a") as file:
-                file.write(f"{event} {key}\n")
-
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -107,11 +87,10 @@ class Handler(BaseHTTPRequestHandler):
             n = server.seen[key]
             server.seen[key] += 1
             server.requests.append(
-                (time.monotonic(), self.seen_headers(), json.loads(body))
+                (time.monotonic(), lowered(self.headers), json.loads(body))
             )
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
-        server.note("start", key)
         try:
             out = server.script(json.loads(body), n)
             time.sleep(getattr(out, "delay", 0))
@@ -120,20 +99,12 @@ class Handler(BaseHTTPRequestHandler):
             with server.lock:
                 server.in_flight -= 1
         self.answer(out)
-        server.note("end", key)
-
-    def seen_headers(self):
-        """Headers, and under names that no header has, the path and the client's port."""
-        place = {":path": self.path, ":port": self.client_address[1]}
-        return lowered(self.headers) | place
 
     def answer(self, out):
         out = Say(out) if isinstance(out, str) else out
         if isinstance(out, HangUp):
             self.close_connection = True
             self.connection.close()
-        elif isinstance(out, Endless):
-            self.drip(out)
         elif isinstance(out, Raw):
             self.send(200, {}, out.body, out.promised)
             self.close_connection = out.promised is not None
@@ -149,18 +120,6 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(promised or len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def drip(self, out):
-        self.send_response(out.code)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.close_connection = True
-        end = time.monotonic() + 120
-        while time.monotonic() < end and out.n_sent < out.most:
-            self.wfile.write(out.chunk)
-            self.wfile.flush()
-            out.n_sent += 1
-            time.sleep(out.pause)
 
 
 def lowered(headers):
@@ -189,20 +148,3 @@ def completion(said):
     usage = {"prompt_tokens": 10, "completion_tokens": n, "total_tokens": 10 + n}
     about = {"id": "1", "object": "chat.completion", "created": 0, "model": "scripted"}
     return about | {"choices": [choice], "usage": usage}
-
-
-def main():
-    from scripted_model import ScriptedModel
-
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--log")
-    parser.add_argument("--delay", type=float, default=0.0)
-    options = parser.parse_args()
-    model = ScriptedModel(options.delay)
-    server = ChatServer(model, log=options.log)
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -372,7 +372,7 @@ def _(asked):
 def extract(server):
     """Graphs of the answers, by a client with defaults, whose clock is scaled."""
     client = ChatClient(server.url, timeout=ChatClient().timeout * SCALE)
-    extractor = ClaimExtractor("m", client, features=[Verify()], on_failure="abstain")
+    extractor = ClaimExtractor("m", client, features=[Verify()])
     texts = ["\n".join(claim for claim, _ in answer) for answer in ANSWERS]
     return extractor.transform([(f"q{i}", text) for i, text in enumerate(texts)])
 

@@ -6,9 +6,9 @@ endpoint require the extra ``apps``. API keys are read from the environment when
 and are never stored.
 """
 
-from ._extractor import Answer, ClaimExtractor
+from ._extractor import ClaimExtractor
 from ._model import CallError, ChatClient, EndpointError
-from ._replies import Reply, Usage
+from ._replies import Reply
 from ._steps import (
     Decompose,
     DeduceGraph,
@@ -19,13 +19,17 @@ from ._steps import (
     judge_labels,
 )
 
-__all__ = ["Answer", "CallError", "ChatClient", "ClaimExtractor"]
-__all__ += ["Decompose", "DeduceGraph", "EndpointError", "Frequency"]
-__all__ += [
+__all__ = [
+    "CallError",
+    "ChatClient",
+    "ClaimExtractor",
+    "Decompose",
+    "DeduceGraph",
+    "EndpointError",
+    "Frequency",
     "Reply",
     "SampleAnswers",
     "SemanticJudge",
-    "Usage",
     "Verify",
     "judge_labels",
 ]

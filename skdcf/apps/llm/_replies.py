@@ -2,7 +2,7 @@
 
 The content of a reply is treated as data, not as instructions. A reply may quote the input, which
 may also contain JSON. Therefore, the last object in a reply is used, and a reply with two
-different objects is rejected. Mathematical text contains many backslashes, which models often
+different verdicts is rejected. Mathematical text contains many backslashes, which models often
 fail to escape. The resulting JSON is either invalid or has a different meaning. For example,
 ``\\frac`` begins with the escape sequence of a form feed.
 """
@@ -14,14 +14,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, make_dataclass
-from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 from ..._checks import import_extra
-from ..text import pieces_of
+
+#: Exceptions raised when a value has an unexpected type.
+ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,7 @@ class Reply:
         Tokens of the reply, one per entry of ``top_logprobs``. If the list is empty, the most
         likely token at each position is assumed to be the token of the reply.
     left_out : list of str
-        Options that the endpoint does not accept for this model, or accepts only in another
-        form.
+        Options of the request that the endpoint does not accept for this model.
     """
 
     text: str
@@ -57,48 +58,122 @@ class Reply:
     left_out: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Usage:
-    """Call and token counts of a run.
+_LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
 
-    Parameters
-    ----------
-    calls : int
-        Number of replies from a model.
-    cached : int
-        Number of replies from the cache.
-    retries : int
-        Number of retries.
-    prompt_tokens, completion_tokens : int
-        Token counts of the calls, as reported by the endpoint.
+
+def read_reply(body: str) -> Reply:
+    """Return the reply in a response body, or raise one of the exceptions `ODD`."""
+    response = json.loads(body)
+    choice = response["choices"][0]
+    message = choice["message"]
+    # Some servers return all text as reasoning, or in parts.
+    text = message.get("content") or message.get("reasoning_content") or ""
+    if isinstance(text, list):
+        text = "".join(part["text"] for part in text if part["type"] == "text")
+    if not isinstance(text, str):
+        raise TypeError("the content of the message must be a string")
+    rows = (choice.get("logprobs") or {}).get("content") or []
+    tops = [
+        {
+            top["token"]: top["logprob"]
+            for top in row["top_logprobs"]
+            if top["logprob"] > _LEAST
+        }
+        for row in rows
+    ]
+    usage = response.get("usage") or {}
+    return Reply(
+        text,
+        finish_reason=choice.get("finish_reason") or "stop",
+        top_logprobs=tops if any(tops) else [],
+        prompt_tokens=usage.get("prompt_tokens") or 0,
+        completion_tokens=usage.get("completion_tokens") or 0,
+        tokens=[row["token"] for row in rows],
+    )
+
+
+def object_of(**properties: dict) -> dict[str, Any]:
+    """Return the JSON schema of an object with the given properties."""
+    required = {"required": [*properties], "additionalProperties": False}
+    return {"type": "object", "properties": properties, **required}
+
+
+def rows_of(name: str, **columns: dict) -> dict[str, Any]:
+    """Return the JSON schema of an object that contains a list of rows."""
+    return object_of(**{name: {"type": "array", "items": object_of(**columns)}})
+
+
+def verdicts_of(*words: str) -> dict[str, Any]:
+    """Return the JSON schema of a reply that assigns one of the given words to each claim."""
+    verdict = {"type": "string", "enum": [*words]}
+    return rows_of("verdicts", claim=NUMBER, why=TEXT, verdict=verdict)
+
+
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer"}
+_VERDICT = {"type": "string", "enum": ["true", "false"]}
+VERDICT = object_of(why=TEXT, verdict=_VERDICT)
+BARE_VERDICT = object_of(verdict=_VERDICT)
+CLAIMS = rows_of("claims", span=TEXT, text=TEXT)
+PREMISES = rows_of(
+    "premises", claim=NUMBER, builds_on={"type": "array", "items": NUMBER}
+)
+
+#: Values that models return if a claim has no premises.
+_NOTHING = (None, 0, "", "none", "None", [None])
+#: Control and zero-width characters, and characters that change the text direction.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text without invisible characters, which could be used to hide content."""
+    return _HIDDEN.sub("", text)
+
+
+def conform(value: Any, schema: Mapping[str, Any], name: str = "the reply") -> Any:
+    """Return the parts of a value that a JSON schema names, or raise ValueError.
+
+    A row may also be given by its last property alone. Missing texts are empty.
     """
-
-    calls: int = 0
-    cached: int = 0
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def add(self, reply: Reply, *, cached: bool = False) -> None:
-        """Add the tokens of a reply to the counts.
-
-        Parameters
-        ----------
-        reply : Reply
-            A model's reply.
-        cached : bool, default=False
-            Whether the reply comes from the cache.
-        """
-        if cached:
-            self.cached += 1
-        else:
-            self.calls += 1
-            self.prompt_tokens += reply.prompt_tokens
-            self.completion_tokens += reply.completion_tokens
-
-    def __iadd__(self, other):
-        vars(self).update({n: v + getattr(self, n) for n, v in vars(other).items()})
-        return self
+    match schema:
+        case {"properties": properties}:
+            *_, last = properties
+            if isinstance(value, str | bool):
+                value = {last: value}
+            if not isinstance(value, dict):
+                raise ValueError(f"{name} must contain objects, got {value!r:.60}")
+            return {
+                key: None
+                if key == "claim" and value.get(key) is None
+                else conform(value.get(key), kind, f'"{key}"')
+                for key, kind in properties.items()
+            }
+        case {"items": items}:
+            value = [] if value in _NOTHING else value
+            if not isinstance(value, list):
+                raise ValueError(f"{name} must be a list, got {value!r:.60}")
+            return [conform(item, items, name) for item in value]
+        case {"enum": words}:
+            word = plain_word(str(value))
+            if word not in words:
+                raise ValueError(f"{name} must be one of {words}, got {value!r:.60}")
+            return word
+        case {"type": "string"}:
+            # Unpaired surrogates cannot be written to files.
+            text = value if isinstance(value, str) else ""
+            return visible(text.encode("utf-8", "replace").decode()).strip()
+    low = schema.get("minimum", -math.inf)
+    high = schema.get("maximum", math.inf)
+    number = math.nan
+    with suppress(TypeError, ValueError):
+        number = float(value)
+    if not low <= number <= high or (schema is NUMBER and number % 1):
+        raise ValueError(
+            f"{name} must be a {schema['type']} between {low} and {high}, got {value!r:.60}"
+        )
+    return int(number) if schema is NUMBER else number
 
 
 _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
@@ -106,7 +181,6 @@ _COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
 _ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
 _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
 _MOST_QUOTED = 3  # maximum number of JSON strings nested in each other
-_CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -206,52 +280,30 @@ def _is_escape(word, commands):
     return first in "\\\"'"
 
 
-def clean_json(text: str) -> str:
-    """In JSON, replace each escape sequence of a control character with a space."""
-    return _CONTROL.sub(r"\1 ", text)
-
-
 CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
 _AROUND = " .!*_`'\""  # characters that may surround a verdict word
 #: Pairs of words that mean "true" and "false".
-_PAIRS = (
-    ("true", "false"),
-    ("yes", "no"),
-    ("correct", "incorrect"),
-    ("right", "wrong"),
-    ("valid", "invalid"),
-    ("accurate", "inaccurate"),
-)
-_SYNONYMS = {true: "true" for true, _ in _PAIRS} | {
-    false: "false" for _, false in _PAIRS
-}
-_SYNONYMS |= dict.fromkeys(("unknown", "uncertain", "unclear", "not sure"), "unsure")
-_SYNONYMS |= dict.fromkeys(("support", "supported"), "supports")
-_SYNONYMS |= dict.fromkeys(("contradict", "contradicted"), "contradicts")
-_SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
-
+_PAIRS = (("true", "false"), ("yes", "no"), ("correct", "incorrect"))
+_SYNONYMS = {word: _PAIRS[0][i] for pair in _PAIRS for i, word in enumerate(pair)}
 _WORDS = "|".join(word for pair in _PAIRS for word in pair)
 IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
 _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
-#: Pattern for a reply that begins with a verdict. Replies such as "The correct value ..." do not
-#: match.
-_STARTS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
-#: Words that indicate a verdict even within a sentence. Other verdict words often have another
-#: meaning within a sentence.
-_DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
+_BARE = re.compile(rf"(?i)\W*({_WORDS})\W*")
+#: Words that indicate a verdict even within a sentence, or at the beginning of a reply.
+_DECIDING = re.compile(r"(?i)\b(?:true|false|correct|incorrect)\b|\A\W*(?:yes|no)\b")
 #: Pattern for a sentence that ends with a verdict or with a reason for it.
 _STATES = re.compile(
-    r"""(?ix)(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
-    [\W_]* (?:\w+ly[\W_]+)? (true|false|correct|incorrect) [\W_]*
-    (?:$|(?:because|since|as)\b)"""
+    r"""(?isx)(?:.*(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
+    [\W_]* (?:\w+ly[\W_]+)?)? [\W_]* (true|false|correct|incorrect) [\W_]*
+    (?:(?:because|since|as)\b.*)?"""
 )
 _NOT = re.compile(
     r"(?i)(?:\b(?:not|never|hardly|neither|nor|without|cannot)\b|n['\u2019]t\b)"
     r"(?:[^\w,;:]+\w+){0,6}?[^\w,;:]+(?:true|false|correct|incorrect)\b"
 )
-_PERHAPS = re.compile(r"(?i)\?|\b(?:if|whether|or|would|were|could|might|may|unless)\b")
-_QUOTED = re.compile(
-    "\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb|(?<!\\w)'[^']*'(?!\\w)"
+#: Signs of suppositions, questions, quotations, objects and unfinished reasoning.
+_UNCLEAR = re.compile(
+    r"""(?i)[?"\u201c\u00ab{<]|\b(?:if|whether|or|would|were|could|might|may|unless|but)\b"""
 )
 
 
@@ -261,71 +313,56 @@ def plain_word(word: str) -> str:
     return _SYNONYMS.get(lowered.strip(_AROUND), lowered)
 
 
-def read_prose(sentences: Sequence[str], shown: str) -> str | None:
+def read_prose(text: str) -> str | None:
     """Return the verdict ("true" or "false") in prose, or None if the verdict is ambiguous.
 
-    A verdict is unambiguous if it begins the reply and no other verdict is mentioned. A verdict
-    is also unambiguous if the last sentence states it with a single word and no earlier sentence
-    contradicts it. Quotations, questions, negations and suppositions are not verdicts.
+    A verdict is unambiguous if it is the whole reply. A verdict is also unambiguous if the last
+    sentence states it, and the reply mentions no other verdict. Quotations, questions, negations
+    and suppositions are not verdicts.
 
     Parameters
     ----------
-    sentences : sequence of str
-        The sentences of the reply, without the preceding reasoning of the model.
-    shown : str
-        The texts in the model's input. The reply may repeat these texts.
+    text : str
+        The reply, without the preceding reasoning of the model.
 
     Returns
     -------
     verdict : str or None
         The verdict, which is "true" or "false", or None if the verdict is ambiguous.
     """
-    if not sentences or _NOT.search(" ".join(sentences)):
+    if bare := _BARE.fullmatch(text):
+        return plain_word(bare[1])
+    last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
+    stated = _STATES.fullmatch(last)
+    words = {plain_word(word) for word in _DECIDING.findall(text)}
+    if stated is None or len(words) > 1 or "<think>" in text:
         return None
-    if begun := _STARTS.match(sentences[0]):
-        words = _DECIDING.findall(" ".join(sentences))
-        return _agreed([begun[1], *words])
-    unquoted = [_QUOTED.sub(" ", s) for s in sentences if s.strip() not in shown]
-    stated = [_DECIDING.findall(s) for s in unquoted if not _PERHAPS.search(s)]
-    last = unquoted[-1] if unquoted else ""
-    if len(_DECIDING.findall(last)) != 1 or '"' in last or _PERHAPS.search(last):
+    if _NOT.search(text) or _UNCLEAR.search(last):
         return None
-    if _STATES.search(last) is None:
-        return None
-    return _agreed([word for words in stated for word in words])
-
-
-def _agreed(words):
-    """Return the verdict expressed by all words, or None if the words disagree."""
-    verdicts = {plain_word(word) for word in words}
-    return verdicts.pop() if len(verdicts) == 1 else None
+    return plain_word(stated[1])
 
 
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     """Return the log odds of "true" for each verdict in a reply, in order of appearance.
 
     The log odds are computed at the position of the verdict, because the preceding reasoning may
-    also contain the words "true" and "false". If this position is not found, or if the log odds
-    contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has no
-    log-probabilities, the log odds are NaN.
+    also contain the words "true" and "false". If this position or its log-probabilities are
+    unknown, or if the log odds contradict the verdict, +1 is used for "true" and -1 for "false".
     """
     rows = reply.top_logprobs
-    if not rows:
-        return [math.nan] * len(verdicts)
     tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
-    reply_text = "".join(tokens)
-    matches = (
-        list(IN_OBJECT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
-    )
-    matches = matches[-len(verdicts) :] if len(matches) >= len(verdicts) else []
+    text = "".join(tokens)
+    matches = [*IN_OBJECT.finditer(text)] or [*_WORD.finditer(text)][-1:]
     ends = np.cumsum([len(token) for token in tokens])
-    out = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
-    for i, match in enumerate(matches):
+    odds = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
+    if len(matches) < len(verdicts):
+        return odds
+    for i, match in enumerate(matches[-len(verdicts) :]):
         row = rows[np.searchsorted(ends, match.start(1), side="right")]
-        odds = _odds(row, match[1].lower())
-        if plain_word(match[1]) == verdicts[i] and odds * out[i] > 0:
-            out[i] = odds
-    return out
+        measured = _odds(row, match[1].lower())
+        if plain_word(match[1]) == verdicts[i] and measured * odds[i] > 0:
+            odds[i] = measured
+    return odds
 
 
 def _odds(row, verdict):
@@ -343,246 +380,98 @@ def _odds(row, verdict):
 
 #: Pattern for the beginning of an object in a reply that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
-#: Values that models return if a claim has no premises.
-_NO_PREMISES = (None, 0, "", "none", "None", [None])
+_FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
+# Some servers leave the model's reasoning in the reply, before this tag.
+_THOUGHT = "</think>"
 # maximum number of characters to read from a reply that is not valid JSON
 _LONGEST_REPAIRED = 100_000
 _LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
-# Some servers leave the model's reasoning in the reply, before the tag </think>.
-_THOUGHT = "</think>"
-_KINDS = {str: "string", int: "integer", float: "number"}
-_FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
-def _object(**columns):
-    """Return a reply type with the given fields, some of which have default values."""
-    defaults = {"why": ("",), "span": ("",), "claim": (None,)}
-    fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
-    rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
-    return make_dataclass("Reply", fields, kw_only=len(fields) > 1, namespace=rules)
+def read_object(text: str, schema: Mapping[str, Any]) -> Any:
+    """Parse a reply of the given schema, or raise a ValueError that describes the fault."""
+    *_, key = schema["properties"]
+    return conform(parse_object(text, key), schema)
 
 
-def rows_of(name, **columns):
-    """Return a reply type whose only field is a list of rows with the given columns."""
-    row: Any = _object(**columns)
-    return _object(**{name: list[row]})
+def parse_object(text: str, key: str) -> dict[str, Any]:
+    """Return the last JSON object with the given key in a reply.
 
-
-def verdicts_of(*words: str) -> Any:
-    """Return a reply type that assigns one of the given verdicts to each claim."""
-    return rows_of("verdicts", claim=int | None, why=str, verdict=Literal[words])
-
-
-Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
-Premises = rows_of("premises", claim=int | None, builds_on=list[int])
-Verdict = _object(why=str, verdict=Literal["true", "false"])
-BareVerdict = _object(verdict=Literal["true", "false"])
-
-
-def read_object(text, kind):
-    """Parse a reply as the given type, or raise a ValueError that describes the fault."""
-    name = list(kind.__dataclass_fields__)[-1]
-    try:
-        # A judge may quote a verdict, so all objects in the reply must agree. For extracted
-        # claims, a later object in the reply may correct an earlier one.
-        fields = parse_object(text, name, corrected=kind in (Claims, Premises))
-    except ValueError:
-        rows = (
-            _read_list(text) if get_origin(kind.__annotations__[name]) is list else []
-        )
-        if not rows:
-            raise
-        fields = {name: rows}
-    if name == "verdicts" and isinstance(rows := fields[name], list):
-        verdicts = [{"verdict": r} if isinstance(r, str | bool) else r for r in rows]
-        fields = {name: verdicts}
-    if isinstance(rows := fields[name], list):
-        rows = [_row_of(row.items()) if isinstance(row, dict) else row for row in rows]
-        fields = {name: rows}
-    try:  # Control characters and unpaired surrogates cannot be written to files.
-        raw = clean_json(json.dumps(fields, ensure_ascii=False))
-        return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
-    except ValueError as error:
-        # `error` is a pydantic ValidationError, which lists all errors.
-        faults: Any = error
-        first, *more_errors = faults.errors(include_url=False, include_input=False)
-    more_problems = f", and {len(more_errors)} more" if more_errors else ""
-    raise ValueError(
-        f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{more_problems}'
-    )
-
-
-def _read_list(text):
-    """Return the rows of a reply that consists of a list, possibly in a fenced code block."""
-    conclusion = text[:_LONGEST].rpartition(_THOUGHT)[2]
-    fenced = _FENCED.findall(conclusion)
-    body = (fenced[0] if len(fenced) == 1 else conclusion).strip()
-    if not (body.startswith("[") and body.endswith("]")):
-        return []
-    try:
-        rows = _repair(body)
-    except (ValueError, RecursionError):
-        return []
-    return rows if isinstance(rows, list) else []
-
-
-@cache
-def _adapter(kind):
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
-
-
-def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of a reply.
-
-    Parameters
-    ----------
-    kind : type
-        Type of the reply.
-
-    Returns
-    -------
-    schema : dict
-        JSON schema of the reply.
+    A model may correct its claims and premises, but a judge may quote a verdict, so all verdicts
+    in the reply must agree.
     """
-    if kind in _KINDS:
-        return {"type": _KINDS[kind]}
-    if get_origin(kind) is Literal:
-        return {"type": "string", "enum": list(get_args(kind))}
-    if get_origin(kind) is list:
-        return {"type": "array", "items": schema_of(get_args(kind)[0])}
-    # A reply may list rows or plain strings, but the schema only allows rows.
-    if kinds := get_args(kind):
-        return schema_of(kinds[0])
-    properties = {field.name: schema_of(field.type) for field in fields(kind)}
-    required = {"required": list(properties), "additionalProperties": False}
-    return {"type": "object", "properties": properties, **required}
-
-
-def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """Return the last JSON object with the given key in a string.
-
-    If ``corrected`` is False, all objects with this key must be equal. If ``corrected`` is True,
-    a later object replaces the earlier objects.
-    """
-    text = text[:_LONGEST]
-    objects = list(_objects(text))
-    cut = _end_of_thought(text, objects)
-    good = [(end, value) for start, end, value in objects if start >= cut]
-    good = [(end, value) for end, value in good if key in value]
-    if not good:
-        return _repaired(text[cut:].removeprefix(_THOUGHT), key)
-    end, last = good[-1]
+    text = text[:_LONGEST].rpartition(_THOUGHT)[2]
+    if (
+        key == "verdict"
+        and len({plain_word(m[1]) for m in IN_OBJECT.finditer(text)}) > 1
+    ):
+        raise ValueError("the reply must contain a single verdict, but it contains two")
+    objects = []
+    last_end = 0
+    for value, end in _objects(text):
+        value = value.get("reply", value)
+        if key in value:
+            objects.append(value)
+            last_end = end
     # An invalid object after the last valid one is assumed to be the intended answer.
-    opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
-    if broken := opened.search(text, end):
-        return _repaired(text[broken.start() :], key)
-    if not corrected and any(value != last for _, value in good):
+    if not objects or f'"{key}"' in text[last_end:]:
+        return _repaired(text[last_end:], key)
+    if key == "verdicts" and any(value != objects[-1] for value in objects):
         raise ValueError(
             f'the reply contains several different objects with the key "{key}"'
         )
-    return last
+    return objects[-1]
 
 
-def _objects(text) -> Iterator[tuple[int, int, dict]]:
-    """Yield the start, end and value of each top-level JSON object in a string."""
-    # `int` raises an error for NaN and Infinity. With strict=False, strings may contain line
-    # breaks.
-    decoder = json.JSONDecoder(
-        parse_constant=int, object_pairs_hook=_row_of, strict=False
-    )
+def _objects(text) -> Iterator[tuple[dict, int]]:
+    """Yield each top-level JSON object in a string, and its end."""
+    decoder = json.JSONDecoder(strict=False)  # Strings may contain line breaks.
     end = 0
     for _ in range(_MOST_STARTS):
         if (start := text.find("{", end)) < 0:
             return
         try:
             value, end = decoder.raw_decode(text, start)
-            yield start, end, value
+            yield value, end
         except (ValueError, RecursionError):
             end = start + 1
 
 
 def _repaired(text, key):
-    """Extract the object from invalid JSON, or raise ValueError if the object is ambiguous.
-
-    The text must contain a single, complete object. A text with different verdicts is rejected,
-    because one of the verdicts may be a quotation.
-    """
-    begin = _BEGINS.search(text)
-    candidate, _, rest = text[begin.start() if begin else 0 :].rpartition("}")
-    try:
-        value = None if key in rest else _repair(candidate + "}")
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict) or key not in value:
+    """Return the object in invalid JSON, or the rows of a list, or raise ValueError."""
+    json_repair = import_extra("json_repair", "apps")
+    fenced = _FENCED.findall(text)
+    body = (fenced[0] if len(fenced) == 1 else text).strip()
+    if not (body.startswith("[") and body.endswith("]")):
+        begin = _BEGINS.search(body)
+        body = body[begin.start() if begin else 0 :].rpartition("}")[0] + "}"
+    value = None
+    repairs = []
+    with suppress(ValueError, RecursionError):
+        value, repairs = json_repair.loads(
+            body[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
+        )
+    if isinstance(value, list):
+        value = {key: value}
+    is_cut = any("missed the closing" in repair["text"] for repair in repairs)
+    if is_cut or not isinstance(value, dict) or key not in value:
         raise ValueError(
             f'the reply does not contain a readable JSON object with the key "{key}"'
         )
-    words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
-    if key == "verdict" and len(words) > 1:
-        raise ValueError(
-            'the reply contains several different objects with the key "verdict"'
-        )
-    return _row_of(value.items())
-
-
-def _repair(text):
-    """Parse invalid JSON, or raise ValueError if the JSON is incomplete."""
-    json_repair = import_extra("json_repair", "apps")
-    value, repairs = json_repair.loads(
-        text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
-    )
-    if any("missed the closing" in repair["text"] for repair in repairs):
-        raise ValueError("the reply is incomplete")
     return value
 
 
-def _row_of(pairs):
-    """Return a row with a standardised verdict, without reasons or quotations of the wrong type.
-
-    Raise ValueError if the row contains two different verdicts.
-    """
-    row: dict[str, Any] = {}
-    for name, value in pairs:
-        if name == "verdict" and isinstance(value, str | bool):
-            value = plain_word(str(value))
-            if row.get(name, value) != value:
-                raise ValueError(
-                    "the reply must contain a single verdict, but it contains two"
-                )
-        row[name] = value
-    for name in ("why", "span"):  # A value that is not a string is ignored.
-        if not isinstance(row.get(name, ""), str):
-            del row[name]
-    if row.get("builds_on", []) in _NO_PREMISES:
-        row["builds_on"] = []
-    return row
-
-
-def _end_of_thought(text, found):
-    """Return the last position of "</think>" outside all JSON objects, or 0 if there is none."""
-    place = text.rfind(_THOUGHT)
-    while place >= 0 and any(start < place < end for start, end, _ in found):
-        place = text.rfind(_THOUGHT, 0, place)
-    return max(place, 0)
-
-
-def read_verdict(reply: Reply, shown: str = "") -> str:
+def read_verdict(reply: Reply) -> str:
     """Return the verdict ("true" or "false") in the JSON object or in the prose of a reply."""
-    text = reply.text
     try:
-        return read_object(text, Verdict).verdict
+        return read_object(reply.text, BARE_VERDICT)["verdict"]
     except ValueError as error:
-        conclusion = text.rpartition(_THOUGHT)[2].strip()
-        sentences = list(filter(None, map(str.strip, pieces_of(conclusion))))
-        verdict = read_prose(sentences, shown)
-        is_draft = "<think>" in conclusion or reply.finish_reason == "length"
-        if verdict is None or "{" in text or is_draft:
-            beginning = text.strip()[:50]
+        verdict = read_prose(reply.text.rpartition(_THOUGHT)[2])
+        if verdict is None or "{" in reply.text or reply.finish_reason == "length":
             raise ValueError(
-                f"the reply must state whether the claim is true or false, got {beginning!r}"
+                "the reply must state whether the claim is true or false, got "
+                f"{reply.text.strip()[:50]!r}"
             ) from error
         return verdict
 
@@ -593,30 +482,18 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     Rows that are numbered from 0 are shifted by one. Rows without numbers are numbered in
     order.
     """
-    if any(row.claim is None for row in rows):
-        if len(rows) != n or any(row.claim is not None for row in rows):
-            raise ValueError(
-                f"the reply must contain one row for each of the {n} claims, got {len(rows)} "
-                "rows, some of which have no claim number"
-            )
-        for v, row in enumerate(rows, 1):
-            row.claim = v
-    if n and sorted(row.claim for row in rows) == list(range(n)):
-        for row in rows:
-            row.claim += 1
-            row.builds_on = [u + 1 for u in getattr(row, "builds_on", ())]
-    out = {row.claim: row for row in rows}
-    if wrong := [v for v in out if not 1 <= v <= n]:
-        raise ValueError(f'"claim" must be a number from 1 to {n}, got {wrong[0]}')
-    if len(out) < len(rows):
+    claims = [row["claim"] for row in rows]
+    if all(claim is None for claim in claims):
+        claims = [*range(1, len(rows) + 1)]
+    first = 0 if 0 in claims else 1
+    if len(rows) != n or {*claims} != {*range(first, first + n)}:
         raise ValueError(
-            "the reply must contain each claim exactly once, but a claim is repeated"
+            f"the reply must contain each claim from 1 to {n} exactly once, got {claims}"
         )
-    if missing := [v for v in range(1, n + 1) if v not in out]:
-        raise ValueError(
-            f"the reply must contain claim {missing[0]}, but it is missing"
-        )
-    return [out[v] for v in range(1, n + 1)]
+    for claim, row in zip(claims, rows, strict=True):
+        row["claim"] = claim + 1 - first
+        row["builds_on"] = [u + 1 - first for u in row.get("builds_on", ())]
+    return sorted(rows, key=itemgetter("claim"))
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
@@ -629,14 +506,3 @@ def read_texts(values: Sequence[str]) -> list[str]:
             "the texts in the reply must contain at least one letter or digit"
         )
     return list(values)
-
-
-#: Zero-width characters and characters that change the text direction.
-_UNSEEN = re.compile(
-    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
-)
-
-
-def visible(text: str) -> str:
-    """Return a text without invisible characters, which could be used to hide content."""
-    return _UNSEEN.sub("", text)

@@ -6,6 +6,7 @@ claims, and compute feature columns from the verdicts of a judge. `judge_labels`
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import json
@@ -14,45 +15,36 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
-from itertools import product
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from ..._parameters import Number, Settings, StrOptions, positive
-from ...edges import chain_edges, cited_edges
+from ...edges import cited_edges
 from ...graphs import GraphBatch, ReasoningGraph
 from ...labels import LabelList
-from ..text import split_sentences, splitter_of
-from ._model import UnreadableError, gather_coroutines, run_all
+from ._model import UnreadableError, raise_first, run_all
 from ._replies import (
-    BareVerdict,
-    Claims,
-    Premises,
-    Verdict,
+    BARE_VERDICT,
+    CLAIMS,
+    NUMBER,
+    PREMISES,
+    VERDICT,
     log_odds,
     number_rows,
-    parse_object,
     read_object,
     read_texts,
     read_verdict,
     rows_of,
-    schema_of,
-    texts_in,
     verdicts_of,
-    visible,
 )
 
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
-_TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
-_FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Newest version of each prompt, which is used by default.
-VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
+#: Built-in prompts, keyed by name and version.
+_PROMPTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 
 
 class Prompt(NamedTuple):
@@ -71,21 +63,20 @@ class Prompt(NamedTuple):
     text: str
 
 
-def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
-    """Return the newest version of a built-in prompt, or a prompt defined by the caller.
+def load_prompt(name: str, own: str | None = None) -> Prompt:
+    """Return a built-in prompt, or a prompt defined by the caller.
 
-    The prompt is part of the call and of the cache key, so replies to different prompts are
-    cached separately. The input (questions, answers, claims) is never inserted into a prompt. The
-    input follows the prompt as a JSON object.
+    The prompt is part of the cache key, so replies to different prompts are cached separately. The
+    input (questions, answers, claims) is never inserted into a prompt. The input follows the
+    prompt as a JSON object.
 
     Parameters
     ----------
     name : str
         Name of the prompt, which is "answer", "decompose", "frequency", "graph", "labels",
         "semantic", "verdict", "verify" or "verify_all".
-    own : str or Path, optional
-        Text of a prompt to use instead of the built-in prompt, or the path of a file that
-        contains the text.
+    own : str, optional
+        Text of a prompt to use instead of the built-in prompt.
 
     Returns
     -------
@@ -98,10 +89,10 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     >>> load_prompt("decompose").name
     'decompose-3'
     """
-    full = f"{name}-{VERSIONS[name]}"
     if own is None:
-        return Prompt(full, _TEXTS[full].strip())
-    text = (own.read_text("utf-8") if isinstance(own, Path) else own).strip()
+        [full] = [key for key in _PROMPTS if key.rpartition("-")[0] == name]
+        return Prompt(full, _PROMPTS[full].strip())
+    text = own.strip()
     if not text:
         raise ValueError(f"the prompt for {name!r} must not be empty")
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -111,59 +102,60 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
 #: Number assigned to each verdict.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
+_CLAIM_LENGTH = 120  # number of characters of an answer for each expected claim
+# A reply may have this number of tokens, and the second number for each row. Longer replies are
+# probably repetitive.
+_SHORTEST_LIMIT = 300
+_ROW_LIMIT = 150
 #: Valid types of the parameters shared by all steps.
-COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
+COMMON: dict[str, list] = {"prompt": [str, None], "model": [str, None]}
 
 
 @dataclass(eq=False, repr=False)
 class Step(Settings):
     """Base class of the steps that convert a model's answers to input for a filter.
 
-    A subclass defines its prompt and the type of the reply. If some problems require no call, the
-    reply type must contain a list. The method ``_question`` returns the model input for one
-    problem, and the method ``_read`` interprets the reply. The default implementations ask for a
-    verdict on each claim of a graph. A step that makes several calls overrides ``_run``.
+    A subclass defines its prompt and the JSON schema of the reply, whose property is a list with
+    one row per claim. The method ``_question`` returns the model input for one problem, and the
+    method ``_read`` interprets the rows. The default implementations ask for a verdict on each
+    claim of a graph. A step that makes several calls overrides ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
-    _reply: ClassVar[Any]
-    _written: ClassVar[int] = 37  # expected number of completion tokens per claim
+    _reply: ClassVar[dict[str, Any]]
     _parameter_constraints = COMMON
 
-    prompt: str | Path | None = None
+    prompt: str | None = None
     _: KW_ONLY
     model: str | None = None
 
     def _question(self, *item: Any) -> dict[str, Any]:
         return tabled(*item)
 
-    def _read(self, reply: Any, *item: Any) -> Any:
-        rows = number_rows(reply.verdicts, item[0].n_claims)
-        return np.array([_VALUES[row.verdict] for row in rows], dtype=np.int64)
+    def _read(self, rows: list[Any], *item: Any) -> Any:
+        rows = number_rows(rows, item[0].n_claims)
+        return np.array([_VALUES[row["verdict"]] for row in rows], dtype=np.int64)
 
-    async def _run(self, chat: Any, *item: Any) -> Any:
-        """Return the result of the step for one problem, in an open session."""
+    async def _run(self, run: Any, *item: Any) -> Any:
+        """Return the result of the step for one problem."""
         question = self._question(*item)
-        rows = question.get("claims")
         text = question.get("answer", "")
-        if not (rows or text.strip()):  # There are no claims to verify.
-            return self._read(self._reply([]), *item)
+        n_rows = len(question.get("claims", ()))
+        if not (n_rows or text.strip()):  # There are no claims to verify.
+            return self._read([], *item)
 
         def read(reply):
-            return self._read(read_object(reply.text, self._reply), *item)
+            [rows] = read_object(reply.text, self._reply).values()
+            return self._read(rows, *item)
 
-        n_rows = count_claims(text) if rows is None else len(rows)
-        return await chat.ask(
-            self.wording(),
-            question,
-            read,
-            schema=schema_of(self._reply),
-            limit=self._limit(n_rows),
+        n_rows = n_rows or len(text) // _CLAIM_LENGTH + 1
+        return await self._ask(run, question, read, schema=self._reply, n_rows=n_rows)
+
+    async def _ask(self, run, question, read, *, n_rows, **options):
+        limit = _SHORTEST_LIMIT + _ROW_LIMIT * n_rows
+        return await run.ask(
+            self.wording(), question, read, model=self.model, limit=limit, **options
         )
-
-    def _limit(self, n_rows):
-        """Return the token limit of a reply. Longer replies are probably repetitive."""
-        return 3 * self._written * n_rows + 300
 
     def wording(self) -> Prompt:
         """Return the prompt of this step.
@@ -198,36 +190,18 @@ class Step(Settings):
             If a call failed. The replies to the other calls are in the cache.
         """
         self.validate()
-
         items = list(zip(*columns, strict=True))
-        return run_all(client, items, lambda c, x: call_step(self, c, *x), model)[0]
+        results, _ = run_all(client, items, partial(call_step, self), model)
+        raise_first(results)
+        return results
 
 
-def check_step(name: str, step: Any, model: str | None) -> None:
-    """Raise ValueError if a step is invalid or has no model.
-
-    Values that are not steps, such as functions, are accepted.
-    """
-    if isinstance(step, Step):
-        step.validate()
-        if model is step.model is None:
-            raise ValueError(
-                f"{name} calls a model, so model must be set, got None. Set model, or replace "
-                "this step with a function"
-            )
-
-
-def count_claims(answer: str) -> int:
-    """Return the estimated number of claims in an answer, assuming 160 bytes per claim."""
-    return len(answer.encode()) // 160 + 1
-
-
-async def call_step(step: Any, chat: Any, *item: Any) -> Any:
+async def call_step(step: Any, run: Any, *item: Any) -> Any:
     """Return the result of a step, or of a callable that replaces the step."""
     if isinstance(step, Step):
-        return await step._run(chat.of(step.model), *item)
-    out = step(*item)
-    return await out if inspect.isawaitable(out) else out
+        return await step._run(run, *item)
+    result = step(*item)
+    return await result if inspect.isawaitable(result) else result
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -266,26 +240,18 @@ _REFUSAL = re.compile(
     | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
     )"""
 )
-_NO_ODDS = (
-    "the endpoint returns no log-probabilities with its verdicts, so the column "
-    "judge_log_odds is missing. Pass log_odds=False (--no-log-odds), or use an "
-    "endpoint that supports log-probabilities"
-)
-# default maximum number of tokens in an answer that the model writes
-_LIMIT = 2100
+_ANSWER_ROWS = 12  # number of rows that an answer may be as long as
 # maximum number of characters in a text that can be considered a refusal
 _LONGEST_REFUSAL = 400
-REPAIRED = (
-    "the graph was repaired: edges to later or unknown claims and self-loops were "
-    "removed"
-)
-CHAINED = "the graph could not be read, so every claim depends on the previous one"
 _RATED = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies "
     "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
 )
-#: Maximum of each rating. The minimum is 0.
-_RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
+#: JSON schema of each rating.
+_RATINGS = {
+    name: {"type": "number", "minimum": 0, "maximum": 1} for name in _RATED.split()
+}
+_RATINGS["inference_gap_size"]["maximum"] = 5
 
 
 class Claim(str):
@@ -303,8 +269,8 @@ class Decompose(Step):
 
     Parameters
     ----------
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
+    prompt : str, optional
+        Instructions for the model. The default is the built-in prompt
         "decompose".
     model : str, optional
         Model name for this step. The default is the extractor's model.
@@ -323,54 +289,34 @@ class Decompose(Step):
     [['2 + 2 = 4', '4 is even']]
     """
 
-    _prompt_name, _written, _reply = "decompose", 38, Claims
+    _prompt_name, _reply = "decompose", CLAIMS
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer}
 
-    def _read(self, reply, answer, problem):
-        shown = [visible(getattr(row, "text", row)).strip() for row in reply.claims]
-        texts = read_texts(shown)
-        claims = list(map(Claim, texts))
-        for claim, row in zip(claims, reply.claims, strict=True):
-            claim.span = getattr(row, "span", "")
+    def _read(self, rows, answer, problem):
+        claims = [Claim(text) for text in read_texts([row["text"] for row in rows])]
+        for claim, row in zip(claims, rows, strict=True):
+            claim.span = row["span"]
         return claims
-
-
-class DeducedGraph(NamedTuple):
-    """Edges between claims, with a flag if the graph had to be repaired.
-
-    Parameters
-    ----------
-    edges : list of (parent, child)
-        Edges as pairs of claim positions, counted from 0.
-    flag : str or None
-        Description of the repair, if the graph was still malformed after the last request.
-    """
-
-    edges: list[tuple[int, int]]
-    flag: str | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeduceGraph(Step):
     """Use a model to deduce the dependencies between claims.
 
-    The method `apply` requires lists of claims and problems. `apply` returns a ``DeducedGraph``
-    for each problem.
+    The method `apply` requires lists of claims and problems. `apply` returns a list of edges for
+    each problem, or None if no graph could be read.
 
     If the claims cite their premises, as in "(by #2 #4)", the model is not called. If the graph
-    is cyclic or malformed, the model is asked again with a description of the error. After three
-    requests, the graph is repaired. Edges are removed if they start at a later claim, connect a
-    claim to itself or refer to an unknown claim. A claim that the reply does not mention depends
-    on the previous claim. If the reply contains no graph, every claim depends on the previous
-    claim, which is conservative. Repaired and missing graphs are flagged. Replies that number the
-    claims from 0 are recognised.
+    is malformed or claims depend on later claims, the model is asked again with a description of
+    the error. If the third reply is still malformed, an extractor adds a flag, and every claim
+    depends on the previous claim, which is conservative.
 
     Parameters
     ----------
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
+    prompt : str, optional
+        Instructions for the model. The default is the built-in prompt
         "graph".
     model : str, optional
         Model name for this step. The default is the extractor's model.
@@ -387,69 +333,33 @@ class DeduceGraph(Step):
     ...     return '{"premises": [{"claim": 1, "builds_on": []}, {"claim": 2, "builds_on": [1]}]}'
     >>> claims = ["2 + 2 = 4", "4 is even"]
     >>> DeduceGraph().apply([claims], [None], model="any", client=complete)
-    [DeducedGraph(edges=[(0, 1)], flag=None)]
+    [[(0, 1)]]
     """
 
-    _prompt_name, _written, _reply = "graph", 12, Premises
+    _prompt_name, _reply = "graph", PREMISES
 
     def _question(self, claims, problem):
         return {"question": problem, "claims": number_texts(claims)}
 
-    def _read(self, reply, claims, problem):
-        return DeducedGraph(_edges(number_rows(reply.premises, len(claims))))
+    def _read(self, rows, claims, problem):
+        edges = []
+        for v, row in enumerate(number_rows(rows, len(claims))):
+            # A list [0] means that there are no premises, because claim numbers start at 1.
+            premises = {u - 1 for u in row["builds_on"] if row["builds_on"] != [0]}
+            if wrong := premises - {*range(v)}:
+                raise ValueError(
+                    f"claim {v + 1} must only depend on earlier claims, but it depends on "
+                    f"claim {min(wrong) + 1}"
+                )
+            edges += [(u, v) for u in sorted(premises)]
+        return edges
 
-    async def _run(self, chat, claims, problem):
+    async def _run(self, run, claims, problem):
         cited = cited_edges(claims, problem)
         if cited or len(claims) < 2:
-            return DeducedGraph(cited)
-        try:
-            return await super()._run(chat, claims, problem)
-        except UnreadableError as error:
-            return _repaired(error.text, claims)
-
-
-def _edges(rows):
-    """Return the edges in a reply, or raise a ValueError whose message is sent to the model."""
-    n = len(rows)
-    for row in rows:
-        # A list [0] means that there are no premises, because claim numbers start at 1.
-        if row.builds_on == [0]:
-            row.builds_on = []
-        if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
-            raise ValueError(
-                f"claim {row.claim} must only depend on earlier claims, but it depends on "
-                f"claim {wrong[0]}"
-            )
-    try:
-        TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
-    except CycleError as error:
-        circle = " -> ".join(map(str, error.args[1]))
-        raise ValueError(
-            f"claims must not depend on each other in a cycle, got {circle}"
-        ) from error
-    return [(u - 1, row.claim - 1) for row in rows for u in sorted(set(row.builds_on))]
-
-
-def _repaired(text, claims):
-    rows = None
-    parents_of = {}
-    with suppress(ValueError):
-        rows = parse_object(text, "premises")["premises"]
-    for row in rows if isinstance(rows, list) else ():
-        match row:
-            case {"claim": int(v), "builds_on": list(listed)} if 0 < v <= len(claims):
-                parents_of.setdefault(
-                    v, {u for u in listed if type(u) is int and 0 < u < v}
-                )
-    if not parents_of:
-        return DeducedGraph(chain_edges(claims), CHAINED)
-    parents_of_each = [
-        parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)
-    ]
-    edges = [
-        (u - 1, v) for v, parents in enumerate(parents_of_each) for u in sorted(parents)
-    ]
-    return DeducedGraph(edges, REPAIRED)
+            return cited
+        with suppress(UnreadableError):
+            return await super()._run(run, claims, problem)
 
 
 @dataclass(eq=False, repr=False)
@@ -464,8 +374,8 @@ class SampleAnswers(Step):
     ----------
     n : int, default=5
         Number of answers.
-    prompt : str or Path, optional
-        Instructions that precede the question, as a string or a file path. The default is the
+    prompt : str, optional
+        Instructions that precede the question. The default is the
         built-in prompt "answer". Pass the prompt that your application uses to write answers.
     model : str, optional
         Model name for this step. The default is the extractor's model.
@@ -483,8 +393,8 @@ class SampleAnswers(Step):
     Answer number i has the seed i. If the endpoint supports seeds, a second run therefore
     returns the same answers. Cached answers are not requested again. An answer that is empty,
     refused or cut off provides no evidence about a claim. Such an answer is sampled again with
-    the seeds i + n and i + 2n. If these attempts also fail, the answer is omitted and a flag is
-    added.
+    the seeds i + n and i + 2n. If these attempts also fail, the answer is omitted, and the
+    extractor adds a flag.
 
     Examples
     --------
@@ -495,38 +405,32 @@ class SampleAnswers(Step):
     [['2 + 2 = 4', '2 + 2 = 5']]
     """
 
-    _prompt_name, _written = "answer", 15
+    _prompt_name = "answer"
     _parameter_constraints = COMMON | {"n": [positive(Integral)]}
     _parameter_constraints |= {"temperature": [Number(Real, 0, 2, closed="both")]}
 
     n: int = 5
     _: KW_ONLY
-    prompt: str | Path | None = None
+    prompt: str | None = None
     temperature: float = 1.0
 
-    async def _run(self, chat, problem, context=None):
+    async def _run(self, run, problem, context=None):
         question = _with_passages(problem, context)
 
-        async def draw(seed):
+        async def sample(seed):
             with suppress(UnreadableError):
-                return await self._one(chat, question, seed)
+                return await self._ask(
+                    run,
+                    question,
+                    _said,
+                    stride=self.n,
+                    n_rows=_ANSWER_ROWS,
+                    seed=seed,
+                    temperature=float(self.temperature),
+                )
 
-        drawn = await gather_coroutines(*map(draw, range(1, self.n + 1)))
-        texts = [text for text in drawn if text is not None]
-        if len(texts) < self.n:
-            chat.flag(f"only {len(texts)} of {self.n} other answers are usable")
-        return texts
-
-    async def _one(self, chat, question, seed):
-        return await chat.ask(
-            self.wording(),
-            question,
-            _said,
-            stride=self.n,
-            limit=_LIMIT,
-            seed=seed,
-            temperature=float(self.temperature),
-        )
+        texts = await asyncio.gather(*map(sample, range(1, self.n + 1)))
+        return [text for text in texts if text is not None]
 
 
 def _with_passages(problem, context):
@@ -562,8 +466,8 @@ class Frequency(Step):
 
     Parameters
     ----------
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
+    prompt : str, optional
+        Instructions for the model. The default is the built-in prompt
         "frequency".
     model : str, optional
         Model name for this step. The default is the extractor's model.
@@ -594,10 +498,11 @@ class Frequency(Step):
     _reply = verdicts_of("supports", "contradicts", "silent")
 
     def _question(self, graph, other):
-        asked = {"question": graph.problem, "claims": number_texts(graph.claims)}
-        return {**asked, "other": other, **context_of(graph)}
+        claims = number_texts(graph.claims)
+        question = {"question": graph.problem, "claims": claims, "other": other}
+        return question | context_of(graph)
 
-    async def _run(self, chat, graph):
+    async def _run(self, run, graph):
         if graph.alternatives is None:
             raise ValueError(
                 f"{graph.id or graph.problem!r} must have alternatives, because Frequency "
@@ -605,9 +510,9 @@ class Frequency(Step):
                 "answers with SampleAnswers or --samples"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
-        run = super()._run
-        votes = await gather_coroutines(
-            *(run(chat, graph, alternative) for alternative in alternatives)
+        vote = super()._run
+        votes = await asyncio.gather(
+            *(vote(run, graph, alternative) for alternative in alternatives)
         )
         return sum(votes, np.zeros(graph.n_claims))[:, None]
 
@@ -623,8 +528,8 @@ class SemanticJudge(Step):
 
     Parameters
     ----------
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
+    prompt : str, optional
+        Instructions for the model. The default is the built-in prompt
         "semantic".
     model : str, optional
         Model name for this step. The default is the extractor's model.
@@ -641,15 +546,12 @@ class SemanticJudge(Step):
     """
 
     names = ("claim_index", *_RATINGS)
-    _prompt_name, _written = "semantic", 74
-    _reply = rows_of("ratings", claim=int, **dict.fromkeys(_RATINGS, float))
+    _prompt_name = "semantic"
+    _reply = rows_of("ratings", claim=NUMBER, **_RATINGS)
 
-    def _read(self, reply, graph):
-        rows = number_rows(reply.ratings, graph.n_claims)
-        for row, (name, high) in product(rows, _RATINGS.items()):
-            if not 0 <= (value := getattr(row, name)) <= high:
-                raise ValueError(f'"{name}" must be between 0 and {high}, got {value}')
-        table = [[v, *(vars(r)[name] for name in _RATINGS)] for v, r in enumerate(rows)]
+    def _read(self, rows, graph):
+        rows = number_rows(rows, graph.n_claims)
+        table = [[v, *(row[name] for name in _RATINGS)] for v, row in enumerate(rows)]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
 
@@ -662,18 +564,16 @@ class Verify(Step):
     ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``. The log odds are the difference
     between the log-probabilities of "true" and "false" at the position of the verdict, clipped to
     the range from -14 to 14. The method `apply` accepts a list of graphs and returns an array of
-    shape (n_claims, 2) for each graph, or (n_claims, 1) without log odds.
+    shape (n_claims, 2) for each graph,
 
     Parameters
     ----------
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. With ``per="claim"``, the default
+    prompt : str, optional
+        Instructions for the model. With ``per="claim"``, the default
         is the built-in prompt "verify", or "verdict" if ``why`` is False. With ``per="answer"``,
         the default is "verify_all".
     model : str, optional
         Name of the judge model, which should differ from the model that wrote the answers.
-    log_odds : bool, default=True
-        Whether to request log-probabilities, which some endpoints do not support.
     per : {"claim", "answer"}
         Whether to make one call for each claim and its premises, or one cheaper call for all
         claims of an answer.
@@ -688,20 +588,21 @@ class Verify(Step):
 
     Notes
     -----
-    A reply without a verdict is requested again. If a claim has no verdict after three
-    requests, both columns are NaN. An extractor replaces them by the columns of a
-    claim that is certainly false. If the
-    position of a verdict is not found, or if the log-probabilities contradict the verdict, the log
-    odds are +1 for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log
-    odds are NaN, a warning is issued, and the value of the provenance key ``log_odds`` is
-    "missing".
+    A reply without a verdict is requested again. If a claim has no verdict after three requests,
+    both columns are NaN, and an extractor replaces them by the columns of a claim that is
+    certainly false. If the position of a verdict is not found, or if the log-probabilities
+    contradict the verdict, the log odds are +1 for "true" and -1 for "false". The same numbers are
+    used if the endpoint returns no log-probabilities. Then a warning is issued, and the value of
+    the provenance key ``left_out`` contains "logprobs".
     """
 
     _reply = verdicts_of("true", "false")
-    _parameter_constraints = COMMON | {"log_odds": ["boolean"], "why": ["boolean"]}
-    _parameter_constraints |= {"per": [StrOptions({"claim", "answer"})]}
+    _parameter_constraints = COMMON | {
+        "per": [StrOptions({"claim", "answer"})],
+        "why": ["boolean"],
+    }
+    names = ("judge_verdict", "judge_log_odds")
 
-    log_odds: bool = True
     per: str = "claim"
     why: bool = True
 
@@ -720,15 +621,6 @@ class Verify(Step):
             return "verify_all"
         return "verify" if self.why else "verdict"
 
-    @property
-    def _written(self):  # type: ignore[override]
-        return 36 if self.why else 2
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the column names."""
-        return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
-
     def _question(self, graph, v=None):
         if v is None:
             return tabled(graph)
@@ -736,50 +628,40 @@ class Verify(Step):
         claim = {"premises": premises, "claim": graph.claims[v]}
         return {"question": graph.problem, **claim, **context_of(graph)}
 
-    async def _run(self, chat, graph):
+    async def _run(self, run, graph):
         n = graph.n_claims
         asked = [None] if self.per == "answer" else range(n)
-        verdicts = await gather_coroutines(
-            *(self._judge(chat, graph, v) for v in asked if n)
+        verdicts = await asyncio.gather(
+            *(self._judge(run, graph, v) for v in asked if n)
         )
-        table = np.array(verdicts, dtype=float).reshape(n, 2)
-        if n_none := np.isnan(table[:, 0]).sum():
-            chat.flag(f"{n_none} of {n} claims have no verdict")
-        refused = "logprobs" in chat.left_out
-        if self.log_odds and not refused and np.isnan(table[:, 1]).sum() > n_none:
-            chat.engine.warn_once(_NO_ODDS)
-        return table[:, : len(self.names)]
+        return np.array(verdicts, dtype=float).reshape(n, 2)
 
-    async def _judge(self, chat, graph, v):
+    async def _judge(self, run, graph, v):
         """Return the verdict and the log odds of one claim, or of all claims."""
-        n = graph.n_claims
-        kind = self._reply if v is None else Verdict
-        if not self.why:
-            kind = BareVerdict
-        question = self._question(graph, v)
-        shown = "\n".join(texts_in(question))
+        n = graph.n_claims if v is None else 1
+        schema = self._reply
+        if v is not None:
+            schema = VERDICT if self.why else BARE_VERDICT
 
         def read(reply):
             if v is not None:
-                return _judged([read_verdict(reply, shown)], reply)
-            rows = read_object(reply.text, kind).verdicts
+                return _judged([read_verdict(reply)], reply)
+            rows = read_object(reply.text, schema)["verdicts"]
             number_rows(rows, n)
-            table = _judged([row.verdict for row in rows], reply)
-            return table[np.argsort([row.claim for row in rows])]
+            table = _judged([row["verdict"] for row in rows], reply)
+            return table[np.argsort([row["claim"] for row in rows])]
 
-        schema = schema_of(kind)
-        odds = bool(self.log_odds)
         try:
-            return await chat.ask(
-                self.wording(),
-                question,
+            return await self._ask(
+                run,
+                self._question(graph, v),
                 read,
                 schema=schema,
-                limit=self._limit(1 if v is not None else n),
-                logprobs=odds,
+                n_rows=n,
+                logprobs=True,
             )
         except UnreadableError:
-            return np.full((n if v is None else 1, 2), np.nan)
+            return np.full((n, 2), np.nan)
 
 
 def _judged(verdicts, reply):
@@ -790,21 +672,12 @@ def _judged(verdicts, reply):
 
 def describe_step(step: Any) -> dict[str, Any]:
     """Return the class, prompt and settings of a step, or the name of its function."""
-    if not isinstance(step, Step):
-        function = step
-        options = {}
-        if isinstance(step, partial):
-            function = step.func
-            options = step.keywords
-        if function is split_sentences:
-            options = splitter_of(**options)
-        name = getattr(function, "__qualname__", type(function).__name__)
-        full_name = f"{getattr(function, '__module__', None) or ''}.{name}"
-        full_name = re.sub(r"^(skdcf\.apps\.\w+)\.\w+", r"\1", full_name)
-        return {"function": full_name, **json.loads(json.dumps(options, default=repr))}
-    settings = step.get_params(deep=False) | {"prompt": step.wording().name}
-    plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
-    return {"step": type(step).__name__, **plain}
+    if isinstance(step, Step):
+        settings = step.get_params(deep=False) | {"prompt": step.wording().name}
+        return {"step": type(step).__name__, **settings}
+    function = getattr(step, "func", step)
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return {"function": name, **getattr(step, "keywords", {})}
 
 
 class _Label(Step):
@@ -819,7 +692,7 @@ def judge_labels(
     model: str,
     client: Any = None,
     *,
-    prompt: str | Path | None = None,
+    prompt: str | None = None,
 ) -> Bunch:
     """Label claims with a model, and record the source of the labels.
 
@@ -837,8 +710,8 @@ def judge_labels(
         Name of the judge model, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
         Client for the model. The default is ``ChatClient()``.
-    prompt : str or Path, optional
-        Instructions for the model, as a string or a file path. The default is the built-in prompt
+    prompt : str, optional
+        Instructions for the model. The default is the built-in prompt
         "labels".
 
     Returns

@@ -83,14 +83,9 @@ bench: $(VENV)/with-all
 	$(BIN)/python -m benchmarks.run_all $(BENCH_ARGS)
 
 # Repeats the experiments of the paper and writes their page. An interrupted run can be resumed.
-# METHOD=module:factory compares your own method with the paper's method on its folds.
 paper: $(VENV)/with-all
-ifdef METHOD
-	$(BIN)/python -m benchmarks.retention.own_method $(METHOD) $(PAPER_ARGS)
-else
 	$(BIN)/python -m benchmarks.retention.reproduce $(PAPER_ARGS)
 	$(BIN)/python -m benchmarks.pages.paper_page
-endif
 
 # Runs all steps with a small language model. After the installation, no network is needed.
 # .ci/run does not run this target.

@@ -22,11 +22,8 @@ from skdcf.exceptions import CalibrationWarning
 PRINTED = (
     "guarantees/online",
     "speed/hard_speed",
-    "speed/relaxation_speed",
     "speed/scorer_speed",
-    "speed/text_speed",
     "speed/compare_speed",
-    "speed/large_problems",
 )
 
 

@@ -1,13 +1,9 @@
-"""Measure the processor time of a comparison of fast filters, optionally for two versions.
+"""Measure the processor time of frequent tasks, optionally for two versions of the package.
 
-    python -m benchmarks.speed.compare_speed [--before FOLDER]
+    python -m benchmarks.speed.compare_speed [--before FOLDER] [--rounds 3] [--only TASK ...]
 
-If the folder of an older checkout is given, the two checkouts alternate in running the same
-comparison, and the ratio of the fastest runs is printed.
-
-Observed: 0.55 to 0.59 s on an idle machine, and 0.63 s when all scores were compared to find equal
-scores. Commit aa6d9dc takes twice as long, and commit 7265a4a takes half as long, because questions
-are now counted and copies are now detected at each level of each split.
+Each task runs in a process of its own, so texts are read for the first time. If the folder of an
+older checkout is given, the two checkouts alternate, and the ratio of the fastest runs is printed.
 """
 
 import argparse
@@ -17,35 +13,92 @@ import sys
 import time
 from pathlib import Path
 
-N_PROBLEMS, N_SPLITS = 400, 20
-ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3)
+import numpy as np
+
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
+from skdcf.datasets import fetch_process_bench, make_reasoning_graphs
+from skdcf.evaluation import compare_filters
+from skdcf.features import reasoning_features
+
 HERE = Path(__file__).resolve().parents[2]
+ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
-def run():
-    """Seconds of one comparison of three filters that learn nothing."""
-    from skdcf import HardCF, SingleFeatureCF
-    from skdcf.datasets import make_reasoning_graphs
-    from skdcf.evaluation import compare_filters
-
-    X, y = make_reasoning_graphs(N_PROBLEMS, random_state=0, return_X_y=True)
+def comparison():
+    """Compare three filters that learn nothing, on 400 problems and 20 splits."""
+    X, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
     filters = {
         "frequency": HardCF("frequency-score"),
         "reachability": SingleFeatureCF("nx_reachability"),
         "index": SingleFeatureCF("claim_index"),
     }
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        compare_filters(filters, X, y, ALPHAS, cv=N_SPLITS, random_state=0)
-        best = min(best, time.process_time() - start)
-    return best
+    return lambda: compare_filters(filters, X, y, ALPHAS, cv=20, random_state=0)
 
 
-def run_in(folder):
-    """Seconds of the comparison by the package in a folder."""
+def default_fit():
+    """Fit the default filter to 500 problems."""
+    problems = make_reasoning_graphs(500, random_state=0, return_X_y=True)
+    return lambda: CoherentConformalFilter(random_state=0).fit(*problems)
+
+
+def default_answers():
+    """Filter 200 answers with the default filter, one at a time."""
+    X, y = make_reasoning_graphs(700, random_state=0, return_X_y=True)
+    cf = CoherentConformalFilter(random_state=0).fit(X[:500], y[:500])
+    return lambda: [cf.predict([X[i]]) for i in range(500, 700)]
+
+
+def text_features():
+    """Compute the features of 400 texts."""
+    texts = fetch_process_bench("gsm8k").graphs.replace_features(None)
+    return lambda: reasoning_features().fit_transform(texts)
+
+
+def large_problem(n, edges):
+    """Fit and filter 230 problems and a large one."""
+    X, y = make_reasoning_graphs(230, random_state=0, return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(X.n_claims, size=n)
+    features = np.concatenate([X.features, X.features[rows]])
+    offsets = [*X.offsets, X.n_claims + n]
+    edges = np.concatenate([X.edges, edges + X.n_claims])
+    labels = [*y, (rng.random(n) < 1 - 1 / n).astype(int)]
+
+    def fit():
+        X = GraphBatch.from_arrays(features, offsets, edges)
+        HardCF(0).fit(X, labels).predict(X)
+
+    return fit
+
+
+def long_chain():
+    """A problem with 100,000 claims, each of which depends on the claim before."""
+    n = 100_000
+    return large_problem(n, np.c_[: n - 1, 1:n])
+
+
+def dense_graph():
+    """A problem with 1,000 claims, each of which depends on all claims before."""
+    return large_problem(1000, np.transpose(np.triu_indices(1000, 1)))
+
+
+TASKS = {
+    task.__name__: task
+    for task in (
+        comparison,
+        default_fit,
+        default_answers,
+        text_features,
+        long_chain,
+        dense_graph,
+    )
+}
+
+
+def seconds_in(folder, task):
+    """Processor time of a task with the package in a folder."""
     found = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--once"],
+        [sys.executable, "-W", "ignore", __file__, "--once", task],
         env=os.environ | {"PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
@@ -54,27 +107,32 @@ def run_in(folder):
     return float(found.stdout)
 
 
-def main(before):
-    """Print the seconds, and the ratio."""
-    folders = [HERE] if before is None else [HERE, before]
-    seconds = [
-        min(times)
-        for times in zip(*[map(run_in, folders) for _ in range(3)], strict=True)
-    ]
-    print(
-        f"{N_PROBLEMS} problems, {N_SPLITS} splits, 3 cheap filters, {len(ALPHAS)} "
-        f"levels: {seconds[0]:.3f} s"
-    )
-    if before is not None:
-        print(f"before: {seconds[1]:.3f} s, {seconds[1] / seconds[0]:.2f} times")
+def main(options):
+    """Print the seconds of each task, and the ratio."""
+    for task in options.only:
+        here, before = [], []
+        for _ in range(options.rounds):
+            here.append(seconds_in(HERE, task))
+            if options.before:
+                before.append(seconds_in(options.before, task))
+        line = f"{task:16} {min(here):7.3f} s"
+        if before:
+            ratio = min(here) / min(before)
+            line += f", before {min(before):7.3f} s, ratio {ratio:.2f}"
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an older checkout")
-    parser.add_argument("--once", action="store_true", help="measure once, here")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--once", choices=TASKS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        print(run())
+        work = TASKS[options.once]()
+        start = time.process_time()
+        work()
+        print(time.process_time() - start)
     else:
-        main(options.before)
+        main(options)

@@ -13,7 +13,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 from joblib import hash as digest
 from tqdm import tqdm
@@ -21,17 +20,14 @@ from tqdm import tqdm
 import skdcf
 
 PACKAGE = Path(skdcf.__file__).parent
-FEATURES = ("_checks.py", "_parameters.py", "graphs", "ops", "features", "datasets")
 FIELDS = ("features", "feature_names", "offsets", "edges", "claims", "problems")
-FILTERS = (*FEATURES, "relaxation", "training", "scorers", "estimators")
 
 
-def code_of(parts):
-    """A digest of modules and packages of skdcf."""
+def code_of_package():
+    """A digest of the modules of skdcf, without the applications."""
     total = hashlib.sha256()
-    for part in parts:
-        files = [PACKAGE / part] if part.endswith(".py") else PACKAGE.glob(f"{part}/*")
-        for file in sorted(path for path in files if path.suffix == ".py"):
+    for file in sorted(PACKAGE.rglob("*.py")):
+        if "apps" not in file.parts:
             total.update(file.read_bytes())
     return total.hexdigest()[:16]
 
@@ -71,7 +67,7 @@ def compute(folder, name, cells, n_jobs, until=None):
     until : float, optional
         No cell is begun after this `time.monotonic`; the result of the others is None.
     """
-    code, seen, known, missing = code_of(FILTERS), {}, {}, {}
+    code, seen, known, missing = code_of_package(), {}, {}, {}
     for key, (function, arguments) in cells.items():
         marks = [mark_of(value, seen) for value in arguments]
         mark = f"{code}-{function.__name__}-{digest(marks)}"
@@ -114,20 +110,3 @@ def read(path, mark):
         if saved["mark"] == mark:
             return saved["result"]
     return None
-
-
-def columns(folder, name, transformer, graphs):
-    """The problems with the columns of a transformer, computed once."""
-    path = folder / "cells" / "columns" / f"{name}.npz"
-    texts = graphs.claims, graphs.problems, graphs.alternatives, graphs.edges
-    texts += () if graphs.context is None else (graphs.context,)
-    mark = f"{code_of(FEATURES)}-{transformer!r}-{digest(texts)}"
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        saved = np.load(path)
-        if str(saved["mark"]) == mark:
-            return graphs.replace_features(saved["table"], saved["names"].tolist())
-    batch = transformer.fit_transform(graphs)
-    with Writing(path) as file:
-        names = np.array(batch.feature_names)
-        np.savez_compressed(file, table=batch.features, names=names, mark=mark)
-    return batch

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from benchmarks.cells import columns
 from benchmarks.data import (
     fetch_conformal_rag,
     fetch_gsm8k_solutions,
@@ -13,7 +12,6 @@ from benchmarks.data import (
 )
 from skdcf import GraphBatch
 from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_process_bench
-from skdcf.features import reasoning_features
 
 NATURAL = ("negatives", "positives")  # of PERL: no error was written into these
 # What is fetched where nothing else is there, and what the page says of its labels.
@@ -52,15 +50,3 @@ def with_alternatives(graphs, most):
         ]
         cut.append(graph.replace(alternatives=others[:most]))
     return GraphBatch.from_graphs(cut)
-
-
-def base(folder, name, data):
-    """The 29 columns that need nothing but question, claims and edges."""
-    graphs = with_alternatives(data.graphs, 0)
-    return columns(folder, f"{name}-base", reasoning_features(), graphs)
-
-
-def agreement(folder, name, data, most=3):
-    """The same and those of agreement with other answers."""
-    graphs = with_alternatives(data.graphs, most)
-    return columns(folder, f"{name}-{most}", reasoning_features(), graphs)

@@ -15,7 +15,7 @@ import warnings
 from benchmarks import REFEREES, ROOT
 from benchmarks.cells import compute
 from benchmarks.pages import report
-from benchmarks.retention import evidence, real_results, small_samples
+from benchmarks.retention import evidence
 from benchmarks.saving import RESULTS, options, wanted
 from skdcf.exceptions import CalibrationWarning
 
@@ -51,8 +51,7 @@ def main(chosen):
     """Run, save and report."""
     start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    for experiment in (real_results, evidence, small_samples):
-        experiment.main(chosen)
+    evidence.main(chosen)
     print_programs(chosen)
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
         report.main(

@@ -3,10 +3,7 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from skdcf import HardCF
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -44,7 +41,7 @@ def test_cells_of_other_code_are_computed_anew(tmp_path, monkeypatch):
     one = {"n=3": (square, (3, "a"))}
     cells.compute(tmp_path, "squares", one, n_jobs=1)
     CALLS.clear()
-    monkeypatch.setattr(cells, "code_of", lambda parts: "changed")
+    monkeypatch.setattr(cells, "code_of_package", lambda: "changed")
     cells.compute(tmp_path, "squares", one, n_jobs=1)
     assert CALLS == [3]
 
@@ -60,33 +57,6 @@ def test_an_interrupted_write_leaves_the_file_of_before(tmp_path):
         raise KeyboardInterrupt
     assert path.read_bytes() == b"whole"
     assert [p.name for p in path.parent.iterdir()] == ["file"]
-
-
-def test_cells_join_to_the_report_of_one_comparison():
-    """Filter by filter and split by split, or all at once: the same numbers."""
-    from benchmarks.saving import join, run_cell
-    from skdcf.datasets import make_reasoning_graphs
-    from skdcf.evaluation import compare_filters
-
-    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-    filters = {"a": HardCF("frequency-score"), "b": HardCF("nx_reachability")}
-    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    alphas = [0.05, 0.2]
-    whole = compare_filters(
-        filters, X, y, alphas, protocol="leave-one-out", cv=splits, random_state=0
-    )
-    rows = [
-        [
-            run_cell(filter, X, y, None, alphas, parts, "leave-one-out", 0)
-            for parts in splits
-        ]
-        for filter in filters.values()
-    ]
-    joined = join(rows, list(filters), alphas, "leave-one-out")
-    for name in ("coverage", "retention", "abstention", "true_claims", "sizes"):
-        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name))
-    assert joined.rows()[0].keys() == whole.rows()[0].keys()
-    np.testing.assert_allclose(joined.retention_error, whole.retention_error)
 
 
 def test_pages_say_what_the_files_hold():
@@ -136,59 +106,3 @@ def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):
 
     hard_speed.main(300, 299)
     assert "times the plain way" in capsys.readouterr().out
-
-
-def test_the_mean_over_sets_is_that_of_the_textbook():
-    """The BCG trials of Colditz et al. (1994), as metafor prints them for "DL"."""
-    from benchmarks.pages.pooling import random_effects
-
-    trials = """4 119 11 128 / 6 300 29 274 / 3 228 11 209 / 62 13536 248 12619
-    / 33 5036 47 5761 / 180 1361 372 1079 / 8 2537 10 619 / 505 87886 499 87892
-    / 29 7470 45 7232 / 17 1699 65 1600 / 186 50448 141 27197 / 5 2493 3 2338
-    / 27 16886 29 17825"""
-    ill, well, ill_c, well_c = np.array(
-        [row.split() for row in trials.split("/")], float
-    ).T
-    effects = np.log(ill / (ill + well)) - np.log(ill_c / (ill_c + well_c))
-    errors = np.sqrt(1 / ill - 1 / (ill + well) + 1 / ill_c - 1 / (ill_c + well_c))
-    pooled = random_effects(effects, errors)
-    assert round(pooled.mean, 4) == -0.7141
-    assert round(pooled.error, 4) == 0.1787
-    assert round(pooled.tau**2, 4) == 0.3088
-    assert round(100 * pooled.share, 2) == 92.12
-    assert pooled.p_same < 1e-4 and pooled.p_value < 1e-4
-    assert pooled.n_sets == 13
-    # Where sets agree better than chance would have it, nothing is between them.
-    same = random_effects([0.1, 0.1], [0.3, 0.4])
-    assert (same.tau, same.share) == (0.0, 0.0)
-    assert same.mean == pytest.approx(0.1)
-    assert same.error == pytest.approx((1 / 0.09 + 1 / 0.16) ** -0.5)
-
-
-def test_ratios_of_what_is_kept_have_the_error_of_their_logarithm():
-    """Against the spread of the logarithm over draws of independent splits."""
-    from benchmarks.saving import differences
-    from skdcf.evaluation import ComparisonReport
-
-    rng = np.random.default_rng(0)
-    n_splits = 40
-
-    def draw():
-        luck = rng.normal(0, 0.05, n_splits)  # shared by both filters
-        kept = np.array([[1.0], [1.5]]) + luck + rng.normal(0, 0.1, (2, n_splits))
-        empty = np.zeros((2, n_splits, 1))
-        report = ComparisonReport.__new__(ComparisonReport)
-        for name, value in {
-            "names": ("a", "b"),
-            "alpha": np.array([0.1]),
-            "retention": kept[:, :, None],
-            "coverage": empty,
-            "sizes": np.tile([10**9, 1], (n_splits, 1)),  # no overlap to correct for
-        }.items():
-            object.__setattr__(report, name, value)
-        [row] = [row for row in differences(report) if row["filter"] == "b"]
-        return row["log_ratio"], row["log_ratio_error"]
-
-    ratios, errors = np.array([draw() for _ in range(400)]).T
-    assert ratios.mean() == pytest.approx(np.log(1.5), abs=0.01)
-    assert errors.mean() == pytest.approx(ratios.std(), rel=0.1)

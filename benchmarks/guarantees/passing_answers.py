@@ -27,7 +27,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GroupShuffleSplit
 
 from benchmarks import RESULTS
-from benchmarks.retention.default_scorer import in_order, problems_of
+from benchmarks.retention.default_scorer import problems_of
 from skdcf import CoherentConformalFilter
 from skdcf.choosing import passing_answers, release
 from skdcf.guarantees import NoFalseClaim
@@ -124,8 +124,7 @@ def run(options):
     saved = {}
     scorer = SCORERS[options.scorer]
     for name in options.data:
-        graphs, labels, groups = problems_of(name)
-        problems = graphs, labels, in_order(groups)
+        problems = problems_of(name)
         for alpha in ALPHAS:
             calls = (
                 delayed(one_half)(problems, scorer, alpha, seed)
@@ -175,7 +174,6 @@ def rows_of(saved):
                 "wrong among shown": ratio(sums["wrong"], sums["shown"]),
                 "shown": ratio(sums["shown"], answers),
                 "true claims": ratio(sums["true"], answers),
-                "halves that show": (sums["shown"] > 0).mean(),
             }
 
 
@@ -209,21 +207,6 @@ def table(options):
             f"{excess.mean():+.4f} ± {np.sqrt((error**2).sum()) / len(cells):.4f}, largest "
             f"{np.max(excess[error > 0] / error[error > 0]):+.1f} errors"
         )
-    for alpha in ALPHAS:
-        shown = [
-            row
-            for row in rows
-            if (row["variant"], row["alpha"]) == ("auto", alpha)
-            and row["calibration"] >= 100
-            and row["halves that show"] >= 0.5
-        ]
-        if shown:
-            mean = np.mean([row["wrong among shown"][0] for row in shown])
-            names = ", ".join(row["set"] for row in shown)
-            lines.append(
-                f'wrong among shown with "auto" at {alpha}, mean over sets with 100 or more '
-                f"calibration questions and a share in half of the halves: {mean:.3f} ({names})"
-            )
     text = "\n".join(lines) + "\n"
     (RESULTS / "passing_answers.txt").write_text(text, encoding="utf-8")
     print(text)

@@ -16,17 +16,19 @@ import numpy as np
 from scipy.stats import betabinom
 
 from benchmarks import REFEREES, RESULTS
-from benchmarks.methods import AUTO, LINEAR, LOGISTIC
 from benchmarks.pages.figures import plt
 from benchmarks.pages.report import table
 from benchmarks.retention.paper import ALPHAS, PROBLEMS, TABLES
 from benchmarks.retention.paper import table as printed
 from benchmarks.retention.reproduce import (
+    AUTO,
     BOOSTED,
     CF,
     FOLDS,
     INDEPENDENT,
     INDEX,
+    LINEAR,
+    LOGISTIC,
     MARGINS,
     NARROW,
     PROBABLE,

@@ -24,14 +24,14 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GroupShuffleSplit
 
 from benchmarks.methods import fit_levels
-from benchmarks.real_data import load
-from skdcf import CoherentConformalFilter, GraphBatch
+from benchmarks.real_data import load, with_alternatives
+from skdcf import CoherentConformalFilter
 from skdcf.evaluation import leave_one_out
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.guarantees import NoFalseClaim, PathRisks
 from skdcf.guarantees import leave_one_out as leave_one_out_levels
 from skdcf.identity import question_groups
-from skdcf.scorers import ClassifierScorer, ConfTrScorer
+from skdcf.scorers import ClassifierScorer
 from skdcf.training import LBFGS, SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
@@ -61,8 +61,6 @@ VARIANTS = {
     },
     "priced regression": {"scorer": ClassifierScorer()},
     "regression": {"scorer": ClassifierScorer(gain=None)},
-    "unpriced": {"scorer": ConfTrScorer(gain=None)},
-    **{f"gain {g}": {"scorer": ConfTrScorer(gain=g)} for g in (1, 0.75, 0)},
 }
 
 
@@ -120,15 +118,20 @@ def with_chosen_share(filter, graphs, labels, groups, alpha, seed):
         return np.nanmean(rows_of_numbers, axis=0)
 
 
-def problems_of(name):
-    """Problems with their columns, labels and questions."""
-    data = load(name)
-    graphs = GraphBatch.from_graphs([g.replace(alternatives=None) for g in data.graphs])
+def columns_of(graphs):
+    """Problems with the columns of their texts."""
     columns = reasoning_features().fit_transform(graphs)
     if graphs.context is not None:
         columns = ContextFeatures().fit_transform(columns)
+    return columns
+
+
+def problems_of(name):
+    """Problems with their columns, labels and questions."""
+    data = load(name)
+    columns = columns_of(with_alternatives(data.graphs, 0))
     groups = getattr(data, "groups", None)
-    return columns, list(data.labels), question_groups(columns, groups)
+    return columns, list(data.labels), in_order(question_groups(columns, groups))
 
 
 def one_half(problems, variant, seed, n_train=None, show="1"):
@@ -186,8 +189,7 @@ def keep(options):
     parallel = Parallel(n_jobs=options.jobs)
     saved = {}
     for name in options.data:
-        graphs, labels, groups = problems_of(name)
-        problems = graphs, labels, in_order(groups)
+        problems = problems_of(name)
         for variant in options.variants:
             calls = (
                 delayed(one_half)(problems, variant, seed, options.train, options.show)

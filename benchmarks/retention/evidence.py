@@ -2,158 +2,156 @@
 
     python -m benchmarks.retention.evidence [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
-* the passages that an answer was to be supported by: summaries of news;
-* how often claims come back when a model is asked again: the data of conformal factuality,
-  three sets of 50 answers, whose authors drew five others;
-* two other answers to the same question, compared word by word: biology, first errors;
-* one check by a person for each answer, spent where it pays: mathematics, first errors.
+* "passages": the source passages of an answer (QAGS, summaries of news)
+* "frequency": how many of five other answers contain a claim (conformal factuality)
+* "others": two other answers to the question, compared word by word (Mr-Ben biology)
+* "check": one check by a person for each answer, in the order of `ReviewOrder` (ProcessBench math)
 
-The time of the columns is that of one core.
+Half of the questions are used for training, and the other half is evaluated leave-one-out. For
+"check", the filter is calibrated on the first half, and the labels replace the verdicts of a
+person. The time of the columns is that of one core.
 """
 
 from time import process_time
 
 import numpy as np
-from sklearn.base import clone
 
-from benchmarks.cells import columns, compute
 from benchmarks.data import fetch_conformal_factuality
-from benchmarks.guarantees.review import review_curve
-from benchmarks.methods import AUTO, FREQUENCY, TIES, compared, fit_levels
-from benchmarks.real_data import agreement, base, load, with_alternatives
-from benchmarks.saving import SEED, fewer, halves, options, run, wanted, write
-from skdcf import GraphBatch, HardCF
+from benchmarks.methods import TIES, fit_levels
+from benchmarks.real_data import load, with_alternatives
+from benchmarks.saving import halves, options, wanted, write
+from skdcf import CoherentConformalFilter, GraphBatch
+from skdcf.apps.labelling import ReviewOrder
+from skdcf.evaluation import compare_filters
 from skdcf.features import reasoning_features
+from skdcf.identity import question_groups
 
-LEVELS = [0.05, 0.1, 0.2]
-TEXT, PASSAGES = f"{AUTO}, text alone", f"{AUTO}, passages"
-COUNTED, OTHERS = f"{AUTO}, frequency", f"{AUTO}, other answers"
-CHECKED = {"process-bench-math": "ProcessBench math", "felm": "FELM"}
+LEVELS = [0.05, 0.1]
+NUMBERS = ("retention", "shown", "false_among_shown")
 
 
-def without_evidence(graphs):
+def columns(graphs):
+    """The problems with their columns, and the milliseconds per problem."""
+    batch = GraphBatch.from_graphs(list(graphs)).replace_features(None)
+    start = process_time()
+    table = reasoning_features().fit_transform(batch)
+    return table, 1000 * (process_time() - start) / len(batch)
+
+
+def text_alone(graphs):
     """The problems with nothing but question, claims and edges."""
-    graphs = [graph.replace(context=None) for graph in with_alternatives(graphs, 0)]
-    return GraphBatch.from_graphs(graphs).replace_features(None)
+    return [graph.replace(context=None) for graph in with_alternatives(graphs, 0)]
 
 
-def passages(chosen):
+def passages():
     """Summaries of news, without and with the article."""
     data = load("qags-cnndm")
-    auto = compared()[AUTO]
-    name = "evidence-passages"
-    bare = without_evidence(data.graphs)
-    text = columns(chosen.output, name, reasoning_features(), bare)
-    entries = {
-        TEXT: (text, auto),
-        PASSAGES: (base(chosen.output, "qags-cnndm", data), auto),
-    }
-    splits = halves(40, data.groups)
-    about = {"groups": data.groups, "title": "What passages are worth, QAGS (CNN/DM)"}
-    run(name, entries, data.labels, LEVELS, splits, chosen, **about)
+    with_passages, milliseconds = columns(data.graphs)
+    both = columns(text_alone(data.graphs))[0], with_passages
+    return both, data.labels, data.groups, 40, milliseconds
 
 
-def frequency(chosen):
-    """Answers whose claims were looked for in five other answers, by a model."""
+def frequency():
+    """Answers without and with the proportion of other answers that contain a claim."""
     parts = [fetch_conformal_factuality(name) for name in ("factscore", "nq", "math")]
     graphs = GraphBatch.from_graphs([g for part in parts for g in part.graphs])
     labels = [y for part in parts for y in part.labels]
     groups = np.concatenate([part.groups for part in parts])
     scores = graphs.features[:, [graphs.feature_names.index("frequency-score")]]
-    name, auto = "evidence-frequency", compared()[AUTO]
-    text = columns(chosen.output, name, reasoning_features(), without_evidence(graphs))
+    text, milliseconds = columns(text_alone(graphs))
     counted = text.replace_features(
         np.hstack([scores, text.features]), ["frequency-score", *text.feature_names]
     )
-    entries = {
-        TEXT: (text, auto),
-        FREQUENCY: (counted, HardCF("frequency-score", **TIES)),
-        COUNTED: (counted, auto),
-    }
-    splits = halves(40, groups)
-    about = {"groups": groups, "title": "What the frequency of claims is worth"}
-    run(name, entries, labels, LEVELS, splits, chosen, **about)
+    return (text, counted), labels, groups, 40, milliseconds
 
 
-def answers(chosen):
-    """Answers to questions of exams, without and with those of two other models."""
-    name, auto = "mr-ben-biology", compared()[AUTO]
-    data = load(name)
-    entries = {
-        TEXT: (base(chosen.output, name, data), auto),
-        OTHERS: (agreement(chosen.output, name, data), auto),
-    }
-    splits = halves(16, data.groups)
-    about = {"groups": data.groups, "title": "What other answers are worth, biology"}
-    run("evidence-answers", entries, data.labels, LEVELS, splits, chosen, **about)
+def others():
+    """Answers to exam questions, without and with answers by two other models."""
+    data = load("mr-ben-biology")
+    with_others, milliseconds = columns(with_alternatives(data.graphs, 2))
+    both = columns(text_alone(data.graphs))[0], with_others
+    return both, data.labels, data.groups, 16, milliseconds
 
 
-def check_cell(X, labels, groups, parts, seed):
-    """[true claims kept without a check, with one check per answer] at each level."""
-    train, rest = parts
-    auto = clone(compared()[AUTO]).set_params(random_state=seed)
-    y, truth = ([labels[i] for i in rows] for rows in parts)
-    filters = fit_levels(auto, X[train], y, LEVELS, groups[train])
-    return [
-        review_curve(filter, X[rest], truth, alpha, checks=(0, 1))
-        for alpha, filter in filters.items()
+def rounded(values):
+    """Numbers with five decimals."""
+    return [round(float(value), 5) for value in values]
+
+
+def compared(made, chosen):
+    """Numbers without and with the evidence, one row for each level."""
+    both, labels, groups, n_splits, milliseconds = made()
+    reports = [
+        compare_filters(
+            {"default": CoherentConformalFilter(**TIES)},
+            X,
+            labels,
+            LEVELS,
+            protocol="leave-one-out",
+            cv=halves(chosen.splits or n_splits, groups),
+            groups=groups,
+            n_jobs=chosen.jobs,
+            random_state=0,
+        ).rows()
+        for X in both
     ]
-
-
-def checks(chosen):
-    """A person's checks, as many as there are answers, spent where they pay."""
-    rows = []
-    for name in CHECKED:
-        data = load(name)
-        X, groups = base(chosen.output, name, data), np.asarray(data.groups)
-        splits = fewer(halves(6, groups), chosen)
-        cells = {
-            f"{name}/{k}": (check_cell, (X, data.labels, groups, parts, SEED + k))
-            for k, parts in enumerate(splits)
+    for without, having in zip(*reports, strict=True):
+        yield {
+            "alpha": without["alpha"],
+            "without": rounded(without[name] for name in NUMBERS),
+            "with": rounded(having[name] for name in NUMBERS),
+            "milliseconds": round(milliseconds, 2),
         }
-        found = compute(chosen.output, "evidence-checks", cells, chosen.jobs)
-        kept = np.mean([found[f"{name}/{k}"] for k in range(len(splits))], axis=0)
-        for alpha, (without, with_check) in zip(LEVELS, kept.tolist(), strict=True):
-            row = {"data": name, "alpha": alpha}
-            rows.append(row | {"no check": without, "one check": with_check})
-            print(rows[-1], flush=True)
-    title = "One check by a person for each answer"
-    write("evidence-checks", chosen, {"title": title, "rows": rows})
 
 
-def seconds(chosen):
-    """Milliseconds per answer that the columns take, on one core, of problems read anew."""
-    articles, exams = load("qags-cnndm"), load("mr-ben-biology")
-    timed = {
-        "text alone": without_evidence(exams.graphs),
-        "passages": GraphBatch.from_graphs(list(articles.graphs)),
-        "other answers": with_alternatives(exams.graphs, 2),
-    }
-    rows = []
-    for name, graphs in timed.items():
-        start = process_time()
-        reasoning_features().fit_transform(graphs)
-        spent = process_time() - start
-        rows.append({"evidence": name, "milliseconds": 1000 * spent / len(graphs)})
-        print(rows[-1], flush=True)
-    title = "Milliseconds per answer for the columns"
-    write("evidence-seconds", chosen, {"title": title, "rows": rows})
+def numbers(masks, truth):
+    """True claims kept, share of answers shown, and share of these with a false claim."""
+    pairs = list(zip(masks, truth, strict=True))
+    shown = np.array([mask.any() for mask in masks])
+    wrong = np.array([(mask & (y != 1)).any() for mask, y in pairs])
+    kept = np.mean([(mask & (y == 1)).sum() for mask, y in pairs])
+    return kept, shown.mean(), wrong.sum() / max(1, shown.sum())
 
 
-PARTS = {
-    "evidence-passages": passages,
-    "evidence-frequency": frequency,
-    "evidence-answers": answers,
-    "evidence-checks": checks,
-    "evidence-seconds": seconds,
-}
+def reviewed(filter, X, truth, alpha):
+    """Numbers without a check, and with as many checks as answers."""
+    review = ReviewOrder(filter, X, alpha)
+    yield numbers(review.masks(), truth)
+    while review.n_checks < len(X) and (asked := review.next()):
+        is_true = truth[asked.problem][asked.claim] == 1
+        review.told(asked.problem, asked.claim, "true" if is_true else "false")
+    yield numbers(review.masks(), truth)
+
+
+def checked(chosen):
+    """Numbers without and with checks by a person, one row for each level."""
+    data = load("process-bench-math")
+    X, _ = columns(text_alone(data.graphs))
+    groups = question_groups(X, data.groups)
+    found = {alpha: [] for alpha in LEVELS}
+    for seed, (train, rest) in enumerate(halves(chosen.splits or 6, groups)):
+        cf = CoherentConformalFilter(**TIES, random_state=seed)
+        y, truth = ([data.labels[i] for i in rows] for rows in (train, rest))
+        for alpha, fitted in fit_levels(cf, X[train], y, LEVELS, groups[train]).items():
+            found[alpha].append(list(reviewed(fitted, X[rest], truth, alpha)))
+    for alpha, rows in found.items():
+        without, having = np.mean(rows, axis=0)
+        yield {"alpha": alpha, "without": rounded(without), "with": rounded(having)}
 
 
 def main(chosen):
-    """Run and save every comparison."""
-    for name, part in PARTS.items():
-        if wanted(name, chosen):
-            part(chosen)
+    """Run all comparisons, and save them."""
+    if not wanted("evidence", chosen):
+        return
+    rows = []
+    for made in (passages, others, frequency):
+        for row in compared(made, chosen):
+            rows.append({"evidence": made.__name__} | row)
+            print(rows[-1], flush=True)
+    for row in checked(chosen):
+        rows.append({"evidence": "check"} | row)
+        print(rows[-1], flush=True)
+    write("evidence", chosen, {"numbers": NUMBERS, "rows": rows})
 
 
 if __name__ == "__main__":

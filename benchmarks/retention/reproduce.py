@@ -18,17 +18,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import clone
 
-from benchmarks.cells import columns as cached_columns
 from benchmarks.cells import compute
-from benchmarks.methods import (
-    AUTO,
-    LINEAR,
-    LOGISTIC,
-    TIES,
-    Probabilities,
-    fit_levels,
-    sharpened,
-)
+from benchmarks.methods import TIES, fit_levels
 from benchmarks.paper.agreement import surrogate_agreement
 from benchmarks.paper.separation import score_separation
 from benchmarks.retention import paper
@@ -50,6 +41,7 @@ from skdcf.identity import question_groups
 from skdcf.inspection import shap_values
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
+from skdcf.scorers._models import _tanh
 from skdcf.training import Adam, SoftTraining
 
 FOLDS, DRAWS, SEARCHES, TRAININGS = 20, 10, 3, 6
@@ -59,6 +51,7 @@ JUDGED = 600  # new problems on which settings are compared
 TRAINING_LEVELS = (0.05, 0.1)
 AGREEMENT_LEVELS = (0.02, *ALPHAS["math"])  # at 0.01 the problems are too few
 CF, INDEPENDENT, BOOSTED = "CF", "Independent", "Boosted Independent"
+AUTO, LINEAR, LOGISTIC = "auto", "DCF, path relaxation", "CF, logistic regression"
 XGBOOST, REACHABILITY, INDEX = "XGBoost", "reachability", "claim index"
 TABLED, SEARCHED = "DCF, printed settings", "DCF, searched settings"
 NARROW = f"{TABLED}, margin 0.1"
@@ -304,6 +297,31 @@ def separation_of(filter, X, y, alpha):
 # Filters
 
 
+def sharpened():
+    """The published procedure from a better start and with a sharper grid."""
+    training = SoftTraining.from_paper().set_params(init="coherent")
+    scorer = ConfTrScorer(gain=None)
+    return CoherentConformalFilter(
+        scorer, relaxation=GridRelaxation(), training=training, **TIES
+    )
+
+
+class Probabilities:
+    """The paper's LogisticClaimScorer: the confidence is a probability, sigmoid(x w + b)."""
+
+    def init(self, n_features, rng):
+        """Draw weights as `LinearModel` does; the intercept starts at 0."""
+        bound = n_features**-0.5
+        return np.append(rng.uniform(-bound, bound, n_features), 0.0)
+
+    def __call__(self, params, X):
+        """Confidences between 0 and 1."""
+        return 0.5 * (1 + _tanh((X @ params[:-1] + params[-1]) / 2))
+
+    def __repr__(self):
+        return "Probabilities()"
+
+
 def printed(kind, alphas, margin=MARGINS[0]):
     """The published procedure: one filter per level, with the printed settings."""
     return {
@@ -416,27 +434,27 @@ def main_cells(kind, found, shares=(0.7, 0.85)):
                 yield f"{name}/{alphas[0]}/{number}", (on_fold, *given)
 
 
-def felm_cells(folder):
+def felm_cells():
     """Published FELM: columns of text, and a chain where a method needs edges."""
     data = fetch_felm()
-    X = cached_columns(folder, "felm-base", reasoning_features(), data.graphs)
+    X = reasoning_features().fit_transform(data.graphs)
     y, groups, alphas = data.labels, question_groups(X, data.groups), ALPHAS["felm"]
     for number, parts in enumerate(folds(groups)):
         more = y, groups, alphas, parts, number
         yield f"{INDEX}//{number}", (single_on_fold, "claim_index", X, *more)
         filters = learning("felm", alphas) | {
             f"{LOGISTIC}, no edges": IndependentFactuality(
-                ClassifierScorer(target="hazard"), **TIES
+                ClassifierScorer(gain=None), **TIES
             )
         }
         for name, filter in filters.items():
             yield f"{name}//{number}", (on_fold, filter, X, *more)
 
 
-def math_cells(folder):
+def math_cells():
     """The 50 published problems of MATH: halves, and leave-one-out on one of them."""
     data = fetch_coherent_math()
-    X = cached_columns(folder, "coherent-math", reasoning_features(), data.graphs)
+    X = reasoning_features().fit_transform(data.graphs)
     X = chosen_columns(X, tuple(n for n in X.feature_names if n != "gpt-score"))
     groups, alphas = question_groups(X, data.groups), ALPHAS["math"]
     for number, parts in enumerate(folds(groups, shares=(0.5,))):
@@ -650,10 +668,10 @@ class Run:
 
 def gathered(run):
     """Compute what is missing, part by part; results of all that is there."""
-    out, folder = {}, run.chosen.output
+    out = {}
     main = {kind: run(f"main-{kind}", main_cells(kind, None)) for kind in PROBLEMS}
-    out["real-math"] = compared(run("real-math", math_cells(folder)))
-    out["real-felm"] = compared(run("real-felm", felm_cells(folder)))
+    out["real-math"] = compared(run("real-math", math_cells()))
+    out["real-felm"] = compared(run("real-felm", felm_cells()))
     out["luck"] = run("luck", luck_cells())
     out["surrogate"] = surrogate(run("surrogate", surrogate_cells()))
     out["understanding"] = understanding(run("understanding", understanding_cells()))

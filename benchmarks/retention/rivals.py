@@ -63,7 +63,7 @@ def split_of(graphs, labels, columns, seed):
     known, new = np.array_split(order, 2)
     first, half = np.array_split(known, 2)
     task = FitTask(0.1, first, np.random.RandomState(seed))
-    scorer = ClassifierScorer(target="hazard")
+    scorer = ClassifierScorer(gain=None)
     y = pack_labels([labels[i] for i in first], graphs[first])
     scorer.fit(graphs[first], y, task)
     scores = {"published": columns[PUBLISHED]}

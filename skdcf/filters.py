@@ -801,7 +801,7 @@ class ConformalFilter(Settings):
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""
         batch = apply_columns(self.features_, batch)
-        return batch.without_edges() if self.edges == "none" else batch
+        return batch.replace_edges(()) if self.edges == "none" else batch
 
     def _with_columns_given(self, X):
         """Return a copy of the filter that reads the fitted columns, and the problems with them."""

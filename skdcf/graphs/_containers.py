@@ -6,13 +6,14 @@ batch of one. The arrays are checked when a batch is made, and never change.
 
 from __future__ import annotations
 
-import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
-from numbers import Integral
-from typing import Any, Literal, NoReturn, TypeAlias, overload
+from graphlib import CycleError
+from itertools import chain, compress
+from textwrap import shorten
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ from .checks import (
     check_column,
     check_names,
     check_table,
+    check_value,
     column_names,
     listed,
     show,
@@ -31,8 +33,6 @@ from .checks import (
 from .ragged import (
     BLOCK,
     Layer,
-    Walk,
-    find_cycle,
     find_depth,
     find_sweep,
     offsets_of,
@@ -50,12 +50,15 @@ from .ragged import (
 SMALL = 64
 # maximum number of pairs of a claim and an ancestor in a problem (the maximum takes 0.4 GB)
 MOST_PAIRS = 50_000_000
-_MOST_NAMED = 10  # maximum number of claims to list if a cycle is reported
 # fields of a batch that are not computed from other fields
 _STORED = (
     *("features", "offsets", "edges", "edge_offsets", "edges_known", "claims"),
     *("feature_names", *ROWS),
 )
+
+#: Values of claims or problems, in which None means that the value is unknown.
+Values: TypeAlias = Iterable[Any] | None
+_Objects: TypeAlias = NDArray[np.object_] | None
 
 
 class GraphBatch(Sequence["ReasoningGraph"]):
@@ -105,13 +108,13 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     edges: NDArray[np.int64]
     edge_offsets: NDArray[np.int64]
     edges_known: NDArray[np.bool_]
-    claims: NDArray[np.object_] | None
-    problems: NDArray[np.object_] | None
-    alternatives: NDArray[np.object_] | None
-    context: NDArray[np.object_] | None
-    ids: NDArray[np.object_] | None
-    provenance: NDArray[np.object_] | None
-    metadata: NDArray[np.object_] | None
+    claims: _Objects
+    problems: _Objects
+    alternatives: _Objects
+    context: _Objects
+    ids: _Objects
+    provenance: _Objects
+    metadata: _Objects
     feature_names: tuple[str, ...] | None
 
     #: Columns that filters computed for the problems, keyed by transformer.
@@ -125,6 +128,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     @classmethod
     def _trusted(cls, **fields):
+        """Create a batch from fields that have already been checked."""
         batch = object.__new__(cls)
         batch.__dict__.update(fields)
         return batch
@@ -137,14 +141,14 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         edges: ArrayLike | None = None,
         *,
         edges_known: ArrayLike | None = None,
-        claims: Iterable[str | None] | None = None,
-        problems: Iterable[str | None] | None = None,
-        alternatives: Iterable[Iterable[str] | None] | None = None,
-        context: Iterable[Iterable[str] | None] | None = None,
+        claims: Values = None,
+        problems: Values = None,
+        alternatives: Values = None,
+        context: Values = None,
         feature_names: Iterable[str] | None = None,
-        ids: Iterable[Any] | None = None,
-        provenance: Iterable[Mapping[str, str | float | bool] | None] | None = None,
-        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+        ids: Values = None,
+        provenance: Values = None,
+        metadata: Values = None,
     ) -> GraphBatch:
         """Create a batch from flat arrays, without a Python loop over problems.
 
@@ -190,29 +194,42 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         offsets = np.asarray(offsets)
         if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
             raise ValueError(
-                "offsets must be a 1-D integer array with at least two entries, got "
+                "offsets must be a 1-D integer array with at least two entries, because a batch "
+                "must not be empty, got "
                 f"{offsets.dtype} of shape {offsets.shape}"
             )
         offsets = read_only(offsets.astype(np.int64))
-        if np.diff(offsets, prepend=0).min() < 0 or np.ravel(offsets)[0] != 0:
+        if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
             raise ValueError("offsets must start at 0 and must never decrease")
-        if features is None and claims is None:
-            raise ValueError(
-                "features and claims cannot both be None. Pass at least one of them"
-            )
         batch = cls._trusted(offsets=offsets)
-        batch.ids = check_column(ids, len(batch), "ids")
-        batch._set_features(features, feature_names)
-        batch._set_claims(claims, needed=features is None)
-        batch._set_edges(edges, edges_known)
         batch._set_rows(
+            ids=ids,
             problems=problems,
             alternatives=alternatives,
             context=context,
             provenance=provenance,
             metadata=metadata,
         )
+        batch._set_features(features, feature_names)
+        batch._set_claims(claims)
+        if batch.features is None and batch.claims is None:
+            raise ValueError(
+                "features and claims cannot both be None. Pass at least one of them"
+            )
+        batch._set_edges(edges, edges_known)
         return batch
+
+    def _set_rows(self, **rows):
+        """Store fields with one value per problem."""
+        for name, values in rows.items():
+            column = check_column(values, len(self), name)
+            setattr(self, name, column)
+            for i, value in enumerate(() if column is None else column):
+                if value is not None:
+                    try:
+                        column[i] = check_value(name, value)
+                    except ValueError as error:
+                        raise ValueError(f"{self.name_of(i)}: {error}") from None
 
     def _set_features(self, features, feature_names):
         table = None
@@ -231,28 +248,19 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 )
             table = read_only(table)
         self.features = table
-        self.feature_names = check_names(feature_names, features, table)
+        width = self.n_features or 0
+        self.feature_names = check_names(feature_names, features, width)
 
-    def _set_claims(self, claims, needed):
-        """Store the texts. If ``needed`` is True, all claims must have texts."""
-        self.claims = None
+    def _set_claims(self, claims):
+        """Store the texts, which either all claims or no claims must have."""
         texts = check_column(claims, self.n_claims, "claims")
-        if texts is None and not (needed and self.n_claims):
-            return
-        if texts is None:
-            texts = np.full(self.n_claims, None)
-        if {*map(type, texts)} != {str}:
-            has_text = np.array([text is not None for text in texts], dtype=bool)
-            is_text = np.array([isinstance(text, str) for text in texts], dtype=bool)
-            has_texts = np.full(len(self), needed)
-            has_texts[self.problem_of[has_text]] = True
-            wrong = np.flatnonzero(has_texts[self.problem_of] & ~is_text)
-            if wrong.size:
-                raise ValueError(
-                    f"{self.locate(wrong[0])} must be a str, got {show(texts[wrong[0]])}"
-                )
-            if not has_texts.any():
-                return
+        if texts is not None and {*map(type, texts)} != {str}:
+            for row, text in enumerate(texts):
+                if not isinstance(text, str):
+                    raise ValueError(
+                        f"{self.locate(row)} must be a str, got {show(text)}. Pack problems with "
+                        "and without claim texts separately"
+                    )
         self.claims = texts
 
     def _set_edges(self, edges, known):
@@ -260,15 +268,16 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         pairs = self._check_edges(() if edges is None else edges)
         self.edges = read_only(pairs)
         self.edge_offsets = read_only(np.searchsorted(pairs[:, 1], self.offsets))
-        if known is None:
-            known = np.full(len(self), edges is not None)
-        known = np.array(known)
+        known = np.array(
+            np.full(len(self), edges is not None) if known is None else known
+        )
         if known.shape != self.shape or known.dtype != bool:
             raise ValueError(
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
                 f"{known.dtype} of shape {known.shape}"
             )
-        wrong = np.flatnonzero(~known & (np.diff(self.edge_offsets) > 0))
+        has_edges = self.edge_offsets[1:] > self.edge_offsets[:-1]
+        wrong = np.flatnonzero(has_edges & ~known)
         if wrong.size:
             raise ValueError(
                 f"{self.name_of(wrong[0])}: edges must not be passed if edges_known is False "
@@ -277,10 +286,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         self.edges_known = read_only(known)
 
     def _check_edges(self, edges):
-        """Return the sorted, distinct edges."""
+        """Return the sorted, distinct edges, or raise ValueError if there is a cycle."""
         try:
-            is_array = isinstance(edges, np.ndarray)
-            pairs = edges if is_array else np.array([tuple(e) for e in edges])
+            pairs = np.array(edges if isinstance(edges, np.ndarray) else list(edges))
         except (TypeError, ValueError):  # One of the entries is not a pair.
             pairs = np.zeros(1)
         if pairs.size == 0:
@@ -289,61 +297,34 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             raise ValueError(
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
-        pairs = pairs.astype(
-            np.int64
-        )  # a copy, because the caller may change the array
+        pairs = pairs.astype(np.int64, copy=False)
         if pairs.min() < 0 or pairs.max() >= self.n_claims:
             outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
             raise ValueError(
-                f"edge {_pair(pairs[outside])} is out of range for {self.n_claims} claims. "
-                "Positions start at 0"
+                f"edge {tuple(pairs[outside][0].tolist())} is out of range for {self.n_claims} "
+                "claims. Positions start at 0"
             )
-        if len(self) > 1:
-            home = self.problem_of[pairs]
-            crosses = home[:, 0] != home[:, 1]
-            if crosses.any():
-                raise ValueError(
-                    f"edge {_pair(pairs[crosses])} must connect two claims of the same "
-                    f"problem, but it connects the problems {_pair(home[crosses])}"
-                )
-        loops = pairs[pairs[:, 0] == pairs[:, 1], 0]
-        if len(loops):
+        home = self.problem_of[pairs]
+        crosses = home[:, 0] != home[:, 1]
+        if crosses.any():
             raise ValueError(
-                f"{self.locate(loops[0])} must not be its own parent (a self-loop). Positions "
-                "start at 0"
+                f"edge {tuple(pairs[crosses][0].tolist())} must connect two claims of the same "
+                f"problem, but it connects the problems {home[crosses][0].tolist()}"
             )
         pairs = np.ascontiguousarray(sort_edges(pairs, self.n_claims))
         # If all parents precede their children, there is no cycle.
-        if (pairs[:, 0] > pairs[:, 1]).any():
-            self._refuse_cycle(pairs)
+        if (pairs[:, 0] >= pairs[:, 1]).any():
+            try:
+                self.depth = find_depth(pairs, self.n_claims)
+            except CycleError as error:
+                cycle = np.array(error.args[1])
+                i = self.problem_of[cycle[0]]
+                path = " -> ".join(map(str, cycle - self.offsets[i]))
+                raise ValueError(
+                    f"{self.name_of(i)}: the claims depend on each other in a self-loop or cycle: "
+                    f"{shorten(path, 80)}"
+                ) from None
         return pairs
-
-    def _refuse_cycle(self, pairs):
-        """Raise ValueError if there is a cycle. Otherwise, keep the depth of the claims."""
-        self.depth = find_depth(pairs, self.n_claims)
-        if (self.depth < 0).any():
-            cycle = find_cycle(pairs, self.depth)
-            i = self.problem_of[cycle[0]]
-            named = [str(v - self.offsets[i]) for v in cycle]
-            if len(named) > _MOST_NAMED:
-                named[_MOST_NAMED - 1 :] = [f"... ({len(cycle):,} claims)"]
-            raise ValueError(
-                f"{self.name_of(i)}: the claims depend on each other in a cycle: "
-                f"{' -> '.join([*named, named[0]])}"
-            )
-
-    def _set_rows(self, **rows):
-        """Store fields with one value per problem."""
-        for name, values in rows.items():
-            column = check_column(values, len(self), name)
-            check = ROWS[name][1]
-            for i, value in enumerate(() if column is None else column):
-                if value is not None:
-                    try:
-                        column[i] = check(name, value)
-                    except ValueError as error:
-                        raise ValueError(f"{self.name_of(i)}: {error}") from None
-            setattr(self, name, column)
 
     @classmethod
     def from_graphs(cls, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
@@ -364,12 +345,58 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         ValueError
             If the sequence is empty, or if the graphs have different feature columns.
         """
-        return graphs if isinstance(graphs, cls) else _pack(list(graphs))
+        if isinstance(graphs, cls):
+            return graphs
+        graphs = list(graphs)
+        if not graphs:
+            raise ValueError("X must contain at least one problem, but it is empty")
+        for i, graph in enumerate(graphs):
+            if not isinstance(graph, ReasoningGraph):
+                raise ValueError(
+                    f"problem {i}: expected a ReasoningGraph, got {type(graph).__name__}. Use "
+                    "ReasoningGraph.from_dict to convert a dictionary"
+                )
+        # An answer without claims may have any columns.
+        filled = [g for g in graphs if g.n_claims] or graphs
+        first = filled[0]
+        kind = _kind_of(first)
+        for i, graph in enumerate(graphs):
+            if graph.n_claims and _kind_of(graph) != kind:
+                test = "(g.claims is None, np.shape(g.features)[1:], g.feature_names)"
+                raise ValueError(
+                    f"problem {i} ({graph!r}): claim texts and features must be known for all "
+                    f"problems or for none, with the same names, got {_kind_of(graph)} and {kind}. "
+                    f"These lines separate the problems: alike = [g for g in graphs if {test} == "
+                    f"{kind}]; others = [g for g in graphs if {test} != {kind}]"
+                )
+        offsets = offsets_of([g.n_claims for g in graphs])
+        edge_offsets = offsets_of([len(g.edges) for g in graphs])
+        edges = np.concatenate([g.edges for g in graphs])
+        edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
+        features = claims = None
+        if first.features is not None:
+            features = read_only(np.concatenate([g.features for g in filled]))
+        if first.claims is not None:
+            texts = chain.from_iterable(g.claims for g in filled)
+            claims = np.fromiter(texts, dtype=object, count=offsets[-1])
+        rows = {
+            name: check_column([getattr(g, single) for g in graphs], len(graphs), name)
+            for name, single in ROWS.items()
+        }
+        return cls._trusted(
+            features=features,
+            offsets=read_only(offsets),
+            edges=read_only(edges),
+            edge_offsets=read_only(edge_offsets),
+            edges_known=read_only(np.array([g.edges_known for g in graphs])),
+            claims=claims,
+            feature_names=first.feature_names,
+            **rows,
+        )
 
-    def _changed(self, **fields):
-        """Return a batch in which some fields are replaced, without what was computed."""
-        stored = {name: getattr(self, name) for name in _STORED}
-        return self._trusted(**stored | fields)
+    def _copy(self, **changes):
+        """Return a changed copy that keeps what was computed."""
+        return self._trusted(**self.__dict__ | changes)
 
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
@@ -390,7 +417,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             The problems with the new features, and with the edges and texts of this batch.
         """
         # Everything else that was computed depends on the edges alone.
-        batch = self._trusted(**self.__dict__ | {"tables": None})
+        batch = self._copy(tables=None)
         batch._set_features(features, feature_names)
         return batch
 
@@ -412,19 +439,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         ValueError
             If the edges are invalid, as in `from_arrays`.
         """
-        batch = self._changed()
+        batch = self._trusted(**self.__getstate__())
         batch._set_edges(edges, np.ones(len(self), dtype=bool))
         return batch
-
-    def without_edges(self) -> GraphBatch:
-        """Return the same problems with independent claims.
-
-        Returns
-        -------
-        new_batch : GraphBatch
-            The problems without edges, with the features and texts of this batch.
-        """
-        return self.replace_edges(())
 
     def replace(self, **rows: Iterable[Mapping[str, Any] | None] | None) -> GraphBatch:
         """Return the same problems with other provenance or metadata, sharing all other fields.
@@ -439,7 +456,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         new_batch : GraphBatch
             The problems with the new dicts, and with the features, edges and texts of this batch.
         """
-        batch = self._trusted(**self.__dict__ | {"tables": None})
+        batch = self._copy(tables=None)
         batch._set_rows(**rows)
         return batch
 
@@ -462,8 +479,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         new_batch : GraphBatch
             The problems with the ``features`` of this batch and the cached columns.
         """
-        tables = (self.tables or {}) | {key: (features, feature_names)}
-        return self._trusted(**self.__dict__ | {"tables": tables})
+        return self._copy(tables=(self.tables or {}) | {key: (features, feature_names)})
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without what was computed."""
@@ -510,7 +526,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         name : str
             The name of the problem, such as ``problem 3 ("q7")``.
         """
-        name = None if self.ids is None else self.ids[i]
+        name = optional_rows(self.ids, i)
         return f"problem {i}" + ("" if name is None else f' ("{printable(name)}")')
 
     def locate(self, row: int) -> str:
@@ -538,7 +554,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     _repr_html_ = batch_html
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        if dtype is None or np.dtype(dtype) != object:
+        if np.dtype(dtype) != object:
             raise TypeError(
                 "a GraphBatch cannot be converted to a numeric array. Use "
                 "make_pipeline(GraphFeatures(), TextFeatures()) instead of a FeatureUnion to "
@@ -555,26 +571,21 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def __getitem__(self, key: slice | ArrayLike) -> GraphBatch: ...
 
     def __getitem__(self, key):
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            # scikit-learn uses a tuple to index objects that have a shape.
-            key = key[0]
         if is_integer(key):
             i = range(len(self))[key]
-            a, b = self.offsets[i : i + 2].tolist()
-            edges = self.edges[slice(*self.edge_offsets[i : i + 2])]
-            return self._unpack(i, slice(a, b), read_only(edges - a))
-        if not isinstance(key, slice):
-            key = np.asarray(key)
-            if key.size == 0 and key.dtype != bool:
-                # numpy converts an empty list to an array of floats.
-                key = key.astype(np.int64)
-            if key.dtype.kind not in "iub" or key.ndim != 1:
-                raise IndexError(
-                    "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
-                    f"integers or a boolean mask, got an array of dtype {key.dtype} and shape "
-                    f"{key.shape}"
-                )
-        return self._take(np.arange(len(self))[key])
+            claims = slice(*self.offsets[i : i + 2].tolist())
+            edges = self.edges[slice(*self.edge_offsets[i : i + 2].tolist())]
+            return self._unpack(i, claims, read_only(edges - claims.start))
+        if isinstance(key, tuple) and key[1:] == (Ellipsis,):
+            # scikit-learn uses a tuple to index objects that have a shape.
+            key = key[0]
+        rows = np.arange(len(self))[key]
+        if rows.ndim != 1:
+            raise IndexError(
+                "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
+                f"integers or a boolean mask, got {show(key)}"
+            )
+        return self._take(rows)
 
     def _take(self, rows):
         """Return the given problems. Edges are row indices, so they are renumbered."""
@@ -585,24 +596,28 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         n_edges = np.diff(self.edge_offsets)[rows]
         edges = self.edges[ranges(self.edge_offsets[:-1][rows], n_edges)]
         edges += np.repeat(offsets[:-1] - first, n_edges)[:, None]
-        batch = self._changed(
-            claims=optional_rows(self.claims, claims),
-            offsets=read_only(offsets),
-            edges=read_only(edges),
-            edge_offsets=read_only(offsets_of(n_edges)),
-            edges_known=read_only(self.edges_known[rows]),
-            **{name: optional_rows(getattr(self, name), rows) for name in ROWS},
-        )
+        fields = {name: optional_rows(getattr(self, name), rows) for name in ROWS}
         if self.features is not None:
-            batch.features = read_only(self.features[claims])
-        batch.tables = {
+            fields["features"] = read_only(self.features[claims])
+        # The depth does not depend on the other problems.
+        if "depth" in self.__dict__:
+            fields["depth"] = self.depth[claims]
+        tables = {
             key: (read_only(table[claims]), names)
             for key, (table, names) in (self.tables or {}).items()
         }
-        # The depth does not depend on the other problems.
-        if "depth" in self.__dict__:
-            batch.depth = self.depth[claims]
-        return batch
+        return self._trusted(
+            **self.__getstate__()
+            | fields
+            | {
+                "claims": optional_rows(self.claims, claims),
+                "offsets": read_only(offsets),
+                "edges": read_only(edges),
+                "edge_offsets": read_only(offsets_of(n_edges)),
+                "edges_known": read_only(self.edges_known[rows]),
+                "tables": tables,
+            }
+        )
 
     def __iter__(self) -> Iterator[ReasoningGraph]:
         shift = np.repeat(self.offsets[:-1], np.diff(self.edge_offsets))
@@ -612,20 +627,16 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     def _unpack(self, i, claims, edges):
         """Return problem ``i`` as a graph whose features are a view of the batch features."""
-        texts = None if self.claims is None else tuple(self.claims[claims])
-        # If the first text is None, all texts of the problem are None.
-        if texts and texts[0] is None:
-            texts = None
         return ReasoningGraph._trusted(
             features=optional_rows(self.features, claims),
             edges=edges,
-            claims=texts,
+            claims=None if self.claims is None else tuple(self.claims[claims]),
             feature_names=self.feature_names,
             edges_known=bool(self.edges_known[i]),
             n_claims=claims.stop - claims.start,
             **{
                 single: optional_rows(getattr(self, name), i)
-                for name, (single, _) in ROWS.items()
+                for name, single in ROWS.items()
             },
         )
 
@@ -686,7 +697,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
     @cached_property
-    def sweep(self) -> Sequence[Layer | Walk]:
+    def sweep(self) -> Sequence[Layer]:
         """Edges ordered so that values can be passed from parents to children, by `pass_all`."""
         return find_sweep(self.edges, self.rank[self.edges[:, 1]])
 
@@ -697,8 +708,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         The ancestors of a claim are the bits of one number, to which each parent passes its own.
         """
         is_small = (self.sizes <= SMALL)[self.problem_of]
-        rows = np.arange(self.n_claims)
         # In a large problem, each claim is the first and only one of its list.
+        rows = np.arange(self.n_claims)
         first = np.where(is_small, self.offsets[:-1][self.problem_of], rows)
         bits = np.uint64(1) << (rows - first).astype("<u8")
         packed = pass_all(self.sweep, np.bitwise_or, bits).view(np.uint8).reshape(-1, 8)
@@ -725,14 +736,12 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         """
         found = vars(self).setdefault("_large_ancestors", {})
         if i not in found:
-            a, b = self.offsets[i : i + 2].tolist()
-            edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
-            parents = edges[:, 0].tolist()
-            bounds = np.searchsorted(edges[:, 1], np.arange(b - a + 1)).tolist()
-            bits = [1 << v for v in range(b - a)]
-            for v in np.argsort(self.rank[a:b], kind="stable").tolist():
-                for u in parents[bounds[v] : bounds[v + 1]]:
-                    bits[v] |= bits[u]
+            start, stop = self.offsets[i : i + 2]
+            edges = self.edges[slice(*self.edge_offsets[i : i + 2])]
+            order = np.argsort(self.rank[edges[:, 1]], kind="stable")
+            bits = [1 << v for v in range(stop - start)]
+            for parent, child in (edges[order] - start).tolist():
+                bits[child] |= bits[parent]
             found[i] = bits
         return found[i]
 
@@ -774,25 +783,23 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         indptr, indices = self.small_closure
         if not len(self.large):
             return indptr, indices
-        is_small = ~np.isin(self.problem_of, self.large)
         claims = np.repeat(np.arange(self.n_claims), np.diff(indptr))
-        keep = is_small[claims]
-        pairs = [(claims[keep], indices[keep])]
+        keep = (self.sizes <= SMALL)[self.problem_of[claims]]
+        blocks = [(claims[keep], indices[keep])]
         for i in self.large.tolist():
             self._check_pairs(i)
-            pairs += self.large_pairs(i)
-        claims, indices = (
-            np.concatenate(column) for column in zip(*pairs, strict=True)
-        )
+            blocks += self.large_pairs(i)
+        claims, indices = map(np.concatenate, zip(*blocks, strict=True))
         order = np.argsort(claims, kind="stable")
         return offsets_of(np.bincount(claims)), indices[order]
 
     def _check_pairs(self, i):
         """Raise ValueError if a problem has too many pairs of a claim and an ancestor."""
-        rows = slice(*self.offsets[i : i + 2])
-        # In a forest, the longest path to a claim contains all of its ancestors.
-        least = int(self.sizes[i] + self.depth[rows].sum(dtype=np.int64))
-        if least <= MOST_PAIRS and not self.is_forest[i]:
+        depth = self.depth[slice(*self.offsets[i : i + 2])]
+        least = self.sizes[i] + depth.sum(
+            dtype=np.int64
+        )  # the claims on a longest path
+        if least <= MOST_PAIRS:
             least = sum(row.bit_count() for row in self.large_ancestors(i))
         if least > MOST_PAIRS:
             raise ValueError(
@@ -804,105 +811,17 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             )
 
 
-def _pair(rows):
-    """Return the first row as a pair in round brackets."""
-    return tuple(rows[0].tolist())
-
-
 def _count_edges(graph):
     """Return the number of edges of a graph or batch, or "unknown", for use in a ``repr``."""
     return len(graph.edges) if np.any(graph.edges_known) else "unknown"
 
 
-def _pack(graphs):
-    """Create a batch from a list of graphs."""
-    if not graphs:
-        raise ValueError("X must contain at least one problem, but it is empty")
-    # An answer without claims takes its column names from an answer with claims.
-    first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
-    graphs = [_with_columns(graph, first) for graph in graphs]
-    for i, graph in enumerate(graphs):
-        if reason := _find_difference(graph, first):
-            named = getattr(graph, "id", None)
-            name = "" if named is None else f' ("{printable(named)}")'
-            raise ValueError(f"problem {i}{name}: {reason}")
-    offsets = offsets_of([g.n_claims for g in graphs])
-    edge_offsets = offsets_of([len(g.edges) for g in graphs])
-    edges = np.concatenate([g.edges for g in graphs])
-    edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
-    features = claims = None
-    if first.features is not None:
-        features = read_only(np.concatenate([g.features for g in graphs]))
-    if features is None or any(g.claims for g in graphs):
-        texts = (t for g in graphs for t in g.claims or (None,) * g.n_claims)
-        claims = np.fromiter(texts, dtype=object, count=offsets[-1])
-    rows = {
-        name: check_column([getattr(g, single) for g in graphs], len(graphs), name)
-        for name, (single, _) in ROWS.items()
-    }
-    return GraphBatch._trusted(
-        features=features,
-        offsets=read_only(offsets),
-        edges=read_only(edges),
-        edge_offsets=read_only(edge_offsets),
-        edges_known=read_only(np.array([g.edges_known for g in graphs])),
-        claims=claims,
-        feature_names=first.feature_names,
-        **rows,
-    )
+def _kind_of(graph):
+    """Return whether texts are missing, the number of features in a tuple, and their names."""
+    return graph.claims is None, np.shape(graph.features)[1:], graph.feature_names
 
 
-def _with_columns(graph, first):
-    """Add the columns of the first graph to a graph that has neither claims nor columns."""
-    is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
-    if not is_empty or graph.features is not None:
-        return graph
-    if getattr(first, "features", None) is None:
-        return graph
-    table = np.empty((0, first.features.shape[1]))
-    return graph.replace(features=table, feature_names=first.feature_names)
-
-
-def _find_difference(graph, first):
-    """Explain why a graph cannot be packed with the first graph, or return None if it can."""
-    if not isinstance(graph, ReasoningGraph):
-        advice = ""
-        if isinstance(graph, Mapping):
-            advice = ". Use ReasoningGraph.from_dict to convert a dictionary"
-        if isinstance(graph, str):
-            advice = ". Use ReasoningGraph.from_dict(json.loads(line)) to convert a line of JSON"
-        return f"expected a ReasoningGraph, got {type(graph).__name__}{advice}"
-    table = graph.features
-    due = first.features
-    if (table is None) != (due is None):
-        return (
-            "some problems have features and others do not. Separate them with\n"
-            "    with_features = [g for g in graphs if g.features is not None]\n"
-            "    without_features = [g for g in graphs if g.features is None]"
-        )
-    if table is not None and table.shape[1] != due.shape[1]:
-        return f"{table.shape[1]} features, but problem 0 has {due.shape[1]}"
-    names = graph.feature_names
-    due = first.feature_names
-    if names is not due and names != due:
-        return f"feature names {names} differ from those of problem 0, {due}"
-    return None
-
-
-_FIELDS = (
-    *("features", "edges", "claims", "alternatives", "context", "feature_names"),
-    *("problem", "id", "provenance", "metadata"),
-)
-_LISTS = ("claims", "alternatives", "context", "feature_names")
-_OF_GRAPH = _FIELDS[3:]  # fields that describe the whole graph
-
-#: Advice for data in the JSON format of networkx.node_link_data.
-_NODE_LINK = (
-    ". This is node-link data. Read it with "
-    "ReasoningGraph.from_networkx(networkx.node_link_graph(data))"
-)
-
-
+@dataclass(frozen=True, init=False, repr=False, eq=False, slots=True)
 class ReasoningGraph:
     """Claims of one answer, together with their dependency graph.
 
@@ -966,8 +885,6 @@ class ReasoningGraph:
     array([0, 1])
     """
 
-    __slots__ = (*_FIELDS, "edges_known", "n_claims")
-
     features: NDArray[np.float64] | None
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
@@ -997,9 +914,6 @@ class ReasoningGraph:
     ) -> None:
         try:
             texts = None if claims is None else listed(claims, "claims")
-            for k, text in enumerate(texts or ()):
-                if text is None:
-                    raise ValueError(f"claim {k} must be a str, got None")
             if isinstance(features, np.ndarray):
                 features = features.copy()  # The caller may change the array.
             rows = texts if features is None else check_list("features", features)
@@ -1008,20 +922,18 @@ class ReasoningGraph:
                 [0, 0 if rows is None else len(rows)],
                 edges,  # type: ignore[arg-type]  # checked when it is read
                 claims=texts,
-                problems=[problem],
-                alternatives=[alternatives],
-                context=[context],
+                problems=_alone(problem),
+                alternatives=_alone(alternatives),
+                context=_alone(context),
                 feature_names=feature_names,
-                provenance=[provenance],
-                metadata=[metadata],
+                provenance=_alone(provenance),
+                metadata=_alone(metadata),
             )
         except ValueError as error:
             message = str(error).removeprefix("problem 0").lstrip(":, ")
             name = "" if id is None else f'problem "{printable(id)}": '
             raise ValueError(name + message) from None
-        graph = batch[0]
-        self._set(**{name: getattr(graph, name) for name in self.__slots__})
-        self._set(claims=None if texts is None else tuple(texts), id=id)
+        self._set(**batch[0]._values() | {"id": id})
 
     def _set(self, **values):
         for name, value in values.items():
@@ -1034,19 +946,14 @@ class ReasoningGraph:
         graph._set(**values)
         return graph
 
-    def __setattr__(self, name: str, *value: object) -> NoReturn:
-        raise AttributeError(
-            f"a ReasoningGraph is immutable. Use .replace({name}=...) to create a changed copy"
-        )
+    def _values(self):
+        return {name: getattr(self, name) for name in self.__slots__}
 
-    def __delattr__(self, name: str) -> NoReturn:
-        self.__setattr__(name)
-
-    def __setstate__(self, state: Any) -> None:
-        for name in ("features", "edges"):  # Unpickled arrays are writeable.
-            if state[1][name] is not None:
-                state[1][name] = read_only(state[1][name])
-        self._set(**state[1])
+    def __setstate__(self, state: list[Any]) -> None:
+        for name, value in zip(self.__slots__, state, strict=True):
+            # Unpickled arrays are writeable.
+            is_array = isinstance(value, np.ndarray)
+            self._set(**{name: read_only(value) if is_array else value})
 
     def __repr__(self) -> str:
         counts = [f"n_claims={self.n_claims}", f"n_edges={_count_edges(self)}"]
@@ -1061,11 +968,10 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        # If a graph has no claims, an empty list of texts is equal to None.
-        aside = {"provenance": None, "metadata": None, "claims": None}
-        ours = self.to_dict() | aside
-        theirs = other.to_dict() | aside
-        return ours == theirs and (self.claims or ()) == (other.claims or ())
+        ignored = {"provenance": None, "metadata": None}
+        if not self.n_claims:  # An empty list of texts is equal to None.
+            ignored["claims"] = None
+        return self.to_dict() | ignored == other.to_dict() | ignored
 
     def __hash__(self) -> int:
         texts = self.claims or None
@@ -1084,17 +990,12 @@ class ReasoningGraph:
         copy : ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
+        values = self._values()
         if changes.keys() <= {"provenance", "metadata"}:
-            # Claims and edges are not checked again. For an invalid dict, the constructor raises
-            # an error that names the problem.
-            with suppress(ValueError):
-                checked = {
-                    name: None if value is None else ROWS[name][1](name, value)
-                    for name, value in changes.items()
-                }
-                same = {name: getattr(self, name) for name in self.__slots__}
-                return self._trusted(**same | checked)
-        values = {name: getattr(self, name) for name in _FIELDS}
+            # Claims and edges, which take most of the time, are not checked again.
+            batch = GraphBatch.from_graphs([self])
+            return batch.replace(**{name: [row] for name, row in changes.items()})[0]
+        del values["edges_known"], values["n_claims"]
         if not self.edges_known:
             values["edges"] = None
         if column_names(changes.get("features")) is not None:
@@ -1119,15 +1020,13 @@ class ReasoningGraph:
                 f"v must be a claim position from 0 to {self.n_claims - 1}, got {v} for "
                 f"{self.n_claims} claims"
             )
+        parents_of = defaultdict(set)
+        for parent, child in self.edges.tolist():
+            parents_of[child].add(parent)
         found = {v}
-        # Edges are sorted by child, so the parents of a claim are next to each other.
-        bounds = np.searchsorted(
-            self.edges[:, 1], np.arange(self.n_claims + 1)
-        ).tolist()
-        parents = self.edges[:, 0].tolist()
         waiting = [v]
-        for u in waiting:
-            new = set(parents[bounds[u] : bounds[u + 1]]) - found
+        for child in waiting:
+            new = parents_of[child] - found
             found |= new
             waiting += new
         return np.array(sorted(found - {v}), dtype=np.int64)
@@ -1151,7 +1050,7 @@ class ReasoningGraph:
                 f"mask must be an array of {self.n_claims} booleans, got {mask.dtype} of "
                 f"shape {mask.shape}"
             )
-        values = {name: getattr(self, name) for name in self.__slots__}
+        values = self._values()
         if self.features is not None:
             values["features"] = read_only(self.features[mask])
         kept = self.edges[mask[self.edges].all(axis=1)]
@@ -1169,17 +1068,18 @@ class ReasoningGraph:
             The values of ``features``, ``edges`` (None if the edges are unknown), and all other
             fields that are set.
         """
-        out = {
-            "features": None if self.features is None else self.features.tolist(),
-            "edges": self.edges.tolist() if self.edges_known else None,
-        }
-        if self.features is not None and not self.n_claims:
-            out["n_features"] = self.features.shape[1]
-        for name in _FIELDS[2:]:
+        fields: dict[str, Any] = {"features": None, "edges": None}
+        for name in _FIELDS:
             value = getattr(self, name)
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
             if value is not None:
-                out[name] = list(value) if name in _LISTS else value
-        return out
+                fields[name] = list(value) if isinstance(value, tuple) else value
+        if not self.edges_known:
+            fields["edges"] = None
+        if self.features is not None and not self.n_claims:
+            fields["n_features"] = self.features.shape[1]
+        return fields
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
@@ -1197,19 +1097,19 @@ class ReasoningGraph:
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"data must be a dict, got {type(data).__name__}")
-        data = dict(data)
-        width = data.pop("n_features", 0)
-        if unknown := set(data) - {*_FIELDS}:
+        fields = {"features": None, "claims": None} | data
+        width = fields.pop("n_features", 0)
+        if unknown := set(fields) - {*_FIELDS}:
             raise ValueError(
-                f"the keys {sorted(map(str, unknown))} are unknown. Use only "
-                f"{list(_FIELDS)}" + (_NODE_LINK if "nodes" in unknown else "")
+                f"the keys {sorted(map(str, unknown))} are unknown. Use only {list(_FIELDS)}. "
+                "Read node-link data with "
+                "ReasoningGraph.from_networkx(networkx.node_link_graph(data))"
             )
-        features = data.pop("features", None)
-        if features is None and data.get("claims") is None:
-            data["claims"] = ()
-        if features is not None and not len(check_list("features", features)):
-            features = np.empty((0, width))
-        return cls(features, **data)
+        if fields["features"] is None and fields["claims"] is None:
+            fields["claims"] = ()
+        if fields["features"] == []:
+            fields["features"] = np.empty((0, width))
+        return cls(**fields)
 
     def to_networkx(self) -> Any:
         """Return the graph as a ``networkx.DiGraph`` with edges from parents to children.
@@ -1224,18 +1124,16 @@ class ReasoningGraph:
         """
         import networkx as nx
 
-        fields = {name: getattr(self, name) for name in _OF_GRAPH}
-        out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
-        if not self.edges_known:
-            out.graph["edges_known"] = False
-        out.add_nodes_from(range(self.n_claims))
-        out.add_edges_from(self.edges.tolist())
-        for v, node in out.nodes.items():
-            if self.claims is not None:
-                node["claim"] = self.claims[v]
-            if self.features is not None:
-                node["features"] = self.features[v].tolist()
-        return out
+        fields = self.to_dict()
+        columns = {"claim": fields.pop("claims", None)}
+        columns["features"] = fields.pop("features")
+        edges = fields.pop("edges")
+        digraph = nx.DiGraph(**fields, edges_known=self.edges_known)
+        digraph.add_nodes_from(range(self.n_claims))
+        digraph.add_edges_from(edges or ())
+        for name, values in columns.items():
+            nx.set_node_attributes(digraph, dict(enumerate(values or ())), name)
+        return digraph
 
     @classmethod
     def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
@@ -1261,19 +1159,15 @@ class ReasoningGraph:
                 "networkx.DiGraph"
             )
         position = {node: i for i, node in enumerate(graph.nodes)}
-        values = {name: graph.graph.get(name) for name in _OF_GRAPH}
+        values = {name: graph.graph.get(name) for name in _FIELDS}
         for field, name in (("claims", "claim"), ("features", "features")):
-            node_values = [
-                attributes[name]
-                for _, attributes in graph.nodes(data=True)
-                if name in attributes
-            ]
-            if len(node_values) == len(position) and (node_values or name == "claim"):
-                values[field] = node_values
-        pairs = [(position[u], position[v]) for u, v in graph.edges()]
-        edges_known = pairs or graph.graph.get("edges_known", True)
-        values |= {"edges": pairs if edges_known else None} | fields
-        return cls(**{"features": None} | values)
+            column = [v for _, v in graph.nodes(data=name) if v is not None]
+            if len(column) == len(position):
+                values[field] = column
+        edges = [(position[u], position[v]) for u, v in graph.edges]
+        is_known = edges or graph.graph.get("edges_known", True)
+        values |= {"edges": edges if is_known else None} | fields
+        return cls.from_dict(values)
 
     @classmethod
     def from_parents(
@@ -1299,22 +1193,12 @@ class ReasoningGraph:
         graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
-        n_claims = _count_claims(features, fields)
-        if n_claims not in (None, len(check_list("parents", parents))):
-            raise ValueError(
-                f"parents must contain one list for each of the {n_claims} claims, got "
-                f"{len(parents)}"
-            )
-        edges = []
-        for v, row in enumerate(parents):
-            row = list(check_list(f"parents[{v}]", row, sized=False))
-            if wrong := [u for u in row if not isinstance(u, Integral)]:
-                raise ValueError(
-                    f"parents[{v}] must contain claim positions, which are integers starting at "
-                    f"0, got {wrong[0]!r}"
-                )
-            edges += [(u, v) for u in row]
-        return cls(features, edges, **fields)
+        rows = [
+            check_list(f"parents[{v}]", row, sized=False)
+            for v, row in enumerate(check_list("parents", parents))
+        ]
+        edges = [(u, v) for v, row in enumerate(rows) for u in row]
+        return cls(features, edges, **fields)._check_size("parents", len(rows))
 
     @classmethod
     def from_adjacency(
@@ -1347,33 +1231,37 @@ class ReasoningGraph:
             The graph, which is validated as in the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
-        n_claims = _count_claims(features, fields) or 0
         matrix = np.asarray(matrix)
-        if matrix.size == 0:
-            matrix = matrix.reshape(0, 0)
-        if matrix.shape != (n_claims, n_claims):
+        n_claims = len(matrix)
+        if matrix.size != n_claims**2 or not np.isin(matrix, (0, 1)).all():
             raise ValueError(
-                f"matrix must be square with one row for each of the {n_claims} "
-                f"claims, got shape {matrix.shape}"
+                f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}: "
+                f"{show(matrix)}"
             )
-        if not np.isin(matrix, (0, 1)).all():
-            raise ValueError(
-                "matrix must contain only 0 and 1, but it contains other values"
-            )
-        pairs = np.argwhere(matrix)
+        pairs = np.argwhere(matrix.reshape(n_claims, n_claims))
         edges = pairs[:, ::-1] if orientation == "child_row" else pairs
-        return cls(features, edges, **fields)
+        return cls(features, edges, **fields)._check_size("matrix", n_claims)
+
+    def _check_size(self, name, n_claims):
+        """Return the graph, or raise ValueError unless it has the given number of claims."""
+        if self.n_claims != n_claims:
+            raise ValueError(
+                f"{name} must have one row for each of the {self.n_claims} claims, got "
+                f"{n_claims}"
+            )
+        return self
 
 
-def _count_claims(features, fields):
-    """Return the number of claims in the features or texts, or None if it is unknown."""
-    claims = fields.get("claims")
-    rows, name = (claims, "claims") if features is None else (features, "features")
-    return None if rows is None else len(check_list(name, rows))
+def _alone(value):
+    """Return a column for a batch of one problem."""
+    return None if value is None else [value]
 
 
-#: Problems as a list of graphs (including networkx graphs), as packed graphs, or as a table in
-#: which each row is a problem with one claim.
+# All fields of a graph except `edges_known` and `n_claims` are arguments of the constructor.
+_FIELDS = ReasoningGraph.__slots__[:-2]
+
+#: Problems as a list of graphs, as packed graphs, or as a table in which each row is a problem
+#: with one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 
 
@@ -1402,83 +1290,37 @@ def as_batch(X: Any) -> GraphBatch:
     >>> as_batch([[0.9, 1.0], [0.2, 0.0], [0.7, 0.0]])
     GraphBatch(n_graphs=3, n_claims=3, n_edges=0, n_features=2)
     """
-    packed = pack_graphs(X)
-    if packed is not None:
-        # An empty batch is also returned, because its column names are known.
-        return packed
-    if not _is_table(X):
-        many = isinstance(X, (list, tuple))
-        kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
-        raise ValueError(
-            "X must be a GraphBatch, a list of ReasoningGraph or a 2-D array of "
-            f"numbers, got {kind}. {_advise(X)}"
-        )
-    if not len(X):
-        raise ValueError("X must contain at least one problem, but it is empty")
-    return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
-
-
-def _is_table(X):
-    """Return whether X is two-dimensional and contains no strings."""
+    batch = pack_graphs(X)
+    if batch is not None:
+        return batch
     try:
-        table = np.asanyarray(X)
-    except (TypeError, ValueError):
-        return False
-    if table.ndim == 2 and table.dtype == object:
-        return not any(isinstance(value, (str, bytes)) for value in table.flat)
-    return table.ndim == 2 and table.dtype.kind in "biufc"
+        return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "X must be a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers, got a "
+            f"{type(X).__name__}: {error}. skdcf.adapters converts tables and records to graphs"
+        ) from None
 
 
-def _advise(X):
-    """Return advice on how to convert an object to problems."""
-    lazy = hasattr(X, "collect")
-    first = "This table is lazy: call its collect() first. " if lazy else ""
-    if lazy or hasattr(X, "columns"):
-        return (
-            f"{first}If the table has one row per claim, use skdcf.adapters.from_frame"
-        )
-    if hasattr(X, "toarray"):
-        return "Use its toarray() method to get an array"
-    return "skdcf.adapters converts tables and records to graphs"
-
-
-def pack_graphs(X: Any) -> Any:
+def pack_graphs(X: Any) -> GraphBatch | None:
     """Return X as a batch if it contains graphs, or None if X may be a table.
 
-    networkx graphs are converted. A ValueError is raised if X is an empty list, an iterator or a
-    single graph.
+    A ValueError is raised if X is an empty list, an iterator or a single graph.
     """
     if isinstance(X, GraphBatch):
         return X
-    if isinstance(X, ReasoningGraph) or _is_networkx(X):
+    if isinstance(X, ReasoningGraph):
         raise ValueError(
-            f"X must be a list of graphs, got a single {type(X).__name__}. Pass [graph] instead"
+            "X must be a list of graphs, got a single ReasoningGraph. Pass [graph] instead"
         )
     refuse_iterator("X", X)
     if getattr(X, "ndim", None) == 1:  # X is an array or a Series (pandas or polars).
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
-    if any(map(_is_networkx, X)):
-        X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
     # `from_graphs` raises an error for an empty list.
     holds_graphs = not X or any(isinstance(item, ReasoningGraph) for item in X)
     return GraphBatch.from_graphs(X) if holds_graphs else None
-
-
-def _is_networkx(item):
-    """Return whether an object is a networkx graph, without importing networkx."""
-    networkx = sys.modules.get("networkx")
-    return networkx is not None and isinstance(item, networkx.Graph)
-
-
-def _from_networkx(graph, i):
-    if not _is_networkx(graph):
-        return graph
-    try:
-        return ReasoningGraph.from_networkx(graph)
-    except ValueError as error:
-        raise ValueError(f"problem {i}: {error}") from None
 
 
 def answer_text(graph: ReasoningGraph) -> str:
@@ -1503,9 +1345,8 @@ def answer_text(graph: ReasoningGraph) -> str:
         If the claims do not have texts.
     """
     if graph.claims is None and graph.n_claims:
-        named = "" if graph.id is None else f" ({printable(graph.id)})"
         raise ValueError(
-            f"the claims of the problem{named} must have texts, but they have none: pass "
-            "claims= to the graph"
+            f"the claims of {graph!r} must have texts, but they have none. Pass claims= to the "
+            "graph"
         )
     return "\n".join(graph.claims or ())

@@ -12,6 +12,15 @@ from .._checks import is_missing, is_number, other_row, printable
 # A string is not accepted as a list of strings. Sets and mappings are unordered.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 _LONGEST = 80  # maximum number of characters of a value to show in a message
+#: Fields of a batch with one value per problem, and their names in a graph.
+ROWS = {
+    "ids": "id",
+    "problems": "problem",
+    "alternatives": "alternatives",
+    "context": "context",
+    "provenance": "provenance",
+    "metadata": "metadata",
+}
 
 
 def show(value: Any) -> str:
@@ -27,16 +36,18 @@ def has_masked(values: Any) -> bool:
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
-def listed(values, name):
+def listed(values: Any, name: str) -> list[Any]:
     """Return values as a list, or raise ValueError if their order is undefined."""
+    if type(values) is list:  # The following checks are slow.
+        return values
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
-        is_text = isinstance(values, (str, bytes))
-        kind = "one text" if is_text else f"a {type(values).__name__}"
-        raise ValueError(f"{name} must be a list, got {kind}")
+        raise ValueError(
+            f"{name} must be a list, not one text or a set, got a {type(values).__name__}"
+        )
     return list(values)
 
 
-def check_table(features):
+def check_table(features: Any) -> np.ndarray:
     """Return features as an array of floats, in which missing values are NaN."""
     if has_masked(features):
         raise ValueError(
@@ -68,7 +79,7 @@ def _as_float(value):
     return float(value)
 
 
-def column_names(features):
+def column_names(features: Any) -> list[str] | None:
     """Return the column names of a pandas, polars or pyarrow table, or None if there are none.
 
     As in scikit-learn, the columns are considered unnamed if no column name is a string, for
@@ -76,9 +87,7 @@ def column_names(features):
     """
     # In pyarrow tables, `columns` contains the values instead of the names.
     names = getattr(features, "column_names", getattr(features, "columns", None))
-    if names is None:
-        return None
-    names = list(names)
+    names = () if names is None else list(names)
     not_texts = [name for name in names if not isinstance(name, str)]
     if len(not_texts) == len(names):
         return None
@@ -90,7 +99,9 @@ def column_names(features):
     return names
 
 
-def check_names(feature_names, features, table):
+def check_names(
+    feature_names: Any, features: Any, width: int
+) -> tuple[str, ...] | None:
     """Return the names of the columns as a tuple, or None if they have no names."""
     names = column_names(features)
     if feature_names is not None:
@@ -104,16 +115,16 @@ def check_names(feature_names, features, table):
     if names is None:
         return None
     if len(set(names)) < len(names):
-        twice = sorted({n for n in names if names.count(n) > 1})
+        twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"feature names must be unique, but {twice} are repeated")
-    if table is not None and (width := table.shape[1]) != len(names):
+    if features is not None and width != len(names):
         raise ValueError(
             f"feature_names must have one name for each of the {width} features, got {len(names)}"
         )
     return tuple(names)
 
 
-def check_column(values, length, name):
+def check_column(values: Any, length: int, name: str) -> np.ndarray | None:
     """Return values as a new object array, or None if all of them are None."""
     if values is None:
         return None
@@ -125,47 +136,26 @@ def check_column(values, length, name):
     return np.fromiter(values, dtype=object, count=length)
 
 
-def _check_question(name, value):
-    if not isinstance(value, str):
+def check_value(name: str, value: Any) -> Any:
+    """Return a copy of the value that a field of `ROWS` has for one problem."""
+    if name == "problems" and not isinstance(value, str):
         raise ValueError(f"the question must be a str or None, got {show(value)}")
+    if name in ("alternatives", "context"):
+        value = tuple(listed(value, name))
+        for text in value:
+            if not isinstance(text, str):
+                raise ValueError(f"{name} must contain only texts, got {show(text)}")
+    if name in ("provenance", "metadata"):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name} must be a dict, got {show(value)}")
+        value = dict(value)
+    if name == "provenance":
+        for key, entry in value.items():
+            is_flat = isinstance(key, str) and isinstance(entry, (str, int, float))
+            if not is_flat or entry != entry:
+                raise ValueError(
+                    "provenance must map strings to strings, numbers or booleans, got "
+                    f"{show(entry)} under the key {show(key)}. Leave the key out if its value "
+                    "is unknown"
+                )
     return value
-
-
-def _check_texts(name, value):
-    texts = tuple(listed(value, name))
-    for k, text in enumerate(texts):
-        if not isinstance(text, str):
-            singular = name.removesuffix("s")
-            raise ValueError(f"{singular} {k} must be a str, got {show(text)}")
-    return texts
-
-
-def _check_dict(name, value):
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a dict, got {show(value)}")
-    return dict(value)
-
-
-def _check_provenance(name, value):
-    for key, entry in _check_dict(name, value).items():
-        if not (isinstance(key, str) and isinstance(entry, (str, bool, int, float))):
-            raise ValueError(
-                "provenance must map strings to strings, numbers or booleans, got "
-                f"{show(entry)} under the key {show(key)}"
-            )
-        if entry != entry:
-            raise ValueError(
-                f"provenance[{key!r}] must not be NaN. Leave the key out if its value is unknown"
-            )
-    return dict(value)
-
-
-#: Check of each field with one value per problem, and the name of the field in a graph.
-ROWS: dict[str, tuple[str, Any]] = {
-    "problems": ("problem", _check_question),
-    "alternatives": ("alternatives", _check_texts),
-    "context": ("context", _check_texts),
-    "ids": ("id", lambda name, value: value),
-    "provenance": ("provenance", _check_provenance),
-    "metadata": ("metadata", _check_dict),
-}

@@ -8,7 +8,9 @@ small problems has a few wide layers, which numpy processes in a single call eac
 has many narrow layers, whose edges are processed one by one.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from graphlib import TopologicalSorter
 from operator import add, or_
 from typing import Any, NamedTuple
 
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 
 # Layers with fewer edges are processed by a Python loop, which is faster than numpy.
 NARROW = 16
+# maximum number of layers that `find_depth` processes with numpy
+MOST_LAYERS = 64
 # number of bytes of bits that are unpacked at a time
 BLOCK = 2**20
 
@@ -41,10 +45,8 @@ def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:
 
 def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
     """Return ``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])``."""
-    lengths = np.asarray(lengths, dtype=np.int64)
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    offsets = offsets_of(lengths)
+    return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
 
 
 def optional_rows(values: Any, rows: Any) -> Any:
@@ -90,35 +92,16 @@ def read_only(array: NDArray[Any]) -> Any:
 
 
 class Layer(NamedTuple):
-    """Edges that are processed in a single call, grouped by child.
+    """Edges that are processed together.
 
-    The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
+    If ``starts`` is None, the edges are processed one after another. Otherwise, they are
+    processed in a single call, in which ``parents[starts[i]:starts[i + 1]]`` are the parents of
+    ``children[i]``.
     """
 
-    parents: NDArray[Any]
-    children: NDArray[Any]
-    starts: NDArray[Any]
-
-    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Update the values of children with the values of their parents, in place."""
-        inherited = ufunc.reduceat(values[self.parents], self.starts)
-        values[self.children] = ufunc(values[self.children], inherited)
-
-
-class Walk(NamedTuple):
-    """Edges that are processed one after another, with their ends as positions in ``claims``."""
-
-    claims: NDArray[Any]
-    parents: list[int]
-    children: list[int]
-
-    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Update the values of children with the values of their parents, in place."""
-        join = _OF_TWO[ufunc]
-        of_claim = values[self.claims].tolist()
-        for parent, child in zip(self.parents, self.children, strict=True):
-            of_claim[child] = join(of_claim[child], of_claim[parent])
-        values[self.claims] = np.array(of_claim, dtype=values.dtype)
+    parents: Any
+    children: Any
+    starts: NDArray[Any] | None
 
 
 # Python function that is equivalent to each NumPy ufunc for two scalars.
@@ -131,47 +114,43 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 
 
 def pass_all(
-    sweep: Sequence[Layer | Walk], ufunc: np.ufunc, values: NDArray[Any]
+    sweep: Sequence[Layer], ufunc: np.ufunc, values: NDArray[Any]
 ) -> NDArray[Any]:
     """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
-    for edges in sweep:
-        edges.pass_on(ufunc, out)
+    cells = memoryview(out)  # converts single values faster than numpy
+    join = _OF_TWO[ufunc]
+    for parents, children, starts in sweep:
+        if starts is None:
+            for parent, child in zip(parents, children, strict=True):
+                cells[child] = join(cells[child], cells[parent])
+        else:
+            inherited = ufunc.reduceat(out[parents], starts)
+            out[children] = ufunc(out[children], inherited)
     return out
 
 
-def find_sweep(edges, rank):
+def find_sweep(edges: NDArray[Any], rank: NDArray[Any]) -> list[Layer]:
     """Group the edges by the rank of their child, and join adjacent narrow groups."""
-    if not len(edges):
-        return []
     order, bounds = sort_small(rank)
-    parent, child = np.take(edges, order, axis=0).T
     narrow = np.diff(bounds) < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
-    ends = np.append(bounds[first[1:]], bounds[-1:])
-    return [
-        (_make_walk if thin else _make_layer)(parent[a:b], child[a:b])
-        for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True)
-        if a < b
-    ]
+    groups = np.split(edges[order], bounds[first[1:]])
+    sweep = []
+    for group, is_narrow in zip(groups, narrow[first], strict=False):
+        parents, children = group.T
+        if is_narrow:
+            sweep.append(Layer(parents.tolist(), children.tolist(), None))
+        else:
+            starts = np.flatnonzero(starts_run(children))
+            sweep.append(Layer(parents, children[starts], starts))
+    return sweep
 
 
-def _make_layer(parents, children):
-    starts = np.flatnonzero(starts_run(children))
-    return Layer(parents, children[starts], starts)
-
-
-def _make_walk(parents, children):
-    claims, ends = np.unique(np.stack([parents, children]), return_inverse=True)
-    return Walk(claims, *ends.reshape(2, -1).tolist())
-
-
-def sort_edges(edges, n_claims):
-    """Return the distinct edges, sorted by (child, parent).
-
-    Each edge is encoded as a single integer, with the child in the upper bits.
-    """
-    shift = int(n_claims).bit_length()
+def sort_edges(edges: NDArray[Any], n_claims: int) -> NDArray[Any]:
+    """Return the distinct edges, sorted by (child, parent)."""
+    # Each edge is encoded as a single integer, with the child in the upper bits.
+    shift = n_claims.bit_length()
     key = (edges[:, 1] << shift) | edges[:, 0]
     if (key[1:] > key[:-1]).all():
         return edges
@@ -180,71 +159,37 @@ def sort_edges(edges, n_claims):
     return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
 
-def find_depth(edges, n_claims):
-    """Return the length of the longest path to each claim, or -1 for claims on or after a cycle.
+def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
+    """Return the length of the longest path to each claim.
 
-    Paths start at claims that have no parents. Kahn's algorithm processes one layer of all graphs
-    per step while the layers are wide, and then claim by claim.
+    Raises
+    ------
+    graphlib.CycleError
+        If there is a cycle. The second argument of the error contains its claims.
     """
-    parent, child = edges.T
-    children = child[np.argsort(parent, kind="stable")]
-    count = np.bincount(parent, minlength=n_claims)
-    first = offsets_of(count)
-    missing = np.bincount(child, minlength=n_claims)
-    depth = np.full(n_claims, -1, dtype=np.int32)
-    ready = np.flatnonzero(missing == 0)
-    depth[ready] = 0
-    layer = 0
-    mark = np.empty(n_claims, dtype=np.int64)
-    while ready.size >= NARROW:
-        layer += 1
-        reached = children[ranges(first[ready], count[ready])]
-        np.subtract.at(missing, reached, 1)
-        reached = reached[missing[reached] == 0]
-        # A claim with two parents in the layer occurs twice. Only its last occurrence is kept,
-        # which does not require sorting.
-        position = np.arange(reached.size)
-        mark[reached] = position
-        ready = reached[mark[reached] == position]
-        depth[ready] = layer
-    waiting = ready.tolist()
-    for u in waiting:
-        for v in children[first[u] : first[u + 1]].tolist():
-            missing[v] -= 1
-            if not missing[v]:
-                # The last parent that is reached is one of the deepest.
-                depth[v] = depth[u] + 1
-                waiting.append(v)
-    return depth
-
-
-def find_cycle(edges, depth):
-    """Return the claims of a cycle in dependency order, given the depths from `find_depth`.
-
-    Each claim on or after a cycle has a parent that is also on or after a cycle. Therefore, a
-    walk from parent to parent eventually returns to a claim that has already been visited.
-    """
-    stuck = depth < 0
-    # If a claim has several parents, the first parent is used, because it comes last in the
-    # reversed order.
-    parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
-    place: dict[int, int] = {}
-    v = min(parent_of)
-    while v not in place:
-        place[v] = len(place)
-        v = parent_of[v]
-    cycle = list(place)[place[v] :][::-1]
-    start = cycle.index(min(cycle))
-    return cycle[start:] + cycle[:start]
+    depth = np.zeros(n_claims, dtype=np.int32)
+    for layer in range(1, MOST_LAYERS + 1):
+        if not len(edges):
+            return depth
+        depth[edges[:, 1]] = layer
+        # Only parents that are children of remaining edges have reached this layer.
+        edges = edges[depth[edges[:, 0]] == layer]
+    parents_of = defaultdict(list)
+    for parent, child in edges.tolist():
+        parents_of[child].append(parent)
+    deep = depth.tolist()
+    for claim in TopologicalSorter(parents_of).static_order():
+        above = (deep[parent] + 1 for parent in parents_of.get(claim, ()))
+        deep[claim] = max(above, default=deep[claim])
+    return np.array(deep, dtype=np.int32)
 
 
 def unpack_bits(bits: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the row and the position of each bit that is set, given rows of bytes."""
     n_bits = 8 * bits.shape[1]
     step = max(1, BLOCK // bits.shape[1])
-    found = [
-        np.flatnonzero(np.unpackbits(bits[a : a + step], axis=1, bitorder="little"))
-        + a * n_bits
-        for a in range(0, len(bits), step)
-    ]
-    return np.divmod(np.concatenate([np.empty(0, dtype=np.int64), *found]), n_bits)
+    found = [np.empty(0, dtype=np.int64)]
+    for a in range(0, len(bits), step):
+        block = np.unpackbits(bits[a : a + step], axis=1, bitorder="little")
+        found.append(np.flatnonzero(block) + a * n_bits)
+    return np.divmod(np.concatenate(found), n_bits)

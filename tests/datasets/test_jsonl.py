@@ -63,7 +63,7 @@ def problems(draw, width=None, features=None):
     graph = ReasoningGraph(
         table if features else None,
         edges,
-        claims=draw(st.none() | texts) if features else draw(texts),
+        claims=draw(texts),
         problem=draw(st.none() | TEXTS),
         alternatives=draw(st.none() | st.lists(TEXTS, max_size=3)),
         feature_names=[f"name {j} é" for j in range(width)],

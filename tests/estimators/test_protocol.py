@@ -286,7 +286,7 @@ def test_edges_are_dropped_before_a_scorer_sees_them(calls):
 def test_incoherent_is_coherent_without_edges(name):
     """The same computation: a filter that never had the edges."""
     scorer, _ = SCORERS[name]
-    bare, bare_fresh = GRAPHS.without_edges(), FRESH.without_edges()
+    bare, bare_fresh = GRAPHS.replace_edges(()), FRESH.without_edges()
     one = HardCF(scorer, edges="none", random_state=0).fit(GRAPHS, Y)
     other = HardCF(scorer, random_state=0).fit(bare, Y)
     assert one.threshold_ == other.threshold_

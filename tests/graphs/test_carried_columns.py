@@ -36,7 +36,7 @@ def test_all_tables_are_carried_and_sliced_beside_the_features():
     [
         lambda batch: batch.replace_features(batch.features + 1),
         lambda batch: batch.replace_edges(np.empty((0, 2), int)),
-        lambda batch: batch.without_edges(),
+        lambda batch: batch.replace_edges(()),
     ],
 )
 def test_other_problems_carry_nothing(change):

@@ -53,5 +53,5 @@ def test_it_is_flat(value):
 def test_it_is_a_dict_without_nan():
     with pytest.raises(ValueError, match="provenance must be a dict"):
         ReasoningGraph([[0.1]], provenance="model")
-    with pytest.raises(ValueError, match="must not be NaN"):
+    with pytest.raises(ValueError, match="got nan"):
         ReasoningGraph([[0.1]], provenance={"temperature": float("nan")})

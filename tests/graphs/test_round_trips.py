@@ -96,7 +96,7 @@ def test_parts_of_a_batch_are_the_parts_of_the_list(graphs, data):
             fresh = GraphBatch.from_graphs(chosen)
             assert part.edge_offsets.tolist() == fresh.edge_offsets.tolist()
             assert part.depth.tolist() == fresh.depth.tolist()
-    bare = batch.without_edges()
+    bare = batch.replace_edges(())
     assert [*bare] == [graph.replace(edges=()) for graph in graphs]
     assert not bare.depth.any() and bare.edges_known.all()
 

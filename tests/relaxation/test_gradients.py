@@ -27,7 +27,7 @@ def relaxation(request):
 
 def assert_same(relaxation, problems, risk, labels=None, coherent=True):
     """Value and gradient are those of the loops over claims."""
-    batch = problems.batch if coherent else problems.batch.without_edges()
+    batch = problems.batch if coherent else problems.batch.replace_edges(())
     plan = relaxation.plan(batch, problems.labels if labels is None else labels)
     value, gradient = value_and_grad(loss_of(relaxation, plan, 0.3))(risk)
     loss = reference_loss(relaxation, problems, 0.3, coherent)

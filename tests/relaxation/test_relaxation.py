@@ -86,7 +86,7 @@ def loss_of(relaxation, plan, alpha, **halves):
 
 
 def both(relaxation, problems, risk, alpha, coherent=True, **halves):
-    batch = problems.batch if coherent else problems.batch.without_edges()
+    batch = problems.batch if coherent else problems.batch.replace_edges(())
     plan = relaxation.plan(batch, problems.labels)
     return value_and_grad(loss_of(relaxation, plan, alpha, **halves))(risk)
 

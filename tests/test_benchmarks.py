@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,3 +107,16 @@ def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):
 
     hard_speed.main(300, 299)
     assert "times the plain way" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("show", ["1", "auto"])
+def test_a_half_has_numbers_for_each_level(show):
+    """Nobody else runs the program between two releases."""
+    from benchmarks.retention.default_scorer import ALPHAS, NUMBERS, one_half
+    from skdcf.datasets import make_reasoning_graphs
+
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    problems = X, y, np.arange(120) // 2
+    numbers, _ = one_half(problems, "priced regression", 0, show=show)
+    assert np.shape(numbers) == (len(ALPHAS), len(NUMBERS))
+    assert np.all(np.asarray(numbers)[:, 1] <= 1)

@@ -104,8 +104,9 @@ def with_chosen_share(filter, graphs, labels, groups, alpha, seed):
         guarantee = filter.calibration_.guarantee
         jumps = filter.calibration_part(batch, truth, groups=False).jumps
         risk = np.concatenate(list(filter.path_risk(batch)))
-        levels = guarantee.leave_one_out(jumps, guarantee.path_risks(risk, batch))
-        kept = levels <= alpha + 1e-12
+        risks = guarantee.path_risks(risk, batch)
+        levels = leave_one_out_levels(guarantee, jumps, risks)
+        kept = levels <= alpha
         flat = np.concatenate(truth)
         true = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
         wrong = np.bincount(batch.problem_of, kept & (flat != 1), len(batch)) > 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from . import guards
 from ._checks import check_alpha, warn
 from ._docs import documented
-from .columns import read_problems
 from .exceptions import CalibrationWarning, ParameterWarning
+from .filters import choose_one_each
 from .graphs import GraphBatch, Problems
 from .graphs.ragged import segment_ids
 from .guarantees import NoFalseClaim, problems_needed
@@ -25,11 +25,8 @@ from .identity import (
 )
 from .ops.conformal import shown_rank
 from .ops.hard import segment_min
-from .parts import choose_one_each
 from .training.splitting import number_groups
 from .uses import filter_in
-
-__all__ = ["choose", "chosen_answers", "passing_answers"]
 
 __all__ = ["choose", "chosen_answers", "passing_answers", "release"]
 
@@ -136,11 +133,11 @@ def _marked(filter, chosen, n_answers):
 def _chosen(filter, X, groups):
     """Return all answers, the indices of the chosen answers, and the answer count per question."""
     cf = filter_in(filter)
-    batch, _ = read_problems(cf, X, reset=False)
+    problems = cf._look(X, skipped=("label_", "chosen_"))
+    batch = problems.batch
     guards.refuse_chosen(batch)
-    cf._compare(batch, ("label_", "chosen_"))
     # The smallest path risk of an answer is +inf if it has no claims.
-    risks = cf._path_risks_alone(batch)
+    risks = cf._path_risks(problems)
     risk_of_answer = segment_min(risks.path_risk, batch.offsets)
     question = number_groups(question_groups(batch, groups))
     n_answers = np.bincount(question)

@@ -29,34 +29,21 @@ def read_problems(estimator, X, *, reset):
     False, X is compared with the number and names of the features seen during ``fit``.
     """
     batch = pack_graphs(X)
-    is_table = batch is None
-    if reset:
-        estimator._chosen_features = _choose_features(estimator, batch)
-    elif not is_table and estimator.features == "auto":
-        _refuse_columns(estimator, batch)
-    if is_table:
-        batch = _pack_table(estimator, X, reset)
-    elif not len(batch):
+    if batch is None:
+        return _pack_table(estimator, X, reset), True
+    if not len(batch):
         raise ValueError("X must contain at least one problem, but it is empty")
-    elif reset:
+    if not reset:
+        batch = _compare_features(estimator, batch)
+    else:
         estimator.n_features_in_ = batch.n_features or 0
-        vars(estimator).pop("feature_names_in_", None)
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
-    elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # A chunk of a file may contain only answers without claims, which do not have feature
-        # names.
-        batch = batch.replace_features(
-            np.zeros((0, estimator.n_features_in_)),
-            getattr(estimator, "feature_names_in_", None),
-        )
-    else:
-        _compare_features(estimator, batch)
-    if callable(estimator.edges) and not is_table:
+    if callable(estimator.edges):
         batch = _ruled(batch, estimator.edges)
     if estimator.edges == "given":
         guards.refuse_unknown_edges(batch)
-    return batch, is_table
+    return batch, False
 
 
 def _pack_table(estimator, X, reset):
@@ -99,60 +86,46 @@ def _ruled(batch, rule):
     return batch.replace_edges(edges)
 
 
-def _choose_features(estimator, batch):
-    """Return the transformer that ``features="auto"`` stands for, which is None for own columns."""
-    if batch is None or batch.features is not None or batch.claims is None:
-        return None
+def transformer_for(estimator, batch):
+    """Return the value of ``features``, where "auto" stands for None if there are columns."""
     scorer = estimator.scorer
+    if estimator.features != "auto":
+        return estimator.features
+    if batch.features is not None or batch.claims is None:
+        return None
     # A scorer that reads no columns needs none.
     if isinstance(scorer, Scorer) and scorer.columns_read() == ():
         return None
     return reasoning_features()
 
 
-def _refuse_columns(estimator, batch):
-    """Raise ValueError if problems have columns, but `fit` computed the columns."""
-    computed = estimator._transformer is not None
-    if computed and batch.features is not None and batch.n_claims:
-        raise ValueError(
-            "the problems must not have columns, because fit computed the columns from the "
-            f"texts, but they have {batch.n_features}. Remove them with "
-            "batch.replace_features(None), or fit again on problems with columns"
-        )
-
-
-def _reads_all(estimator):
-    """Return whether any component except the scorer reads columns by their position.
-
-    The noise of ``ties="jitter"`` is computed from a hash of all columns, so the noise changes if
-    columns are added or removed. Functions that compute groups may read any column.
-    """
-    if estimator._transformer is not None or estimator.ties == "jitter":
-        return True
-    guarantee = estimator._resolved_guarantee()
-    return any(map(callable, guarantee.entries))
-
-
 def _compare_features(estimator, batch):
+    """Return the problems, or raise ValueError unless they have the features seen in `fit`."""
     names = batch.feature_names
+    n_features = estimator.n_features_in_
     names_in_fit = getattr(estimator, "feature_names_in_", None)
+    if not batch.n_claims and batch.features is None and n_features:
+        # A chunk of a file may contain only answers without claims, which have no features.
+        return batch.replace_features(np.zeros((0, n_features)), names_in_fit)
 
-    # If only the scorer reads columns, and reads them by name, only the names are compared.
+    # If only the scorer reads columns, and reads them by name, only the names are compared. The
+    # noise of ties="jitter" and functions that compute groups may depend on any column.
     columns_read = estimator.scorer_.columns_read()
-    if columns_read is not None and names is not None and not _reads_all(estimator):
+    by_position = estimator.features_ is not None or estimator.ties == "jitter"
+    by_position |= any(map(callable, estimator._resolved_guarantee().entries))
+    if columns_read is not None and names is not None and not by_position:
         missing = [name for name in columns_read if name not in names]
         if missing:
             raise ValueError(
                 f"the scorer requires the feature {missing[0]!r}, but X only has the features "
                 f"{list(names)}"
             )
-        return
+        return batch
 
-    n_features = batch.n_features or 0
-    if n_features != estimator.n_features_in_:
+    if (batch.n_features or 0) != n_features:
         raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
+            f"X has {batch.n_features or 0} features, but {type(estimator).__name__} is "
+            f"expecting {n_features} features as input"
         )
     if (names is None) != (names_in_fit is None):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
@@ -161,17 +134,12 @@ def _compare_features(estimator, batch):
             f"names in {where}. Pass feature names both in fit and in X",
             GuaranteeWarning,
         )
-    elif names and names_in_fit is not None and tuple(names_in_fit) != names:
-        new = sorted(set(names) - set(names_in_fit))
-        gone = sorted(set(names_in_fit) - set(names))
-        if new:
-            raise ValueError(
-                f"the feature names must match those seen during fit, but {new} are unknown "
-                f"and {gone} are missing. The names seen during fit are {list(names_in_fit)}"
-            )
+    elif names is not None and list(names) != list(names_in_fit):
         raise ValueError(
-            f"the feature names must be in the same order as in fit, {list(names_in_fit)}"
+            "the feature names must be those seen during fit, in the same order, "
+            f"{list(names_in_fit)}, got {list(names)}"
         )
+    return batch
 
 
 def flat_labels(y, batch, is_table, classes=None):
@@ -208,24 +176,22 @@ def _is_per_problem(y):
 def with_names(problems, guarantee):
     """Return the given problems, including the computed columns that the guarantee names."""
     passed = problems.batch
-    scored = problems.scored
-    if scored is passed:
-        return passed
-    columns = scored.feature_names or ()
-    keys = {key for row in passed.metadata_rows for key in row}
-    available = keys.union(passed.feature_names or ())
+    columns = problems.columns.feature_names or ()
+    names_passed = passed.feature_names or ()
+    metadata_keys = {key for row in passed.metadata_rows for key in row}
     names = [
         name
         for name in guarantee.entries
-        if isinstance(name, str) and name in columns and name not in available
+        if isinstance(name, str)
+        and name in columns
+        and name not in (*names_passed, *metadata_keys)
     ]
     if not names:
         return passed
-    table = scored.features[:, [columns.index(name) for name in names]]
-    if not passed.feature_names:
-        return passed.replace_features(table, names)
-    table = np.hstack([passed.features, table])
-    return passed.replace_features(table, [*passed.feature_names, *names])
+    table = problems.columns.features[:, [columns.index(name) for name in names]]
+    if names_passed:
+        table = np.hstack([passed.features, table])
+    return passed.replace_features(table, [*names_passed, *names])
 
 
 def confidence_of(scorer, batch):
@@ -236,15 +202,12 @@ def confidence_of(scorer, batch):
     returned = scorer.confidence(batch)
     try:
         confidence = np.asarray(returned, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"the scorer must return a single array of length {batch.n_claims} with one "
-            f"number per claim, got {type(returned).__name__}"
-        ) from error
+    except (TypeError, ValueError):
+        confidence = np.array(np.nan)
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
-            f"the scorer must return an array of shape ({batch.n_claims},), got shape "
-            f"{confidence.shape}"
+            f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
+            f"claim, got {type(returned).__name__} of shape {np.shape(confidence)}"
         )
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -28,19 +29,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import guards, online
-from ._checks import (
-    check_alpha,
-    check_choice,
-    check_weights,
-    reduced,
-    without_places,
-)
+from . import guards
+from ._checks import check_alpha, check_choice, check_weights, reduced
 from ._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
 from .columns import (
     confidence_of,
     flat_labels,
     read_problems,
+    transformer_for,
     with_names,
 )
 from .features.columns import (
@@ -48,24 +44,25 @@ from .features.columns import (
     carry_columns,
     columns_require_fit,
     fit_columns,
+    reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .graphs.ragged import optional_rows, ranges
+from .graphs.ragged import optional_rows, ranges, starts_run
 from .guarantees import (
+    Calibration,
     Guarantee,
+    Jumps,
     NoFalseClaim,
     choose_share,
     share_table,
 )
 from .guards import Record
 from .identity import Groups, Hashes, hashes_of, read_groups
-from .jitter import jittered
+from .jitter import SCALE, noise_of
 from .labels import Labels
+from .online import on_prefixes, stream_decisions
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
-from .parts import CalibrationPart, number, refuse_other_settings
-from .scorers import (
-    FitTask,
-)
+from .scorers import FitTask
 from .scorers.resolve import (
     as_scorer,
     folds,
@@ -86,22 +83,10 @@ Level: TypeAlias = float | None
 #: Parameters that define the guarantee. The number of kept true claims can only be compared
 #: between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-#: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
-#: "include" keeps the claim, as the published code does, but invalidates the guarantee if scores
-#: are tied. "jitter" breaks ties with a seeded hash of the problem.
-TIES = ("exclude", "include", "jitter")
-OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 N_FOLDS = 3  # folds of the out-of-fold risks from which the share of passing answers is chosen
-N_PROBES = 8  # problems of a part whose path risks are stored to compare scorers
-
-
-#: Attributes that a filter has only after calibration.
-_OF_CALIBRATION = (
-    "calibration_",
-    "max_path_risks_",
-    "nonconformity_scores_",
-    "unused_indices_",
-)
+# If all questions differ and there are this many, all calibrate. The rank is then rounded by at
+# most 1 / (n + 1).
+MANY = 10_000
 
 
 @contextmanager
@@ -125,23 +110,20 @@ class ReadProblems:
     batch : GraphBatch
         The problems as passed. If ``edges`` is a function, these problems contain the computed
         edges.
-    scored : GraphBatch
+    columns : GraphBatch
         The problems with the columns and edges that the scorer uses.
     is_table : bool
         Whether the caller passed a table in which each row is a claim.
     labels : ndarray of shape (n_claims,) or None
     hashes : Hashes or None
         Hashes of the questions and contents of labelled problems.
-    rows : ndarray of int of shape (n_problems,), or None
-        Indices of the problems in the data passed by the caller.
     """
 
     batch: GraphBatch
-    scored: GraphBatch
+    columns: GraphBatch
     is_table: bool = False
     labels: NDArray[Any] | None = None
     hashes: Hashes | None = None
-    rows: NDArray[np.int64] | None = None
 
     def shaped(self, values):
         """Return the given claim values in the format that the caller expects."""
@@ -152,21 +134,199 @@ class ReadProblems:
         if len(rows) == len(self.batch):
             return self
         batch = self.batch[rows]
-        same = self.scored is self.batch
-        starts = self.batch.offsets[:-1]
-        claims = ranges(starts[rows], self.batch.sizes[rows])
+        claims = ranges(self.batch.offsets[rows], batch.sizes)
         return replace(
             self,
             batch=batch,
-            scored=batch if same else self.scored[rows],
+            columns=batch if self.columns is self.batch else self.columns[rows],
             labels=optional_rows(self.labels, claims),
             hashes=optional_rows(self.hashes, rows),
-            rows=optional_rows(self.rows, rows),
         )
 
     def unlabelled(self):
         """Return the problems with all labels set to unknown, for steps that do not use labels."""
         return replace(self, labels=np.full(self.batch.n_claims, -1))
+
+    def questions(self):
+        """Return the question index of each problem."""
+        question = self.hashes.question
+        if (question < 0).all():
+            return np.arange(len(question))
+        return number_groups(question)
+
+
+@dataclass(frozen=True)
+class CalibrationPart:
+    """Scores and hashes of problems that were scored for calibration.
+
+    Parts are created by the method ``calibration_part`` of a filter. To calibrate the filter on
+    several parts, pass them to its method ``calibrate_parts``.
+
+    Parameters
+    ----------
+    jumps : Jumps
+        Positions and sizes of the jumps in the loss as the threshold increases. For the default
+        guarantee, each problem has a single jump, at its nonconformity score.
+    largest : ndarray of shape (n_problems,)
+        Largest path risk of each problem, regardless of its labels.
+    lowest, lowered : ndarray of shape (n_problems,)
+        Smallest path risk of each problem, before and after being lowered to allow for rounding
+        errors.
+    hashes : Hashes
+        Hashes of the questions and of the problem contents.
+    has_texts : ndarray of bool of shape (n_problems,)
+        Whether the claims of each problem have texts.
+    groups : list of length n_problems or None
+        Group of each problem, if the guarantee has groups.
+    origin : dict
+        How the problems were made.
+    settings : dict
+        Settings of the filter that scored the problems.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_problems,)
+        Nonconformity scores. A score is +inf if every threshold is safe for the problem.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(199, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs, y)
+    >>> parts = [cf.calibration_part(graphs[i : i + 50], y[i : i + 50])
+    ...          for i in range(0, 199, 50)]
+    >>> cf.calibrate_parts(parts).n_calibration_
+    199
+    """
+
+    jumps: Jumps
+    largest: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    lowered: NDArray[np.float64]
+    hashes: Hashes
+    has_texts: NDArray[np.bool_]
+    groups: list[Any] | None
+    origin: dict[str, Any]
+    settings: dict[str, Any]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Nonconformity score of each problem."""
+        return self.jumps.first()
+
+    def __len__(self) -> int:
+        """Number of problems."""
+        return len(self.largest)
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
+        """Return a part that contains only the given rows."""
+        rows = np.arange(len(self))[rows]
+        return replace(
+            self,
+            jumps=self.jumps[rows],
+            largest=self.largest[rows],
+            lowest=self.lowest[rows],
+            lowered=self.lowered[rows],
+            hashes=self.hashes[rows],
+            has_texts=self.has_texts[rows],
+            groups=self.groups and [self.groups[i] for i in rows],
+        )
+
+    @classmethod
+    def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
+        """Join several parts into one part, in the given order."""
+        parts = list(parts)
+
+        def joined(name):
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return replace(
+            parts[0],
+            jumps=Jumps.join([part.jumps for part in parts]),
+            largest=joined("largest"),
+            lowest=joined("lowest"),
+            lowered=joined("lowered"),
+            hashes=Hashes.join([part.hashes for part in parts]),
+            has_texts=joined("has_texts"),
+            groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
+            origin=guards.join_origins([part.origin for part in parts]),
+        )
+
+    def calibrate(self, guarantee: Guarantee) -> Calibration:
+        """Return the calibration of a guarantee on all problems of the part."""
+        return Calibration(
+            guarantee, self.jumps, self.lowest, self.lowered, self.groups
+        )
+
+    def choose(
+        self,
+        guarantee: Guarantee,
+        level: float,
+        fewest: bool,
+        *,
+        in_groups: bool = True,
+        ranks: NDArray[np.integer] | None = None,
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Choose the problems used for calibration.
+
+        One answer to each question is chosen, either within each group or, if ``in_groups`` is
+        False, among all problems. If ``fewest`` is True, only the smallest number of questions
+        that results in the same rank is used.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            The guarantee for which the problems are chosen.
+        level : float
+            The guarantee level.
+        fewest : bool
+            Whether to leave out questions that do not increase the rank of the threshold.
+        in_groups : bool, default=True
+            Whether to choose one answer per question in each group.
+        ranks : ndarray of shape (n_problems,), optional
+            Ranks of the answers. Among all answers to a question, the answer with the lowest rank
+            is chosen. By default, the ranks are derived from hashes of the answers.
+
+        Returns
+        -------
+        chosen, left_over : ndarray of int
+            Indices of problems, sorted.
+        """
+        question = self.hashes.question
+        group_of = number(self.groups if in_groups else None, len(self))
+        are_many = len(self) >= MANY and bool((question < 0).all())
+        if are_many and not group_of.any():
+            return np.arange(len(self)), np.arange(0)
+        by_content, by_question = self.hashes.orders()
+        rows = choose_one_each(
+            question, by_content if ranks is None else ranks, group_of
+        )
+        is_chosen = np.full(len(rows), not fewest)
+        for group in np.unique(group_of) if fewest else ():
+            members = np.flatnonzero(group_of[rows] == group)
+            count = len(members)
+            if not are_many or count < MANY:
+                count = guarantee.fewest(count, level)
+            order = np.argsort(by_question[rows[members]], kind="stable")
+            is_chosen[members[order[:count]]] = True
+        return rows[is_chosen], rows[~is_chosen]
+
+
+def number(groups: list[Any] | None, n: int) -> NDArray[np.int64]:
+    """Return the number of each of n groups in the order of appearance, or zeros without groups."""
+    numbers: dict[Any, int] = {}
+    return np.array(
+        [numbers.setdefault(g, len(numbers)) for g in groups or [None] * n], np.int64
+    )
+
+
+def choose_one_each(
+    questions: NDArray[Any], order: NDArray[Any], group_of: NDArray[Any]
+) -> NDArray[np.intp]:
+    """For each group and question, return the index of the first problem in the given order."""
+    by = np.lexsort((order, questions, group_of))
+    return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
 
 
 @settings
@@ -203,7 +363,10 @@ class ConformalFilter(Settings):
         "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
         "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
-        "ties": [StrOptions(set(TIES))],
+        # "exclude" drops a claim whose path risk equals the threshold. "include" keeps it, as the
+        # published code does, but invalidates the guarantee if scores are tied. "jitter" breaks
+        # ties with a seeded hash of the problem.
+        "ties": [StrOptions({"exclude", "include", "jitter"})],
         "guarantee": [None, Guarantee],
         "calibration_size": [None, SHARE, at_least(0, Integral)],
         "online": ["boolean"],
@@ -267,73 +430,71 @@ class ConformalFilter(Settings):
         """
         self.validate()
         with unchanged_on_error(self):
+            self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
-            self.share_ = None
+            transformer = transformer_for(self, problems.batch)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            rng = np.random.RandomState(self._seed)
             # Columns that learn nothing are computed for all problems.
             scorer = None
-            if not columns_require_fit(self._transformer):
-                problems, scorer = self._make_columns(problems, problems.unlabelled())
+            if not columns_require_fit(transformer):
+                problems, scorer = self._make_columns(
+                    transformer, problems, problems.unlabelled()
+                )
 
             # Hold out questions for calibration, unless nothing learns.
             learns = scorer is None or scorer_requires_fit(scorer)
-            chooses = self._chooses_share
-            question = _number_questions(problems.hashes)
+            question = problems.questions()
             n_held = self._count_held_out(question, learns)
-            rng = np.random.RandomState(self._seed)
             training, calibration = _split(problems, question, n_held, rng)
-            train = problems.take(training)
-            if not (learns or chooses):
-                # A scorer that uses no labels may see the calibration problems, unless the caller
-                # asked for held-out problems.
-                train = (problems if n_held is None else train).unlabelled()
+            if not (learns or self._chooses_share):
                 training = training[:0]
-            elif not len(training):
-                raise ValueError(
-                    "at least 1 problem must remain for training, but all questions are used for "
-                    "calibration. Add answers to other questions, or choose a scorer that does "
-                    "not require training, such as a column"
-                )
             held = problems.take(calibration)
             origin = self._guard_split(problems, held, training, calibration)
 
-            # Learn the other columns and the scorer on training problems only.
+            # Learn the other columns and the scorer on training problems only. A scorer that uses
+            # no labels may see the calibration problems.
+            train = problems.take(training) if len(training) else problems.unlabelled()
             if scorer is None:
-                problems, scorer = self._make_columns(problems, train)
+                problems, scorer = self._make_columns(transformer, problems, train)
                 train, held = problems.take(training), problems.take(calibration)
             several = len(training) and question.max() + 1 < len(question)
             task = self._task(question[training] if several else None, rng)
-            self.scorer_ = scorer.fit(train.scored, train.labels, task)
-            # Problems whose labels were hidden do not count as training problems.
-            trained = train.hashes if learns or chooses else train.hashes[:0]
-            trained = trained.to_store()
+            self.scorer_ = scorer.fit(train.columns, train.labels, task)
+            if self._chooses_share:
+                self.share_table_ = self._count_passing(scorer, train, task)
             self._record = Record(
-                trained=trained,
-                calibrated=train.hashes[:0].to_store(),
-                scorer=self._fingerprint(trained),
-                level=self._level_in_force() if self.scorer_.uses_alpha else None,
+                trained=problems.hashes[training].to_store(),
+                calibrated=problems.hashes[training[:0]].to_store(),
+                scorer=self._fingerprint(problems.hashes.content[training]),
+                level=self._level() if self.scorer_.uses_alpha else None,
                 origin=origin,
                 settings=self._settings(),
             )
-            if chooses:
-                self.share_table_ = self._count_passing(scorer, train, task)
 
-            for name in _OF_CALIBRATION:
-                vars(self).pop(name, None)
-            self.n_calibration_ = 0
-            if n_held != 0:
-                part = replace(self._part(held), origin=origin)
-                self._calibrate_on(part, fewest=chooses or n_held is None)
+            if n_held:
+                uses_all = n_held == question.max() + 1
+                part = self._part(held, origin)
+                left_over = self._calibrate_on(part, uses_all or self._chooses_share)
+                self.unused_indices_ = calibration[left_over]
             return self
 
-    def _make_columns(self, problems, train):
+    def _forget(self):
+        """Remove everything that an earlier call of `fit` has stored."""
+        for name in [*vars(self)]:
+            if name.endswith("_") or name == "_record":
+                delattr(self, name)
+        self.share_ = None
+        self.n_calibration_ = 0
+
+    def _make_columns(self, transformer, problems, train):
         """Fit the columns on training problems, and return the problems and the new scorer."""
-        self.features_ = fit_columns(self._transformer, train.batch, train.labels)
-        scored = self._with_columns(problems.batch)
-        numbered = tuple(f"x{i}" for i in range(scored.n_features or 0))
-        names = scored.feature_names
-        self._columns_out = numbered if names is None else names
-        scorer = as_scorer(self._wanted_scorer(scored), scored)
+        self.features_ = fit_columns(transformer, train.batch, train.labels)
+        columns = self._with_columns(problems.batch)
+        self._columns_out = columns.feature_names or tuple(
+            f"x{i}" for i in range(columns.n_features or 0)
+        )
+        scorer = as_scorer(self._wanted_scorer(columns), columns)
         for name in ("relaxation", "training"):
             setting = getattr(self, name)
             if setting is not None and not scorer.uses_relaxation:
@@ -343,27 +504,26 @@ class ConformalFilter(Settings):
                 )
             if setting is not None:
                 setting.validate()
-        return replace(problems, scored=scored), scorer
+        return replace(problems, columns=columns), scorer
 
     def _count_held_out(self, question, learns):
-        """Return the number of questions to hold out for calibration, or None for all questions."""
+        """Return the number of questions to hold out for calibration, or all if nothing learns."""
         size = self.calibration_size
-        if size == 0:
-            if learns:
-                return 0
+        n = int(question.max()) + 1
+        if size == 0 and not learns:
             raise ValueError(
                 "calibration_size=0 requires a scorer or columns that learn from labels, but "
                 f"neither the scorer {self.scorer!r} nor the columns learn. Calibrate on all "
                 "problems instead (calibration_size=None)"
             )
+        if size == 0:
+            return 0
         if size is None and not learns and not self._chooses_share:
-            return None
-        n = int(question.max()) + 1
-        if size is None and not learns:
-            size = n - -(-n // 5)  # four fifths of all questions choose only the share
+            return n
+        if size is None and learns:
+            size = self._resolved_guarantee().calibration_count(n, self._level())
         elif size is None:
-            guarantee = self._resolved_guarantee()
-            size = guarantee.calibration_count(n, self._level_in_force())
+            size = n - -(-n // 5)  # four fifths of all questions choose only the share
         return holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held, training, calibration):
@@ -379,16 +539,15 @@ class ConformalFilter(Settings):
                 batch, problems.hashes, training, calibration
             )
             guards.warn_of_no_errors(problems.labels)
-        origin = self._origin(held.batch, held.labels)
+        guards.warn_of_unjudged(held.batch, held.labels)
         # The columns may read the fields of all problems. A few calibration problems, which
         # `calibrate` replaces, need not have each kind.
-        origin["presence"] = self._origin(batch)["presence"]
-        guards.warn_of_unjudged(held.batch, held.labels)
-        return origin
+        fields = self._origin(batch)["fields"]
+        return self._origin(held.batch, held.labels) | {"fields": fields}
 
     def _task(self, groups, rng):
         """Return the settings for fitting a scorer on the training problems."""
-        level = self._level_in_force()
+        level = self._level()
         # A guarantee on the expected number of false claims can have a level of 1 or more. Smaller
         # values of alpha than 1e-9 would cause overflow during training.
         return FitTask(
@@ -406,25 +565,25 @@ class ConformalFilter(Settings):
 
         The risks are out-of-fold risks if the scorer learns.
         """
-        confidence = self.scorer_.confidence(train.scored)
+        confidence = self.scorer_.confidence(train.columns)
         if scorer_requires_fit(scorer):
-            fold_of = folds(len(train.scored), task.groups, N_FOLDS, deepcopy(task.rng))
+            fold_of = folds(len(train.batch), task.groups, N_FOLDS, deepcopy(task.rng))
             # All fold indices are 0 if all training problems answer the same question.
             if fold_of.any():
                 confidence = out_of_fold_confidence(
-                    scorer, train.scored, train.labels, fold_of, task
+                    scorer, train.columns, train.labels, fold_of, task
                 )
         risk = self._risk(np.asarray(confidence, float), train.batch)
         guarantee: Any = self.guarantee
-        named = None
+        groups = None
         if guarantee.by is not None:
-            named = read_groups(guarantee.by, with_names(train, guarantee))
+            groups = read_groups(guarantee.by, with_names(train, guarantee))
         return share_table(
             guarantee,
-            path_risk(risk, train.scored),
+            path_risk(risk, train.columns),
             train.labels,
             train.batch.offsets,
-            number(named, len(train.batch)),
+            number(groups, len(train.batch)),
         )
 
     def calibrate(
@@ -464,7 +623,6 @@ class ConformalFilter(Settings):
             If a language model assigned more than 5 % of the labels, or if the proportion of
             problems without labels is too large for alpha.
         """
-        self.validate()
         self.calibrate_parts([self.calibration_part(X, y, groups)])
         # There is only one part, so its number is left out.
         self.unused_indices_: NDArray[np.int64] = self.unused_indices_[:, 1]
@@ -492,23 +650,15 @@ class ConformalFilter(Settings):
             has not changed.
         """
         check_is_fitted(self, "scorer_")
+        self.validate()
         problems = self._read_labelled(X, y, groups)
         batch = problems.batch
         guards.refuse_chosen_labels(batch)
         guards.refuse_trained(self._record, batch, problems.hashes)
         guards.refuse_other_scorer(self._record, batch)
-        origin = self._origin(batch, problems.labels)
-        guards.compare_presence(self._record, origin, counted=False)
         guards.warn_of_unjudged(batch, problems.labels)
-        problems = replace(problems, scored=self._with_columns(batch))
-        rows = np.unique(np.linspace(0, len(batch) - 1, min(len(batch), N_PROBES)))
-        probes = batch[rows.astype(int)]
-        return replace(
-            self._part(problems),
-            origin=origin,
-            settings=self._part_settings(),
-            probes=((probes, self._path_risks_alone(probes)),),
-        )
+        origin = self._origin(batch, problems.labels)
+        return self._part(replace(problems, columns=self._with_columns(batch)), origin)
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Recalibrate the filter on parts that were scored separately, for example in parallel.
@@ -538,13 +688,25 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self, "scorer_")
         self.validate()
-        part = CalibrationPart.join(parts)
-        self._refuse_part(part)
+        parts = list(parts)
+        if not parts:
+            raise ValueError(
+                "parts must contain at least one part returned by calibration_part, got none"
+            )
+        for part in parts:
+            guards.refuse_changed(part.settings, self._part_settings())
+        joined = CalibrationPart.join(parts)
+        guards.refuse_copies(joined.hashes, joined.has_texts)
         with unchanged_on_error(self):
-            self._calibrate_on(part, fewest=True)
+            left_over = self._calibrate_on(joined, fewest=True)
+            starts = np.cumsum([0, *map(len, parts)])
+            number = np.searchsorted(starts, left_over, side="right") - 1
+            self.unused_indices_ = np.stack(
+                [number, left_over - starts[number]], axis=1
+            )
             return self
 
-    def _part(self, problems):
+    def _part(self, problems, origin):
         """Compute the nonconformity scores of calibration problems.
 
         The scores are lowered to allow for rounding errors only after the guards have checked the
@@ -554,8 +716,9 @@ class ConformalFilter(Settings):
         batch = problems.batch
         confidence = self._confidence(problems)
         risk = self._risk(confidence, batch, steady=True)
-        path = path_risk(risk, problems.scored)
+        path = path_risk(risk, problems.columns)
         jumps = guarantee.jumps(path, problems.labels, batch.offsets)
+        lowest = segment_min(path, batch.offsets)
         named = with_names(problems, guarantee)
         groups = guarantee.path_risks(path, named).groups
 
@@ -568,37 +731,31 @@ class ConformalFilter(Settings):
             rounding = guards.measure_rounding(
                 self._confidence_alone, batch, confidence
             )
-        batches = batch, problems.scored
+        batches = batch, problems.columns
         resolution = guards.resolution_of(self.scorer_, batches, confidence)
-
         # With ties="include", scores are compared without modification, as in the published code.
         if self.ties != "include":
             lowered = guards.lowered(jumps.position, resolution, rounding)
             jumps = replace(jumps, position=lowered)
-        # An answer passes if its smallest path risk is below the cut. The smallest path risk
-        # belongs to a claim without parents.
-        risk_of_roots = risk.copy()
-        risk_of_roots[problems.scored.edges[:, 1]] = np.inf
-        lowest = segment_min(risk_of_roots, batch.offsets)
         return CalibrationPart(
             jumps=jumps,
-            largest=segment_max(risk, batch.offsets),
+            largest=segment_max(path, batch.offsets),
             lowest=lowest,
-            lowest_lowered=guards.lowered(lowest, resolution, rounding),
+            lowered=guards.lowered(lowest, resolution, rounding),
             hashes=problems.hashes,
             has_texts=guards.with_texts(batch),
-            rows=problems.rows,
             groups=groups,
+            origin=origin,
+            settings=self._part_settings(),
         )
 
     def _calibrate_on(self, part, fewest):
-        """Select one answer per question, and store the calibration on their scores."""
-        guards.refuse_copies(part.hashes, part.has_texts)
+        """Calibrate on one answer per question, and return the indices of the other questions."""
         if self._chooses_share:
             self.share_ = self._chosen_share(part)
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee())
-        level = self._level(None)
+        level = self._level()
         chosen, left_over = part.choose(guarantee, level, fewest)
         # Even if the answers to a question belong to several groups, one of them is compared with
         # new answers.
@@ -606,22 +763,25 @@ class ConformalFilter(Settings):
         if part.groups is not None:
             compared, _ = part.choose(guarantee, level, fewest, in_groups=False)
         self.max_path_risks_ = np.sort(part.largest[compared])
-        self.unused_indices_ = part.rows[left_over]
         self._record = replace(
             self._record,
             calibrated=part.hashes[np.union1d(chosen, compared)].to_store(),
             origin=part.origin,
             settings=self._settings(),
         )
-        if len(chosen) < len(part):
-            part = part[chosen]
+        part = part[chosen]
         if self.ties != "include":
-            part = part.below_copies()
-        calibration = part.calibrate(guarantee)
-        guards.warn_of_level(calibration, level)
-        self.calibration_ = calibration
-        self.n_calibration_ = calibration.n
+            position = guards.below_copies(part.jumps.position)
+            part = replace(
+                part,
+                jumps=replace(part.jumps, position=position),
+                lowered=guards.below_copies(part.lowered),
+            )
+        self.calibration_ = part.calibrate(guarantee)
+        guards.warn_of_level(self.calibration_, level)
+        self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)
+        return left_over
 
     def _chosen_share(self, part):
         """Return the proportion of passing answers for the questions of a calibration part."""
@@ -629,22 +789,15 @@ class ConformalFilter(Settings):
         # Each answer without a question is treated as a separate question.
         question = np.where(question < 0, -1 - np.arange(len(question)), question)
         groups = number(part.groups, len(question))
-        _, first = np.unique(np.stack([question, groups]), axis=1, return_index=True)
+        first = choose_one_each(question, np.arange(len(question)), groups)
         return choose_share(
             self.share_table_,
-            self._level_in_force(),
+            self._level(),
             self._resolved_guarantee().delta,
             np.bincount(groups[first]).tolist(),
         )
 
     # -------------------------------------------------- what the parameters stand for
-
-    @property
-    def _transformer(self):
-        """The parameter ``features``, after `fit` has resolved "auto"."""
-        if isinstance(self.features, str):
-            return vars(self).get("_chosen_features")
-        return self.features
 
     def _wanted_scorer(self, batch):
         """Return the value of ``scorer``, which presets compute from their own parameters."""
@@ -664,17 +817,13 @@ class ConformalFilter(Settings):
             return self.guarantee.with_share(share)
         return self.guarantee
 
-    def _level_in_force(self):
-        """Return the calibration level, which is either alpha or the guarantee's bound."""
-        return self._resolved_guarantee().level(None, self.alpha)
-
-    def _level(self, alpha):
+    def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
         level = self._resolved_guarantee().level(alpha, self.alpha)
-        trained_at = self._record.level
-        if alpha is None and trained_at not in (None, level):
+        record = getattr(self, "_record", None)
+        if alpha is None and record and record.level not in (None, level):
             raise ValueError(
-                f"the level must be {trained_at:g}, for which the scorer was trained, got "
+                f"the level must be {record.level:g}, for which the scorer was trained, got "
                 f"{level:g}: fit again, or pass the level, for example predict(X, "
                 f"alpha={level:g}) or --alpha {level:g}"
             )
@@ -682,60 +831,24 @@ class ConformalFilter(Settings):
 
     def _settings(self):
         """Return the settings that must stay unchanged after calibration."""
-        guarantee = self._resolved_guarantee()
-        transformer = self._transformer
-        reads = described = None
-        if transformer is not None:
-            reads = guards.edges_are_read(self.edges, transformer)
-        if self.guarantee is not None:
-            described = guards.described_guarantee(self.guarantee)
-        functions = tuple(guarantee.functions)
-        return self.edges, self.online, self.ties, described, reads, functions
-
-    def _part_settings(self):
-        """Return the settings that must stay the same after a part has been scored, by name."""
-        guarantee = self._resolved_guarantee()
-        # These settings of a guarantee do not affect the scores.
-        without = ("delta", "bound", "show")
-        return {
-            "edges": guards.described(self.edges),
+        guarantee = {} if self.guarantee is None else vars(self.guarantee)
+        settings = {
+            **guarantee,
+            "guarantee": type(self.guarantee).__name__,
+            "edges": self.edges,
             "online": self.online,
             "ties": self.ties,
-            "guarantee": guards.described_guarantee(guarantee, without),
-            "scorer": without_places(repr(self.scorer_)),
             "random_state": self._seed if self.ties == "jitter" else None,
         }
+        return {name: guards.comparable(value) for name, value in settings.items()}
 
-    def _fingerprint(self, trained):
+    def _part_settings(self):
+        return self._settings() | {"scorer": self._record.scorer}
+
+    def _fingerprint(self, contents):
         seed = self._seed if self.ties == "jitter" else None
-        parts = self.scorer_, self.features_, self.edges, self.online, seed
-        return guards.fingerprint(*parts, trained["content"])
-
-    def _refuse_part(self, part):
-        """Raise ValueError if the filter would now score the problems in a part differently.
-
-        The settings are compared as strings. Functions and scorers are compared by their results
-        on the problems stored in the part.
-        """
-        refuse_other_settings(part.settings, self._part_settings())
-        for batch, before in part.probes:
-            # The edges are computed again if ``edges`` is a function.
-            checked, _ = read_problems(self, batch, reset=False)
-            now = self._path_risks_alone(checked)
-            same_edges = np.array_equal(checked.edges, batch.edges)
-            if not (
-                same_edges and guards.nearly_equal(now.path_risk, before.path_risk)
-            ):
-                raise ValueError(
-                    "all path risks must be computed with the same scorer and edges, but one "
-                    "part was computed with a different scorer or different edges. Compute the "
-                    "part again with calibration_part"
-                )
-            if now.groups != before.groups:
-                raise ValueError(
-                    "all parts must be computed with the same values of by, but one part was "
-                    "computed with different values. Compute the part again with calibration_part"
-                )
+        made = self.scorer_, self.features_, self.edges, self.online, seed
+        return guards.fingerprint(*made, np.unique(contents))
 
     def check_calibrated(self) -> None:
         """Raise NotFittedError if the filter is not fitted, or was fitted without calibration."""
@@ -760,42 +873,32 @@ class ConformalFilter(Settings):
                 "None. Pass the claim labels of each problem as y"
             )
         batch, is_table = read_problems(self, X, reset=reset)
-        batch = carry_columns(self._transformer, batch)
-        if reset:
-            vars(self).pop("classes_", None)
         classes = None if reset else self._classes()
         labels, classes = flat_labels(y, batch, is_table, classes)
         if reset and classes is not None:
             self.classes_ = classes
-        hashes = hashes_of(batch, groups)
-        return ReadProblems(
-            batch, batch, is_table, labels, hashes, np.arange(len(batch))
-        )
+        transformer = transformer_for(self, batch) if reset else self.features_
+        batch = carry_columns(transformer, batch)
+        return ReadProblems(batch, batch, is_table, labels, hashes_of(batch, groups))
 
-    def _look(self, X, *, y=None):
+    def _look(self, X, y=None, skipped=("label_",)):
         """Check the problems to filter, and return them with their columns."""
         check_is_fitted(self, "scorer_")
         batch, is_table = read_problems(self, X, reset=False)
         labels = None
         if y is not None:
             labels, _ = flat_labels(y, batch, is_table, self._classes())
-        self._compare(batch, () if y is not None else ("label_",))
-        if y is not None:
-            # The columns of labelled problems are stored, because these problems may be scored
-            # repeatedly.
-            batch = carry_columns(self._transformer, batch)
+            skipped = ()
+        guards.refuse_changed(self._record.settings, self._settings())
+        guards.compare_origin(self._record, self._origin(batch), skipped=skipped)
         return ReadProblems(batch, self._with_columns(batch), is_table, labels)
-
-    def _compare(self, batch, prefix_left_out):
-        """Compare settings, fields and provenance of problems with those in calibration."""
-        guards.refuse_changed(self._record, self._settings())
-        origin = self._origin(batch)
-        guards.compare_presence(self._record, origin)
-        guards.compare_provenance(self._record, origin, prefix_left_out=prefix_left_out)
 
     def _origin(self, batch, labels=None):
         """Return how problems were made."""
-        read = guards.edges_are_read(self.edges, self._transformer)
+        is_fitted = hasattr(self, "features_")
+        transformer = self.features_ if is_fitted else transformer_for(self, batch)
+        read = self.edges == "given"
+        read |= self.edges == "none" and reads_edges(transformer)
         return guards.origin_of(batch, labels, edges_read=read, edges=self.edges)
 
     def _with_columns(self, batch):
@@ -810,16 +913,19 @@ class ConformalFilter(Settings):
         reader.features = reader.features_ = None
         reader.n_features_in_ = batch.n_features
         reader.feature_names_in_ = np.array(batch.feature_names, dtype=object)
-        reader._record = replace(self._record, settings=reader._settings())
         return reader, batch
 
     def _confidence(self, problems):
-        if not self.online:
-            return confidence_of(self.scorer_, problems.scored)
-        return online.confidence_so_far(self, problems.batch)
+        """Return the confidence in each claim, computed without later claims if online=True."""
+        if self.online:
+            return on_prefixes(self._score, problems.batch)
+        return confidence_of(self.scorer_, problems.columns)
+
+    def _score(self, batch):
+        return confidence_of(self.scorer_, self._with_columns(batch))
 
     def _confidence_alone(self, batch):
-        """Return the confidences of problems that no guard checks again."""
+        """Return the confidences in the claims of problems that no guard checks again."""
         return self._confidence(ReadProblems(batch, self._with_columns(batch)))
 
     def _risk(self, confidence, batch, steady=False):
@@ -827,9 +933,10 @@ class ConformalFilter(Settings):
         if not (steady or batch.features is None or self.ties == "include"):
             risk = guards.raised(risk, batch.features)
         if self.ties == "jitter":
-            # In an online filter, later claims must not affect the jitter.
-            jitter = online.jittered_so_far if self.online else jittered
-            risk = jitter(risk, batch, self._seed, steady)
+            noise = partial(noise_of, seed=self._seed, steady=steady)
+            # In an online filter, later claims must not affect the noise.
+            added = on_prefixes(noise, batch) if self.online else noise(batch)
+            risk = risk + SCALE * (1 + np.abs(risk)) * added
         return risk
 
     def _path_risks(self, problems, confidence=None):
@@ -839,11 +946,7 @@ class ConformalFilter(Settings):
         risk = self._risk(confidence, problems.batch)
         guarantee = self._resolved_guarantee()
         named = with_names(problems, guarantee)
-        return guarantee.path_risks(path_risk(risk, problems.scored), named)
-
-    def _path_risks_alone(self, batch):
-        """Return the path risks of problems that no guard checks again."""
-        return self._path_risks(ReadProblems(batch, self._with_columns(batch)))
+        return guarantee.path_risks(path_risk(risk, problems.columns), named)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.
@@ -857,7 +960,7 @@ class ConformalFilter(Settings):
         X_new : GraphBatch
             The problems with the columns of ``features``, without edges if ``edges="none"``.
         """
-        return self._look(X).scored
+        return self._look(X).columns
 
     def confidence(self, X: Problems) -> NDArray[Any]:
         """Return the scorer's confidence in each claim, where a higher value means a safer claim.
@@ -910,7 +1013,7 @@ class ConformalFilter(Settings):
     def _risks_of(self, X, y=None):
         """Return the path risks of problems, and the problems."""
         self.check_calibrated()
-        problems = self._look(X, y=y)
+        problems = self._look(X, y)
         return self._path_risks(problems), problems
 
     def _margin(self, risks, problems, level):
@@ -1034,13 +1137,13 @@ class ConformalFilter(Settings):
         ValueError
             If ``output="text"`` and the claims do not have texts.
         """
-        check_choice("output", output, OUTPUTS)
+        check_choice("output", output, ("graphs", "text"))
         margin, problems = self._decide(X, alpha)
         batch = problems.batch
         guards.warn_of_several_answers(self._record, batch)
         masks = batch.split(margin > 0)
-        kept = (g.subgraph(mask) for g, mask in zip(batch, masks, strict=True))
-        return [OUTPUTS[output](graph) for graph in kept]
+        kept = [graph.subgraph(mask) for graph, mask in zip(batch, masks, strict=True)]
+        return kept if output == "graphs" else [answer_text(graph) for graph in kept]
 
     def score(
         self,
@@ -1117,7 +1220,7 @@ class ConformalFilter(Settings):
             on the previous claim.
         """
         self.check_calibrated()
-        return online.decide_online(self, claims, alpha, stop=stop, **about)
+        return stream_decisions(self, claims, alpha, stop=stop, about=about)
 
     # ------------------------------------------------------------ what the filter states
 
@@ -1143,21 +1246,24 @@ class ConformalFilter(Settings):
         >>> HardCF(0).fit(graphs, y).describe(0.2)
         'with a probability of at least 0.8, no false claim is kept, for new answers...'
         """
-        self.check_calibrated()
-        guards.refuse_changed(self._record, self._settings())
-        level = self._level(alpha)
+        level = self._level_now(alpha)
         sentence = self.calibration_.describe(level)
         sentence = _name_errors(sentence, self._record.origin)
         if self.calibration_.keeps_nothing(level):
             return sentence
         return f"{sentence}. {self.calibration_.describe_shown(level)}"
 
+    def _level_now(self, alpha=None):
+        """Return the level for which a calibrated filter with unchanged settings is asked."""
+        self.check_calibrated()
+        guards.refuse_changed(self._record.settings, self._settings())
+        return self._level(alpha)
+
     @property
     def threshold_(self) -> float:
         """Threshold at ``alpha``, or NaN if the threshold differs between problems."""
-        self.check_calibrated()
-        guards.refuse_changed(self._record, self._settings())
-        return self.calibration_.threshold(self._level(None))
+        level = self._level_now()
+        return self.calibration_.threshold(level)
 
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.
@@ -1189,9 +1295,7 @@ class ConformalFilter(Settings):
         ParameterWarning
             If alpha is greater than 0.5.
         """
-        self.check_calibrated()
-        guards.refuse_changed(self._record, self._settings())
-        level = self._level(alpha)
+        level = self._level_now(alpha)
         guards.warn_of_level(self.calibration_, level)
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
@@ -1226,17 +1330,15 @@ class ConformalFilter(Settings):
         """Return a scorer attribute, or raise AttributeError with the name of the filter."""
         check_is_fitted(self, "scorer_")
         value = getattr(self.scorer_, name, None)
-        if value is not None:
-            return value
-        inside = (
-            ": see scorer_.estimator_" if hasattr(self.scorer_, "estimator_") else ""
-        )
-        raise AttributeError(
-            f"{type(self).__name__} has no attribute {name}, because its scorer_, a "
-            f"{type(self.scorer_).__name__}, does not have this attribute{inside}",
-            name=name,
-            obj=self,
-        )
+        if value is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name}, because its scorer_ "
+                f"{self.scorer_!r} does not have this attribute. Look in "
+                "scorer_.estimator_ if there is one",
+                name=name,
+                obj=self,
+            )
+        return value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
@@ -1267,25 +1369,14 @@ def _name_errors(sentence, origin):
     return f"{sentence}. A false claim is a claim that {error}" if error else sentence
 
 
-# --------------------------------------------------------------- splits and selections
-
-
-def _number_questions(hashes):
-    """Return the question index of each problem."""
-    question = hashes.question
-    if (question < 0).all():
-        return np.arange(len(question))
-    return number_groups(question)
-
-
 def _split(problems, question, n_held, rng):
     """Return the sorted indices of the training problems and of the calibration problems.
 
-    ``n_held`` is the number of questions used for calibration, or None for all. Each training
-    problem has at least one judged claim, or no claims at all.
+    ``n_held`` is the number of questions used for calibration. Each training problem has at least
+    one judged claim, or no claims at all.
     """
     every = np.arange(len(question))
-    if n_held is None or n_held == question.max() + 1:
+    if n_held == question.max() + 1:
         return every[:0], every
     training, calibration = every, every[:0]
     if n_held:

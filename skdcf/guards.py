@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
+from uuid import uuid4
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from ._checks import printable, warn, without_places
+from ._checks import counted, printable, warn
 from .edges import chain_edges
 from .exceptions import (
     CalibrationWarning,
@@ -23,10 +25,9 @@ from .exceptions import (
     LabelWarning,
     ParameterWarning,
 )
-from .features.columns import reads_edges
 from .graphs import GraphBatch
 from .graphs.ragged import ranges
-from .identity import GROUP, Hashes, hash_text, read_groups
+from .identity import GROUP, Hashes, read_groups
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,16 @@ class Record:
         Level for which the scorer was trained, or None if training does not depend on the level.
     origin : dict of dict of list
         How the calibration problems were made, as returned by `origin_of`.
-    settings : tuple
-        Settings in calibration, as returned by `settings_of`.
+    settings : dict
+        Settings in calibration.
     """
 
     trained: dict[str, NDArray[Any]]
     calibrated: dict[str, NDArray[Any]]
     scorer: str
     level: float | None
-    origin: dict[str, Any]
-    settings: tuple[Any, ...] = ()
+    origin: dict[str, dict[str, list[Any]]]
+    settings: dict[str, Any]
 
 
 # Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration
@@ -64,12 +65,6 @@ class Record:
 # Values of problems without these keys, because software that does not choose answers or correct
 # edges does not record this either.
 _ASSUMED = {"chosen_by": "none", "edges_corrected": False}
-_PRESENT = {
-    "edges": "known edges",
-    "alternatives": "alternatives",
-    "context": "contexts",
-}
-_MODEL = "model "  # start of the provenance value "label_source" for labels of a model
 _FEW = 0.05  # proportion of differing problems above which a warning is issued
 
 
@@ -79,50 +74,43 @@ def origin_of(batch, labels=None, *, edges_read, edges):
     ``labels`` is None if the problems are only filtered. ``edges_read`` says whether the filter
     uses the edges of these problems, and ``edges`` is its parameter.
     """
+    rows = [_ASSUMED | row for row in batch.provenance_rows or [{}]]
+    keys = {key: None for row in rows for key in row}
     return {
-        "presence": _presence_of(batch, edges_read, edges),
-        "provenance": _provenance_of(batch),
+        "fields": _fields_of(batch, edges_read, edges),
+        "provenance": {key: _distinct(row.get(key) for row in rows) for key in keys},
         "judges": {} if labels is None else _judges_of(batch, labels),
     }
 
 
-def _provenance_of(batch):
-    """Return the distinct values of each key, with None if the key is missing in some problems."""
-    rows = [_ASSUMED | row for row in batch.provenance_rows or [{}]]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    return {key: list(dict.fromkeys(row.get(key) for row in rows)) for key in keys}
-
-
-def _presence_of(batch, edges_read, edges):
+def _fields_of(batch, edges_read, edges):
     """Return which fields the problems have, and in how many problems."""
+    fields = {}
     # An answer with a single claim does not need edges.
     has_several = batch.sizes > 1
-    found: dict[str, list[Any]] = {"edges": []}
     if edges_read and edges == "none":
         # Unknown edges mean that there are none, but columns may read known edges.
-        found["edges"] = _distinct(batch.edges_known[has_several])
+        fields["known edges"] = _distinct(batch.edges_known[has_several].tolist())
     if edges_read and has_several.any():
-        children = batch.problem_of[batch.edges[:, 1]]
-        has_edges = np.bincount(children, minlength=len(batch)) > 0
-        found["share_with_edges"] = [float(has_edges[has_several].mean())]
-        found["n_that_need_edges"] = [int(has_several.sum())]
+        has_edges = np.diff(batch.edge_offsets) > 0
+        fields["has edges"] = [float(has_edges[has_several].mean())]
+        fields["n_that_need_edges"] = [int(has_several.sum())]
     for name in ("alternatives", "context"):
         column = getattr(batch, name)
-        present = [False] if column is None else [value is not None for value in column]
-        found[name] = _distinct(present)
-    if batch.alternatives is not None:
-        # An answer without claims is not compared with its alternatives.
-        pairs = zip(batch.alternatives, batch.sizes.tolist(), strict=True)
-        found["n_alternatives"] = [
-            sum(not text.isspace() for text in texts if text)
-            for texts, n_claims in pairs
-            if texts is not None and n_claims
-        ]
-    return found
+        column = [None] if column is None else column
+        fields[name] = _distinct(value is not None for value in column)
+    # An answer without claims is not compared with its alternatives.
+    rows = () if batch.alternatives is None else batch.alternatives[batch.sizes > 0]
+    fields["n_alternatives"] = [
+        sum(bool(text and not text.isspace()) for text in row)
+        for row in rows
+        if row is not None
+    ]
+    return fields
 
 
-def _distinct(flags):
-    return np.unique(np.asarray(flags, dtype=bool))[::-1].tolist()
+def _distinct(values):
+    return list(dict.fromkeys(values))
 
 
 def labels_of_models(batch, labels):
@@ -132,9 +120,9 @@ def labels_of_models(batch, labels):
     names = set()
     for n, row in zip(n_labels.tolist(), batch.provenance_rows, strict=False):
         source = str(row.get("label_source"))
-        if n and source.startswith(_MODEL):
+        if n and source.startswith("model "):
             n_of_models += n
-            names.add(source.removeprefix(_MODEL))
+            names.add(source.removeprefix("model "))
     return n_of_models / max(int(n_labels.sum()), 1), sorted(names)
 
 
@@ -154,81 +142,42 @@ def _judges_of(batch, labels):
 
 def join_origins(origins):
     """Join the results of `origin_of` for several parts of the calibration problems."""
-    joined = {}
-    for section in ("presence", "provenance", "judges"):
+    joined: dict[str, Any] = {}
+    for section in origins[0]:
         parts = [origin[section] for origin in origins]
+        # A key that is missing in a part has the value None there.
         absent = [None] if section == "provenance" else []
+        keys = {key: None for part in parts for key in part}
         joined[section] = {
-            name: list(dict.fromkeys(v for p in parts for v in p.get(name, absent)))
-            for name in dict.fromkeys(name for part in parts for name in part)
+            key: _distinct(v for part in parts for v in part.get(key, absent))
+            for key in keys
         }
     return joined
 
 
-def compare_presence(record, origin, *, counted=True):
-    """Raise ValueError or warn if fields are present in problems, but were not in calibration."""
-    before = record.origin["presence"]
-    now = origin["presence"]
-    for name, text in _PRESENT.items():
-        values_before = before.get(name)
-        for value in now.get(name, []):
-            if values_before and value not in values_before:
-                have = "have" if value else "do not have"
-                had = "did not have them" if value else "had them"
-                raise ValueError(
-                    f"problems {have} {text}, but the calibration problems {had}. The "
-                    "guarantee holds only for problems made in the same way. Make "
-                    "them in the same way, or fit again"
-                )
-    share_before = min(before.get("share_with_edges") or [0.0])
-    n_problems = max(now.get("n_that_need_edges", [0]))
-    if share_before >= 0.9 and n_problems >= 20 and max(now["share_with_edges"]) == 0:
-        warn(
-            f"none of the {n_problems} problems with several claims has edges, but "
-            f"{share_before:.0%} of the calibration problems do. The guarantee does not hold "
-            "if the claims depend on each other. In that case, pass their edges",
-            GuaranteeWarning,
-        )
-    counts_before = before.get("n_alternatives")
-    counts_now = np.array(now.get("n_alternatives", []))
-    if not (counted and counts_before and len(counts_now)):
-        return
-    outside = (counts_now < min(counts_before)) | (counts_now > max(counts_before))
-    if outside.mean() > _FEW:
-        warn(
-            f"the calibration problems have {min(counts_before)} to {max(counts_before)} "
-            f"alternatives, but {int(outside.sum())} of {len(counts_now)} problems have more "
-            f"or fewer, for example {counts_now[outside][0]}, so the guarantee does not "
-            "hold. Generate as many alternatives as for the calibration problems",
-            GuaranteeWarning,
-        )
+def compare_origin(record, origin, *, skipped=()):
+    """Raise ValueError or warn if problems were made differently than those in calibration.
 
-
-def compare_provenance(record, origin, *, prefix_left_out):
-    """Raise ValueError or warn if the provenance of problems differs from that in calibration.
-
-    Keys that start with one of the prefixes are not compared.
+    Provenance keys that start with one of the prefixes ``skipped`` are not compared.
     """
+    calibrated = record.origin["fields"]
+    new = origin["fields"]
+    for name in ("known edges", "alternatives", "context"):
+        _refuse_new(f"having {name}", calibrated.get(name, []), new.get(name, []))
+    _warn_of_fewer_edges(calibrated, new)
+    _warn_of_alternatives(calibrated["n_alternatives"], np.array(new["n_alternatives"]))
+
     calibrated = record.origin["provenance"]
     new = origin["provenance"]
     one_sided = []
-    for key in dict.fromkeys([*calibrated, *new]):
-        if key.startswith(prefix_left_out):
+    for key in _distinct([*calibrated, *new]):
+        if key.startswith(skipped):
             continue
-        values_before = calibrated.get(key, [None])
-        values_now = new.get(key, [None])
-        known_before = [value for value in values_before if value is not None]
-        known_now = [value for value in values_now if value is not None]
-        differing = [value for value in known_now if value not in known_before]
-        if known_before and differing:
-            raise ValueError(
-                f"provenance[{key!r}] must be one of the values in calibration, "
-                f"{known_before}, got {differing[0]!r}. The guarantee holds only for problems "
-                "that were made in the same way. Make these problems in the same way, or "
-                "calibrate again on problems made like these"
-            )
-        is_missing = None in values_now and None not in values_before
-        if is_missing or bool(known_before) != bool(known_now):
+        before = calibrated.get(key, [None])
+        now = new.get(key, [None])
+        _refuse_new(f"provenance[{key!r}]", before, now)
+        is_missing = None in now and None not in before
+        if is_missing or (before == [None]) != (now == [None]):
             one_sided.append(key)
     if one_sided:
         warn(
@@ -239,9 +188,43 @@ def compare_provenance(record, origin, *, prefix_left_out):
         )
 
 
-def edges_are_read(edges, transformer):
-    """Return whether a filter with these parameters uses the edges of the problems passed to it."""
-    return not callable(edges) and (edges == "given" or reads_edges(transformer))
+def _refuse_new(name, before, now):
+    """Raise ValueError if there is a value that calibration did not have."""
+    known = [value for value in before if value is not None]
+    new = [value for value in now if value not in before and value is not None]
+    if known and new:
+        raise ValueError(
+            f"{name} must be one of the values in calibration, {known}, got {new[0]!r}. The "
+            "guarantee holds only for problems that were made in the same way. Make these "
+            "problems in the same way, or calibrate again on problems made like these"
+        )
+
+
+def _warn_of_fewer_edges(calibrated, new):
+    share = min(calibrated.get("has edges", [0.0]))
+    n_problems = max(new.get("n_that_need_edges", [0]))
+    if share >= 0.9 and n_problems >= 20 and max(new["has edges"]) == 0:
+        warn(
+            f"none of the {n_problems} problems with several claims has edges, but "
+            f"{share:.0%} of the calibration problems do. The guarantee does not hold "
+            "if the claims depend on each other. In that case, pass their edges",
+            GuaranteeWarning,
+        )
+
+
+def _warn_of_alternatives(calibrated, new):
+    if not calibrated or not len(new):
+        return
+    low, high = min(calibrated), max(calibrated)
+    outside = new[(new < low) | (new > high)]
+    if len(outside) > _FEW * len(new):
+        warn(
+            f"the calibration problems have {low} to {high} alternatives, but {len(outside)} of "
+            f"{len(new)} problems have more or fewer, for example {outside[0]}, so the "
+            "guarantee does not hold. Generate as many alternatives as for the calibration "
+            "problems",
+            GuaranteeWarning,
+        )
 
 
 def refuse_unknown_edges(batch: GraphBatch) -> None:
@@ -286,15 +269,14 @@ def refuse_chosen(batch):
 
 
 def fingerprint(*parts):
-    """Return a hash of a fitted scorer, its columns, and the settings that affect path risks."""
-    return f"{hash_text(without_places(repr([*map(_state, parts)]))):016x}"
+    """Return a hash of a fitted scorer, its columns, and the settings that affect path risks.
 
-
-def _state(value):
+    Functions that were defined interactively cannot be pickled, so their hash is a random number.
+    """
     try:
-        return joblib.hash(value)
-    except Exception:  # Functions that were defined interactively cannot be pickled.
-        return without_places(repr(value))
+        return joblib.hash(parts)
+    except Exception:
+        return uuid4().hex
 
 
 # Several answers to one question. At alpha = 0.1, a filter kept a false claim in at least one of
@@ -315,9 +297,8 @@ def warn_of_several_answers(record: Record, batch: GraphBatch) -> None:
         counts = Counter(text for text in texts if text)
     repeated = [n for n in counts.values() if n > 1]
     if repeated:
-        questions = "question" if len(repeated) == 1 else "questions"
         warn(
-            f"got {sum(repeated)} answers to {len(repeated)} {questions}, but the "
+            f"got {sum(repeated)} answers to {counted(len(repeated), 'question')}, but the "
             "guarantee covers neither all answers together nor an answer that is "
             "selected because of its kept claims. Select one answer to each question "
             "before filtering",
@@ -386,12 +367,10 @@ def warn_of_copies_across_split(batch, hashes, training_rows, calibration_rows):
 
 def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
     """Return whether each answer has claim texts."""
-    has_claims = batch.sizes > 0
     if batch.claims is None:
         return np.zeros(len(batch), dtype=bool)
-    starts = batch.offsets[:-1][has_claims].tolist()
-    has_claims[has_claims] = [batch.claims[row] is not None for row in starts]
-    return has_claims
+    texts = np.append(batch.claims, None)[batch.offsets[:-1]]
+    return (batch.sizes > 0) & np.array([text is not None for text in texts], bool)
 
 
 def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
@@ -561,13 +540,6 @@ def below_copies(scores):
     return scores
 
 
-def nearly_equal(now, before):
-    """Return whether two arrays are equal up to rounding errors."""
-    finite = np.abs(before[np.isfinite(before)])
-    bound = _TOLERATED * max(finite.max(initial=0.0), 1.0)
-    return np.allclose(now, before, rtol=0, atol=bound)
-
-
 # Groups. If the group of a problem depends on the other problems in the batch, as its rank does,
 # the groups in calibration and in use differ, so the guarantee holds in none of them.
 
@@ -615,31 +587,30 @@ def refuse_without_theory(guarantee, *, ties, online, edges):
         )
 
 
-def described(value):
-    """Return a setting as a string that is the same in every session."""
-    return getattr(value, "__qualname__", None) or without_places(repr(value))
+def comparable(value):
+    """Return a value that is equal for equal settings, in another process too.
 
-
-def described_guarantee(guarantee, without=()):
-    """Return the settings of a guarantee as a string that is the same in every session."""
-    settings = guarantee.get_params(deep=False)
-    texts = {k: described(v) for k, v in settings.items() if k not in without}
-    return f"{type(guarantee).__name__}({texts})"
-
-
-def refuse_changed(record: Record, settings: tuple[Any, ...]) -> None:
-    """Raise ValueError if a setting that affects the threshold has been changed.
-
-    Functions with the same source code may differ, and the caller may have changed the original
-    function. Therefore, functions must be identical objects.
+    Functions with the same source code may differ, so functions must be identical objects.
     """
-    if settings != record.settings:
-        raise ValueError(
-            "the settings edges, online, ties and guarantee must not change after "
-            "calibration, and the scorer must not start or stop reading edges. The "
-            f"filter was calibrated with {record.settings}, but its settings are "
-            f"now {settings}. Call calibrate or fit again"
-        )
+    if isinstance(value, (list, tuple)):
+        return tuple(map(comparable, value))
+    if not callable(value) or isinstance(value, (FunctionType, type)):
+        return value
+    try:
+        return joblib.hash(value)
+    except Exception:
+        return value
+
+
+def refuse_changed(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise ValueError if a setting that affects the threshold differs."""
+    for name, value in before.items():
+        if name not in now or now[name] != value:
+            raise ValueError(
+                f"{name} of the filter or its guarantee must not change after calibration, but it "
+                f"was {value!r} and is {now.get(name)!r} now. Call calibrate or fit again, with "
+                "parts that were computed with the same settings"
+            )
 
 
 # Levels. At levels below 1 / (n + 1), the rank is 0, so no claims can be kept. Using the smallest

@@ -14,15 +14,16 @@ from .identity import hash_text, mix
 from .ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-# size of the noise, which is much larger than the allowance for rounding in the thresholds
+# size of the noise, relative to 1 + abs(risk), which is much larger than the allowance for rounding
+# in the thresholds
 SCALE = 1e-8
 # Features are rounded to this number of bits, relative to the largest feature of the problem,
 # before they are hashed.
 BITS = 10
 
 
-def jittered(risk, batch, seed, steady=False):
-    """Return the risks after adding noise from the interval [0, 1e-8 * (1 + abs(risk))).
+def noise_of(batch, seed, steady=False):
+    """Return noise in [0, 1) for each claim, which is multiplied by 1e-8 and added to the risk.
 
     The noise is computed from a hash of the claim's features, text and position, and of the whole
     problem. The risks are assumed to be of order one. The noise can change the order of risks
@@ -37,10 +38,10 @@ def jittered(risk, batch, seed, steady=False):
         position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
         mixed = mix(rows + _ODD * position.astype(np.uint64))
         mixed = mix(mixed + mix(of_problem + _ODD))
-    uniform = (mixed >> np.uint64(11)) * 2.0**-53
+    noise = (mixed >> np.uint64(11)) * 2.0**-53
     if steady and batch.features is not None:
-        uniform[_on_border(batch)[batch.problem_of]] = 0.0
-    return risk + SCALE * (1 + np.abs(risk)) * uniform
+        noise[_on_border(batch)[batch.problem_of]] = 0.0
+    return noise
 
 
 def _hash_rows(batch, seed):

@@ -42,7 +42,6 @@ HOMES = tuple(
         "guarantees",
         "guards",
         "monitoring",
-        "parts",
         "presets",
         "relaxation",
         "scorers",

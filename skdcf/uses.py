@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import guards
 from ._docs import documented
-from .columns import flat_labels, read_problems
+from .columns import flat_labels, read_problems, transformer_for
 from .features.columns import carry_columns
 from .graphs import GraphBatch, Problems
 from .identity import Groups, Hashes, hashes_of
@@ -57,14 +57,18 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     ValueError
         If the problems or labels are invalid.
     """
-    estimator = filter_in(estimator)
-    fitted = hasattr(estimator, "scorer_")
-    reader = estimator if fitted else copy(estimator)
-    batch, is_table = read_problems(reader, X, reset=not fitted)
-    batch = carry_columns(reader._transformer, batch)
+    reader = filter_in(estimator)
+    classes = None
+    if hasattr(reader, "scorer_"):
+        classes = reader._classes()
+        batch, is_table = read_problems(reader, X, reset=False)
+        batch = carry_columns(reader.features_, batch)
+    else:
+        reader = copy(reader)
+        batch, is_table = read_problems(reader, X, reset=True)
+        batch = carry_columns(transformer_for(reader, batch), batch)
     if y is None:
         return batch
-    classes = estimator._classes() if fitted else None
     return batch, flat_labels(y, batch, is_table, classes)[0]
 
 
@@ -205,8 +209,8 @@ def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float6
     """
     fitted = filter_in(estimator)
     problems = fitted._read_labelled(X, y, None)
-    scored = fitted._with_columns(problems.batch)
-    return fitted._part(replace(problems, scored=scored)).scores
+    columns = fitted._with_columns(problems.batch)
+    return fitted._part(replace(problems, columns=columns), {}).scores
 
 
 @documented
@@ -299,12 +303,12 @@ def decide(filter: Any, X: Problems, alpha: float | None = None) -> Decision:
     guards.warn_of_level(fitted.calibration_, level)
     thresholds = fitted.calibration_.thresholds(risks, level)
     return Decision(
-        batch=problems.scored,
+        batch=problems.columns,
         kept=fitted._margin(risks, problems, level) > 0,
         confidence=confidence,
         path_risk=risks.path_risk,
         threshold=thresholds[problems.batch.problem_of],
         smallest_alpha=fitted.calibration_.levels(risks, fitted.ties == "include"),
-        form=fitted.scorer_.linear_form(problems.scored),
+        form=fitted.scorer_.linear_form(problems.columns),
         groups=risks.groups,
     )

@@ -35,7 +35,7 @@ LAYERS = [
     {"features", "guarantees", "relaxation", "training"},
     {"scorers"},
     {"guards"},
-    {"columns", "jitter", "parts"},
+    {"columns", "jitter"},
     {"online"},
     {"filters"},
     {"presets", "uses"},

@@ -848,12 +848,6 @@ def leave_one_out(
             "compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert part.rows is not None  # A part created by a single call always has rows.
-    # Omit answers that cannot be used for calibration.
-    if len(part) < len(batch):
-        labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
-        batch = batch[part.rows]
-        questions = questions[part.rows]
     draws: list[NDArray | None] = [None]
     if n_draws is not None and len(np.unique(questions)) < len(batch):
         rng = check_random_state(random_state)

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, settings
 from ..graphs import Problems, pack_graphs
-from ..guards import compare_provenance
+from ..guards import compare_origin
 from ..labels import Labels
 from ..ops.hard import segment_sum
 from ..uses import check, flat_masks, largest_risks
@@ -474,7 +474,7 @@ class CoverageMonitor(BettingMonitor):
         fitted = self.filter
         self._restart(fitted)
         part = fitted.calibration_part(X, y, groups)
-        compare_provenance(fitted._record, part.origin, prefix_left_out=())
+        compare_origin(fitted._record, part.origin)
         names = part.groups or [None] * len(part)
         passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
@@ -511,7 +511,7 @@ class CoverageMonitor(BettingMonitor):
         losses = guarantee.loss(labels, kept, batch.offsets)
         lost = np.asarray(losses, np.float64)
         shown = segment_sum(kept, batch.offsets) > 0
-        return passes, lost[part.rows], shown[part.rows]
+        return passes, lost, shown
 
     def update_losses(
         self,

@@ -152,7 +152,7 @@ def test_a_scorer_is_told_which_answers_belong_together():
     assert alone.groups_ is None
 
 
-@pytest.mark.parametrize(("calibration_size", "n"), [(None, 60), (0.5, 30)])
+@pytest.mark.parametrize(("calibration_size", "n"), [(None, 60), (0.5, 60)])
 def test_what_is_held_out_is_hidden_from_who_learns_nothing(calibration_size, n):
     X, y = numbered(60)
     cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)

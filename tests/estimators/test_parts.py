@@ -80,7 +80,7 @@ def test_parts_of_other_groups_do_not_calibrate(make):
     )
     part = one.calibration_part(GRAPHS, Y)
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match=r"values of by|functions.*by"):
+    with pytest.raises(ValueError, match=r"scorer|by "):
         other.calibrate_parts([part])
 
 
@@ -119,7 +119,7 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     other.fit(texts[:150], Y[:150])
     part = one.calibration_part(texts[150:], Y[150:])
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match=r"scorer and edges|edges is "):
+    with pytest.raises(ValueError, match="edges"):
         other.calibrate_parts([part])
     one.set_params(edges=make(4))
     with pytest.raises(ValueError, match=r"calibrate.*fit again"):
@@ -146,10 +146,10 @@ def test_one_answer_of_each_question_calibrates_in_each_group():
     [
         (
             {"edges": "none"},
-            "edges is 'given' .*'none'",
+            "edges .*'given'.*'none'",
         ),
-        ({"ties": "jitter"}, "ties is "),
-        ({"online": True}, "online is False"),
+        ({"ties": "jitter"}, "ties "),
+        ({"online": True}, "online .*False"),
     ],
 )
 def test_a_part_of_other_settings_is_refused(change, message):

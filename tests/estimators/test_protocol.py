@@ -517,7 +517,7 @@ def test_scores_are_numbers_one_for_each_claim():
         def confidence(self, batch):
             return {"short": [0.0], "nan": np.full(batch.n_claims, np.nan)}[self.out]
 
-    with pytest.raises(ValueError, match=r"must return .* got shape\s+\(1,\)"):
+    with pytest.raises(ValueError, match=r"must return .* \(1,\)"):
         HardCF(Wrong("short")).fit(GRAPHS, Y)
     with pytest.raises(ValueError, match=r"finite confidences.*nan.*claim 0"):
         HardCF(Wrong("nan")).fit(GRAPHS, Y)

@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -98,10 +97,8 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
         ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
         for _ in range(12)
     ]
-    from skdcf.parts import CalibrationPart
-
     monkeypatch.setattr("skdcf.guards.lowered", lambda scores, *_: scores)
-    monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)
+    monkeypatch.setattr("skdcf.guards.below_copies", lambda scores: scores)
     slipped = 0
     for graph in graphs:
         many = GraphBatch.from_graphs([graph] * 200)
@@ -265,12 +262,6 @@ def test_parts_are_for_the_guarantee_that_made_them(data):
             cf.calibrate_parts([generous])
         with pytest.raises(ValueError, match="again"):
             cf.calibrate_parts([cf.calibration_part(graphs, y), generous])
-    cf.set_params(guarantee=NoFalseClaim(max_false=2, delta=0.1)).calibrate_parts(
-        [generous]
-    )
-    plain = HardCF("frequency-score").fit(graphs, y)
-    same = plain.calibration_part(graphs, y)
-    plain.set_params(guarantee=NoFalseClaim(delta=0.2)).calibrate_parts([same])
 
 
 def test_parts_are_for_the_fit_that_made_them(data):
@@ -295,10 +286,6 @@ def test_parts_are_for_the_fit_that_made_them(data):
             other.calibrate_parts([part])
         with pytest.raises(ValueError, match="again"):
             other.calibrate_parts([other.calibration_part(*new), part])
-    cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
-    unknown = replace(part, settings=None)
-    with pytest.raises(ValueError, match=r"part.*settings.*missing"):
-        cf.calibrate_parts([cf.calibration_part(*new), unknown])
     drawn = HardCF("frequency-score", ties="jitter", random_state=0).fit(graphs, y)
     part = drawn.calibration_part(graphs, y)
     with pytest.raises(ValueError, match="random_state"):
@@ -321,7 +308,7 @@ def test_parts_are_for_the_functions_that_made_them(data):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=first)).fit(graphs, y)
         part = cf.calibration_part(graphs, y)
         cf.calibrate_parts([part]).set_params(guarantee__by=second)
-        with pytest.raises(ValueError, match=r"values of by"):
+        with pytest.raises(ValueError, match=r"by .*calibrat"):
             cf.calibrate_parts([part])
     one, other = FunctionScorer(lambda b: b.depth), FunctionScorer(lambda b: -b.depth)
     cf = HardCF(one).fit(graphs, y)

@@ -328,7 +328,7 @@ def next_to_label(
     # Calibration uses one answer per question, and only as many questions as required.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
-    rows = part.rows[chosen]
+    rows = chosen
     scores_now = calibration_scores(filter, batch, labels)[rows]
     hoped = calibration_scores(filter, batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)

@@ -45,43 +45,31 @@ _CERTAINLY_FALSE = (
 )  # the columns of `Verify`, which are NaN without a verdict
 
 
-def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
-    """Find the claims that may misstate the answer.
+def flagged_claims(graph):
+    """Return the positions of the claims that may misstate the answer, keyed by the reason.
 
-    Parameters
-    ----------
-    graph : ReasoningGraph
-        A graph whose metadata contain the answer and the words that state each claim.
-
-    Returns
-    -------
-    positions : dict
-        Positions of the doubtful claims, keyed by the reason, such as "not stated in the answer".
+    The metadata of the graph contain the answer and the words that state each claim.
     """
-    metadata: Any = graph.metadata
-    answer = metadata["answer"]
-    spans = metadata.get("spans", {})
+    answer = graph.metadata["answer"]
+    spans = graph.metadata.get("spans", {})
     words = _words(answer)
     numbers = _numbers(f"{answer} {graph.problem or ''}")
-    seen: list[str] = []
-    flagged: dict[str, list[int]] = {
-        "not stated in the answer": [],
-        "with a number that is neither in the answer nor in the question": [],
-        "equal to an earlier claim": [],
+    plain = [" ".join(claim.casefold().split()) for claim in graph.claims]
+    stated = [
+        {_words(claim), _words(spans.get(claim, claim))} - {"  "}
+        for claim in graph.claims
+    ]
+    return {
+        "not stated in the answer": [
+            v for v, texts in enumerate(stated) if not any(t in words for t in texts)
+        ],
+        "with a number that is neither in the answer nor in the question": [
+            v for v, claim in enumerate(graph.claims) if _numbers(claim) - numbers
+        ],
+        "equal to an earlier claim": [
+            v for v, claim in enumerate(plain) if claim in plain[:v]
+        ],
     }
-    outside, altered, repeated = flagged.values()
-    for v, claim in enumerate(graph.claims or ()):
-        words_of_claim = _words(claim)
-        stated = {words_of_claim, _words(spans.get(claim, claim))} - {"  "}
-        if not any(text in words for text in stated):
-            outside.append(v)
-        if _numbers(claim) - numbers:
-            altered.append(v)
-        plain = " ".join(claim.casefold().split())
-        if plain in seen:
-            repeated.append(v)
-        seen.append(plain)
-    return flagged
 
 
 def _words(text):
@@ -329,10 +317,11 @@ class ClaimExtractor(TransformerMixin, Settings):
                 f"The first error was: {failed[0]}",
                 ParameterWarning,
             )
-        pairs = zip(answers, graphs, strict=True)
         graphs = [
-            self._failed(*answer, graph) if isinstance(graph, CallError) else graph
-            for answer, graph in pairs
+            self._failed(empty, logprobs, graph)
+            if isinstance(graph, CallError)
+            else graph
+            for (empty, logprobs), graph in zip(answers, graphs, strict=True)
         ]
         made = self.describe() | {"left_out": ", ".join(sorted(run.left_out))}
         return GraphBatch.from_graphs(
@@ -369,7 +358,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     def _steps(self):
         """Return all steps, including the default steps, keyed by name."""
-        steps = {
+        steps: dict[str, Any] = {
             "decompose": self.decompose or Decompose(),
             "graph": self.graph or DeduceGraph(),
             "sample": self.sample,

@@ -20,14 +20,13 @@ import random
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -70,7 +69,7 @@ _OPTIONS = {
 _MALFORMED = "produced output that does not match|json_validate_failed|tool_use_failed"
 
 
-def back_off(n: int) -> float:
+def back_off(n):
     """Return the seconds to wait after n + 1 failures, if the server requests no time."""
     return min(0.5 * 2**n, 60) * (1 - 0.25 * random.random())
 
@@ -89,8 +88,8 @@ class ChatClient(Settings):
         dictionaries with the keys ``role`` and ``content``. The function returns a string or a
         `Reply`, and may be asynchronous. If the function accepts ``**options``, it receives
         ``model``, ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. The
-        cache identifies the function by its module and its name, so different functions must have
-        different names.
+        cache identifies the function by its name, so different functions must have different
+        names.
     key_variable : str or None, default="OPENAI_API_KEY"
         Name of the environment variable that contains the API key for the endpoint. The key is
         read when calls are made, and is never stored. If None, no key is sent.
@@ -171,7 +170,7 @@ class ChatClient(Settings):
             )
 
 
-def as_client(client: Any) -> ChatClient:
+def as_client(client):
     """Return a client for a client, a function or None, which means the default endpoint."""
     is_client = client is None or isinstance(client, ChatClient)
     client = (client or ChatClient()) if is_client else ChatClient(complete=client)
@@ -192,12 +191,10 @@ class Run:
         Options that the endpoint refused or ignored in this run.
     """
 
-    def __init__(self, client: ChatClient, model: str | None) -> None:
+    def __init__(self, client, model):
         self.client = client
         self.model = model
-        self.usage: Counter[str] = Counter(
-            calls=0, cached=0, prompt_tokens=0, completion_tokens=0
-        )
+        self.usage: Counter[str] = Counter()
         self.left_out: set[str] = set()
         self._slots = asyncio.Semaphore(client.in_flight)
         self._n_failed = 0  # number of calls that failed since the last success
@@ -205,10 +202,10 @@ class Run:
         self._accepted: defaultdict[str, set[str]] = defaultdict(set)
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
         self._key = ""
-        self._source = client.base_url or os.environ.get("OPENAI_BASE_URL")
-        if (function := client.complete) is not None:
-            name = getattr(function, "__qualname__", "")
-            self._source = f"{getattr(function, '__module__', '')}.{name}"
+        self._source = [
+            client.base_url or os.environ.get("OPENAI_BASE_URL"),
+            getattr(client.complete, "__qualname__", None),
+        ]
         path = ":memory:"
         if client.cache is not None:
             path = os.fspath(client.cache)
@@ -504,9 +501,7 @@ def _ask_again(first, reply, fault, number, stride):
     return call
 
 
-def run_all(
-    client: Any, items: Sequence[tuple], work: Any, model: str | None, show=False
-):
+def run_all(client, items, work, model, show=False):
     """Return the result or the CallError of ``work(run, *item)`` for each item, and the run.
 
     If an event loop is running, as in a notebook, the work is done in another thread.
@@ -517,7 +512,7 @@ def run_all(
         run = Run(client, model)
         return await run.gather(items, work, show), run
 
-    run = asyncio.run
+    run: Any = asyncio.run
     with suppress(RuntimeError):
         asyncio.get_running_loop()
         run = _run_in_thread
@@ -535,7 +530,7 @@ def _run_in_thread(coroutine):
         return executor.submit(asyncio.run, coroutine).result()
 
 
-def raise_first(results: Sequence[Any]) -> None:
+def raise_first(results):
     """Raise the first CallError among the results, if any."""
     for i, error in enumerate(results):
         if isinstance(error, CallError):

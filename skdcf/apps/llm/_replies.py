@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class Reply:
 _LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
 
 
-def read_reply(body: str) -> Reply:
+def read_reply(body):
     """Return the reply in a response body, or raise one of the exceptions `ODD`."""
     response = json.loads(body)
     choice = response["choices"][0]
@@ -92,18 +91,18 @@ def read_reply(body: str) -> Reply:
     )
 
 
-def object_of(**properties: dict) -> dict[str, Any]:
+def object_of(**properties):
     """Return the JSON schema of an object with the given properties."""
     required = {"required": [*properties], "additionalProperties": False}
     return {"type": "object", "properties": properties, **required}
 
 
-def rows_of(name: str, **columns: dict) -> dict[str, Any]:
+def rows_of(name, **columns):
     """Return the JSON schema of an object that contains a list of rows."""
     return object_of(**{name: {"type": "array", "items": object_of(**columns)}})
 
 
-def verdicts_of(*words: str) -> dict[str, Any]:
+def verdicts_of(*words):
     """Return the JSON schema of a reply that assigns one of the given words to each claim."""
     verdict = {"type": "string", "enum": [*words]}
     return rows_of("verdicts", claim=NUMBER, why=TEXT, verdict=verdict)
@@ -127,12 +126,12 @@ _HIDDEN = re.compile(
 )
 
 
-def visible(text: str) -> str:
+def visible(text):
     """Return a text without invisible characters, which could be used to hide content."""
     return _HIDDEN.sub("", text)
 
 
-def conform(value: Any, schema: Mapping[str, Any], name: str = "the reply") -> Any:
+def conform(value, schema, name="the reply"):
     """Return the parts of a value that a JSON schema names, or raise ValueError.
 
     A row may also be given by its last property alone. Missing texts are empty.
@@ -142,38 +141,36 @@ def conform(value: Any, schema: Mapping[str, Any], name: str = "the reply") -> A
             *_, last = properties
             if isinstance(value, str | bool):
                 value = {last: value}
-            if not isinstance(value, dict):
-                raise ValueError(f"{name} must contain objects, got {value!r:.60}")
-            return {
-                key: None
-                if key == "claim" and value.get(key) is None
-                else conform(value.get(key), kind, f'"{key}"')
-                for key, kind in properties.items()
-            }
+            if isinstance(value, dict):
+                value = {key: value.get(key) for key in properties}
+                # A claim without a number is numbered later.
+                return {
+                    key: item
+                    if key == "claim" and item is None
+                    else conform(item, properties[key], f'"{key}"')
+                    for key, item in value.items()
+                }
         case {"items": items}:
             value = [] if value in _NOTHING else value
-            if not isinstance(value, list):
-                raise ValueError(f"{name} must be a list, got {value!r:.60}")
-            return [conform(item, items, name) for item in value]
+            if isinstance(value, list):
+                return [conform(item, items, name) for item in value]
         case {"enum": words}:
-            word = plain_word(str(value))
-            if word not in words:
-                raise ValueError(f"{name} must be one of {words}, got {value!r:.60}")
-            return word
+            if (word := plain_word(str(value))) in words:
+                return word
         case {"type": "string"}:
             # Unpaired surrogates cannot be written to files.
             text = value if isinstance(value, str) else ""
             return visible(text.encode("utf-8", "replace").decode()).strip()
-    low = schema.get("minimum", -math.inf)
-    high = schema.get("maximum", math.inf)
-    number = math.nan
-    with suppress(TypeError, ValueError):
-        number = float(value)
-    if not low <= number <= high or (schema is NUMBER and number % 1):
-        raise ValueError(
-            f"{name} must be a {schema['type']} between {low} and {high}, got {value!r:.60}"
-        )
-    return int(number) if schema is NUMBER else number
+        case _:
+            with suppress(TypeError, ValueError):
+                number = float(value)
+                low, high = (
+                    schema.get("minimum", -math.inf),
+                    schema.get("maximum", math.inf),
+                )
+                if low <= number <= high and (schema is not NUMBER or number % 1 == 0):
+                    return int(number) if schema is NUMBER else number
+    raise ValueError(f"{name} must be like {json.dumps(schema)}, got {value!r:.60}")
 
 
 _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
@@ -183,7 +180,7 @@ _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
 _MOST_QUOTED = 3  # maximum number of JSON strings nested in each other
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def texts_in(value):
     """Yield all strings in the input of a model."""
     if isinstance(value, str):
         yield value
@@ -195,7 +192,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(item)
 
 
-def repair_json(text: str, shown: str) -> str:
+def repair_json(text, shown):
     r"""Repair and return a reply that is expected to be JSON.
 
     If the reply is a JSON string that contains JSON, the content of the string is used. If
@@ -233,7 +230,7 @@ def repair_json(text: str, shown: str) -> str:
     return repair_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
 
 
-def repair_backslashes(text: str, shown: str) -> str:
+def repair_backslashes(text, shown):
     r"""Return a reply with its literal backslashes doubled.
 
     A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
@@ -307,13 +304,13 @@ _UNCLEAR = re.compile(
 )
 
 
-def plain_word(word: str) -> str:
+def plain_word(word):
     """Return the standard form of a verdict, in lower case."""
     lowered = word.strip().lower()
     return _SYNONYMS.get(lowered.strip(_AROUND), lowered)
 
 
-def read_prose(text: str) -> str | None:
+def read_prose(text):
     """Return the verdict ("true" or "false") in prose, or None if the verdict is ambiguous.
 
     A verdict is unambiguous if it is the whole reply. A verdict is also unambiguous if the last
@@ -342,7 +339,7 @@ def read_prose(text: str) -> str | None:
     return plain_word(stated[1])
 
 
-def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
+def log_odds(reply, verdicts):
     """Return the log odds of "true" for each verdict in a reply, in order of appearance.
 
     The log odds are computed at the position of the verdict, because the preceding reasoning may
@@ -389,13 +386,13 @@ _LONGEST = 400_000  # maximum number of characters to read from a reply
 _MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
 
 
-def read_object(text: str, schema: Mapping[str, Any]) -> Any:
+def read_object(text, schema):
     """Parse a reply of the given schema, or raise a ValueError that describes the fault."""
     *_, key = schema["properties"]
     return conform(parse_object(text, key), schema)
 
 
-def parse_object(text: str, key: str) -> dict[str, Any]:
+def parse_object(text, key):
     """Return the last JSON object with the given key in a reply.
 
     A model may correct its claims and premises, but a judge may quote a verdict, so all verdicts
@@ -462,7 +459,7 @@ def _repaired(text, key):
     return value
 
 
-def read_verdict(reply: Reply) -> str:
+def read_verdict(reply):
     """Return the verdict ("true" or "false") in the JSON object or in the prose of a reply."""
     try:
         return read_object(reply.text, BARE_VERDICT)["verdict"]
@@ -476,7 +473,7 @@ def read_verdict(reply: Reply) -> str:
         return verdict
 
 
-def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
+def number_rows(rows, n):
     """Return one row for each of the claims 1 to n, in order.
 
     Rows that are numbered from 0 are shifted by one. Rows without numbers are numbered in
@@ -496,7 +493,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     return sorted(rows, key=itemgetter("claim"))
 
 
-def read_texts(values: Sequence[str]) -> list[str]:
+def read_texts(values):
     """Return the texts, or raise ValueError if they are empty or contain only punctuation."""
     if not all(values):
         raise ValueError("the reply must not contain empty texts")

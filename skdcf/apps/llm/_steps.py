@@ -63,7 +63,7 @@ class Prompt(NamedTuple):
     text: str
 
 
-def load_prompt(name: str, own: str | None = None) -> Prompt:
+def load_prompt(name, own=None):
     """Return a built-in prompt, or a prompt defined by the caller.
 
     The prompt is part of the cache key, so replies to different prompts are cached separately. The
@@ -129,14 +129,14 @@ class Step(Settings):
     _: KW_ONLY
     model: str | None = None
 
-    def _question(self, *item: Any) -> dict[str, Any]:
+    def _question(self, *item):
         return tabled(*item)
 
-    def _read(self, rows: list[Any], *item: Any) -> Any:
+    def _read(self, rows, *item):
         rows = number_rows(rows, item[0].n_claims)
         return np.array([_VALUES[row["verdict"]] for row in rows], dtype=np.int64)
 
-    async def _run(self, run: Any, *item: Any) -> Any:
+    async def _run(self, run, *item):
         """Return the result of the step for one problem."""
         question = self._question(*item)
         text = question.get("answer", "")
@@ -157,7 +157,7 @@ class Step(Settings):
             self.wording(), question, read, model=self.model, limit=limit, **options
         )
 
-    def wording(self) -> Prompt:
+    def wording(self):
         """Return the prompt of this step.
 
         Returns
@@ -196,7 +196,7 @@ class Step(Settings):
         return results
 
 
-async def call_step(step: Any, run: Any, *item: Any) -> Any:
+async def call_step(step, run, *item):
     """Return the result of a step, or of a callable that replaces the step."""
     if isinstance(step, Step):
         return await step._run(run, *item)
@@ -204,12 +204,12 @@ async def call_step(step: Any, run: Any, *item: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
+def number_texts(texts):
     """Return numbered rows for the input of a model, with one row per text."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 
-def tabled(graph: Any) -> dict[str, Any]:
+def tabled(graph):
     """Return the question and the claims with their premises, as model input."""
     rows = number_texts(graph.claims)
     for v, row in enumerate(rows):
@@ -217,7 +217,7 @@ def tabled(graph: Any) -> dict[str, Any]:
     return {"question": graph.problem, "claims": rows, **context_of(graph)}
 
 
-def context_of(graph: Any) -> dict[str, Any]:
+def context_of(graph):
     """Return the passages that must support the answer, as model input."""
     return {"context": list(graph.context)} if graph.context else {}
 
@@ -670,7 +670,7 @@ def _judged(verdicts, reply):
     return np.column_stack([true, log_odds(reply, verdicts)])
 
 
-def describe_step(step: Any) -> dict[str, Any]:
+def describe_step(step):
     """Return the class, prompt and settings of a step, or the name of its function."""
     if isinstance(step, Step):
         settings = step.get_params(deep=False) | {"prompt": step.wording().name}

@@ -8,8 +8,6 @@ from ._layout import kept_text
 from ._no_claim import NoClaimList as NoClaimList
 from ._no_claim import no_claim_list
 from ._sentences import join, split_sentences
-from ._sentences import pieces_of as pieces_of
-from ._sentences import splitter_of as splitter_of
 from ._split import AnswerReader as AnswerReader
 from ._split import AnswerSplitter
 

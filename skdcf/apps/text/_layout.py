@@ -2,22 +2,21 @@
 
 The metadata key ``layout`` of an answer that was split into sentences is a dict of two lists. The
 list ``between`` contains the text before each sentence (line breaks, markers of list items, and
-rules), and the text after the last sentence. An entry may also be a list of this text and the line
-breaks within the sentence. The list ``without_claim`` contains the sentences that are no claims,
-each with the number of preceding claims.
+rules), and the text after the last sentence. The list ``without_claim`` contains the sentences that
+are no claims, each with the number of preceding claims.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import compress
+from itertools import chain, compress, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._messages import Advice, Message
 from ...graphs import ReasoningGraph
+from ._sentences import INVISIBLE
 
 #: Metadata key for the layout of an answer.
 LAYOUT = "layout"
@@ -27,9 +26,11 @@ _LINE_START = re.compile(rf"(?s).*{_BREAK}")
 #: Pattern for a rule on the line after a sentence. Such a rule marks the sentence as a heading or
 #: as the first row of a table.
 _RULE = re.compile(rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})")
-#: Pattern for whitespace, rules and markers of list items. A layout contains nothing else, because
-#: any other word, number or sign may be part of an answer.
-_ONLY_LAYOUT = re.compile(r"(?:[-=|+:*_>\u2022\s]|(?<!\d)\d{1,9}[.)](?=\s))*")
+#: Pattern for whitespace, zero-width characters, rules and markers of list items. A layout contains
+#: nothing else, because any other word, number or sign may be part of an answer.
+_ONLY_LAYOUT = re.compile(
+    rf"(?:[-=|+:*_>\u2022\s{INVISIBLE}]|(?<!\d)\d{{1,9}}[.)](?=\s))*"
+)
 #: Pattern for a heading or an announcement, which belongs to the next claim. Before other claims,
 #: it would change what they say, as "Exclusions:" would.
 _INTRODUCES = re.compile(r"(?s)[#*]|.*[:\uff1a]\W*\Z")
@@ -77,12 +78,9 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
             f"{mask.shape}"
         )
     if graph.claims is None and graph.n_claims:
-        named = "" if graph.id is None else f" ({graph.id})"
         raise ValueError(
-            Message(
-                f"the claims of the problem{named} must have texts, but they have none: ",
-                Advice("give_claims", "pass claims= to the graph"),
-            )
+            f"the claims of the problem {graph.id!r} must have texts, but they have none. Pass "
+            'claims= to the graph, or add the key "claims" to the line'
         )
     if not mask.any():
         return ""
@@ -97,8 +95,9 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     ]
     sentences = _in_order(claims, others, [text for _, text in others])
     kept = _in_order(mask, others, kept_others)
-    kept_layout = _cut_layout(layout["between"], kept)
-    return _join_sentences([*compress(sentences, kept)], kept_layout)
+    layout = _cut_layout(layout["between"], kept)
+    pairs = zip_longest(layout, compress(sentences, kept), fillvalue="")
+    return "".join(chain.from_iterable(pairs)).strip()
 
 
 def _fits(layout, n_claims):
@@ -112,11 +111,7 @@ def _fits(layout, n_claims):
         all(_is_other(pair, n_claims) for pair in others)
         and len(between) == n_claims + len(others) + 1
         and all(
-            isinstance(text, str) and _ONLY_LAYOUT.fullmatch(text)
-            for entry in between
-            for text in (
-                entry if isinstance(entry, (list, tuple)) and entry else [entry]
-            )
+            isinstance(text, str) and _ONLY_LAYOUT.fullmatch(text) for text in between
         )
     )
 
@@ -143,19 +138,6 @@ def _in_order(of_claims, others, of_others):
     return values
 
 
-def _join_sentences(sentences, layout):
-    """Return the text of sentences with their layout, without whitespace around it."""
-    parts = []
-    for text, entry in zip(sentences, layout, strict=False):
-        before, *breaks = [entry] if isinstance(entry, str) else entry
-        lines = text.split("\n")
-        if len(breaks) != len(lines) - 1:
-            breaks = ["\n"] * (len(lines) - 1)
-        pairs = zip([before, *breaks], lines, strict=True)
-        parts += [part for pair in pairs for part in pair]
-    return "".join([*parts, _before(layout[-1])]).strip()
-
-
 def _cut_layout(layout, kept):
     """Return the layout of the kept sentences.
 
@@ -163,27 +145,21 @@ def _cut_layout(layout, kept):
     sentences, the result contains the largest line break that was between them. A marker of a
     list item is kept if a sentence of its line is kept.
     """
-    out: list[Any] = []
+    kept_layout = []
     previous = -1
     for place in [i for i, is_kept in enumerate(kept) if is_kept]:
-        texts = [_before(entry) for entry in layout[previous + 1 : place + 1]]
+        texts = layout[previous + 1 : place + 1]
         before = texts[0]
         if len(texts) > 1:
             break_ = "" if previous < 0 else _largest_break(texts)
             before = break_ + _marker(texts, at_start=previous < 0)
-        entry = layout[place]
-        out.append(before if isinstance(entry, str) else [before, *entry[1:]])
+        kept_layout.append(before)
         previous = place
-    after = _before(layout[previous + 1])
-    rule = _RULE.match(after)
+    after = layout[previous + 1]
     if previous + 1 < len(kept):
-        after = rule[0] if rule and previous >= 0 else ""
-    return [*out, after]
-
-
-def _before(entry):
-    """Return the text before a sentence."""
-    return entry if isinstance(entry, str) else entry[0]
+        rule = _RULE.match(after)
+        after = rule[0] if rule else ""
+    return [*kept_layout, after]
 
 
 def _marker(texts, *, at_start):

@@ -1,14 +1,15 @@
 """Split a text into sentences without calling a model.
 
 Each code block and each table row becomes one claim. All other lines are split into sentences by
-sentencex, which recognises the abbreviations of many languages.
+sentencex, which recognises the abbreviations of many languages. No sentence ends within a formula
+or brackets.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import accumulate, takewhile
 
 from ..._checks import import_extra
 
@@ -29,28 +30,41 @@ _RULE = re.compile(
     r"(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
     r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*)"
 )
-#: Pattern for text that belongs to the next sentence and is not a sentence by itself, such as
-#: "Step 2." and "M.".
-_NUMBER = re.compile(
-    r"(?:#{1,6}\s+)?(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
-    r"|[A-Z]\."
+#: Pattern for the end of a text that belongs to the next sentence, such as "Step 2." and "M.".
+_BEGINS = re.compile(
+    r"""(?ix) (?: \A | :\s+ ) (?:\#{1,6}\s+)?
+    (?: (?:(?:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)] | (?-i:[A-Z])\. ) \s*\Z
+    # abbreviations that never end a sentence
+    | \b(?:e\.\s?g|i\.\s?e|viz)\.\s*\Z"""
 )
 #: Abbreviations that precede a number, such as "Eq." in "Eq. 4".
 _CITED = re.compile(
-    r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
-    r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a)\.\s*$"
+    r"\b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
+    r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et al)\.\s*\Z"
 )
-#: Abbreviations that never end a sentence, even if a capital letter follows, as in "e.g. No. 5".
-_INTRODUCES = re.compile(r"\b(?:e\.\s?g|i\.\s?e|viz)\.\s*$", re.I)
+_LOWER = re.compile(r"\s*[a-z]")
+_NUMBER = re.compile(r"[(\[\d$\u20ac\u00a3]")
 #: Pattern for German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
-    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
+    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\Z",
     re.I,
 )
-#: Markdown marks that belong to the preceding sentence.
-_MARKS = re.compile(r"[*_~]+(?:\s+|$)")
-_LINE = re.compile(r"(?s).+?(?:\n\s*|\Z)")
-_WIDE = re.compile(r"[^\S\x00-\x7f]")
+#: Pattern for the end of a sentence after a unit of one letter, as in "3 m. It", which sentencex
+#: takes for an initial.
+_AFTER_UNIT = re.compile(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])")
+#: Zero-width characters, which are never part of a claim at its beginning or end.
+INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+#: Markdown marks, footnote marks and zero-width characters, which belong to the preceding sentence.
+_MARKS = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
+#: Formulas, brackets and struck text, in which no sentence ends.
+_WHOLE = re.compile(
+    r"""(?sx) \$\$.{1,2000}?\$\$ | \\\[.{0,2000}?\\\] | \\\(.{0,2000}?\\\)
+    | \$(?=\S)[^$]{0,500}(?<=\S)\$(?!\d) | \([^()]*\) | \[[^\[\]]*\] | ~~.{1,2000}?~~"""
+)
+#: Patterns for the lines before and after a break within a sentence.
+_WRAPPED = re.compile(r"(?s)[^#].{20,}(?:[^\W\d_]|[,;])")
+_CONTINUED = re.compile(r"\s*[a-z\u00df-\u00ff]{2}")
+_BLANK = re.compile(r"[^\S ]")
 _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 
 
@@ -97,7 +111,7 @@ def split_sentences(
 
 def sentences_with_layout(
     answer: str, language: str = "en"
-) -> tuple[list[str], list[Any]]:
+) -> tuple[list[str], list[str]]:
     """Split an answer into sentences, and return the text between them.
 
     Parameters
@@ -111,11 +125,9 @@ def sentences_with_layout(
     -------
     sentences : list of str
         The sentences, as returned by `split_sentences`.
-    layout : list of (str or list of str)
+    layout : list of str
         The text before each sentence, followed by the text after the last sentence. The text
-        consists of line breaks, markers of list items, and horizontal rules. The entry for a
-        code block whose line breaks are not all ``"\\n"`` is a list, which also contains these
-        line breaks.
+        consists of line breaks, markers of list items, and horizontal rules.
     """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise ValueError(
@@ -124,96 +136,94 @@ def sentences_with_layout(
     # Unpaired surrogates are replaced.
     answer = answer.encode("utf-8", "replace").decode()
     sentences: list[str] = []
-    layout: list[Any] = []
+    layout: list[str] = []
     end = 0
     for start, block, is_whole in _blocks(answer):
-        for piece in [block] if is_whole else pieces_of(block, language):
-            if sentence := piece.strip():
-                first = start + len(piece) - len(piece.lstrip())
-                before = answer[end:first]
+        for piece in [block] if is_whole else _sentences(block, language):
+            if sentence := piece.strip().strip(INVISIBLE).strip():
+                first = start + piece.index(sentence)
+                layout.append(answer[end:first])
                 end = first + len(sentence)
-                sentences.append("\n".join(sentence.splitlines()))
-                is_changed = sentence != sentences[-1]
-                breaks = _line_breaks(sentence)
-                layout.append([before, *breaks] if is_changed else before)
+                sentences.append(sentence)
             start += len(piece)
     return sentences, [*layout, answer[end:]]
 
 
-def pieces_of(text: str, language: str = "en") -> list[str]:
-    """Split a text after each line and each sentence, without changing or removing characters.
-
-    Parameters
-    ----------
-    text : str
-        The text to split.
-    language : str
-        Language code, as in `split_sentences`.
-
-    Returns
-    -------
-    pieces : list of str
-        The pieces of the text, each including its trailing whitespace.
-    """
+def _sentences(text: str, language: str) -> Iterator[str]:
+    """Yield the sentences of a text, each including its trailing whitespace."""
     segment = import_extra("sentencex", "apps").segment
-    # Replace multi-byte whitespace such as in "z.\u00a0B.", because it causes a panic in
-    # sentencex 1.1.
-    plain_text = _WIDE.sub(" ", text).encode("utf-8", "replace").decode()
-    pieces: list[str] = []
+    # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1.
+    plain_text = _BLANK.sub(" ", text)
+    ends = {*accumulate(map(len, segment(language, plain_text)))}
+    ends |= {match.end() for match in _AFTER_UNIT.finditer(plain_text)}
+    inside = {i for m in _WHOLE.finditer(text) for i in range(m.start() + 1, m.end())}
     start = 0
-    for line in _LINE.findall(plain_text):
-        for sentence in _sentences(segment(language, line), language):
-            piece = text[start : start + len(sentence)]
-            start += len(sentence)
-            if pieces and piece.isspace():
-                pieces[-1] += piece
-            else:
-                pieces.append(piece)
-    return pieces
-
-
-def splitter_of(language: str = "en") -> dict[str, str]:
-    """Return the splitter and the language that are recorded in the provenance of claims.
-
-    Parameters
-    ----------
-    language : str
-        Language code, as in `split_sentences`.
-
-    Returns
-    -------
-    splitter : dict of str to str
-        Splitter name and language code.
-    """
-    return {"splitter": "sentencex", "language": language}
+    for end in sorted(ends - {len(text)}):
+        is_apart = text[end - 1].isspace()
+        if not is_apart and (marks := _MARKS.match(text, end)):
+            end = marks.end()
+        elif not is_apart and (text[end] in _CLOSES or text[end - 2].isspace()):
+            continue
+        if end in inside or end <= start:
+            continue
+        sentence = text[start:end]
+        if not (
+            _BEGINS.search(sentence)
+            or (_CITED.search(sentence) and _NUMBER.match(text, end))
+            or (language == "de" and _ORDINAL.search(sentence))
+            or (sentence.rstrip().endswith("]") and _LOWER.match(text, end))
+        ):
+            yield sentence
+            start = end
+    yield text[start:]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the start and the text of each line or code block, and whether it is one claim."""
-    lines = text.splitlines()
+    """Yield the start and the text of each paragraph or code block, and whether it is one claim.
+
+    A paragraph has several lines only if a line ends within a sentence or a formula.
+    """
+    lines = text.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
+    lines = [line.rstrip() for line in lines]
     rows = _rows_of_tables(lines)
-    fence = ""
     numbers = {-1, 0}
-    start = end = 0
-    for number, whole_line in enumerate(text.splitlines(keepends=True)):
+    number = 0
+    while number < len(lines):
         line = lines[number]
-        begun = _FENCE.match(line) or _FORMULA.fullmatch(line)
-        if not fence:
-            start = end
-        end += len(whole_line)
-        if fence:
-            if _ends(line.strip(), fence):
-                yield start, text[start:end], True
-                fence = ""
-        elif begun:
-            fence = begun[1]
-        elif line.strip() and not _is_rule(line):
-            in_table = number in rows
-            sentences = line if in_table else _without_marker(line, numbers)
-            start += len(line.rstrip()) - len(sentences.rstrip())
-            yield start, sentences, in_table
-    if fence:  # The answer was truncated within a code block.
-        yield start, text[start:], True
+        start = starts[number]
+        number += 1
+        if begun := _FENCE.match(line) or _FORMULA.fullmatch(line):
+            while number < len(lines) and not _ends(lines[number].strip(), begun[1]):
+                number += 1
+            number += 1
+            yield start, text[start : starts[min(number, len(lines))]], True
+        elif number - 1 in rows:
+            yield start, line, True
+        elif line and not _is_rule(line):
+            paragraph = _without_marker(line, numbers)
+            start += len(line) - len(paragraph)
+            while number < len(lines) and _continues(paragraph, lines, number):
+                gap = text[start + len(paragraph) : starts[number]]
+                if not _opened(paragraph):
+                    gap = " " * len(gap)
+                paragraph += gap + lines[number]
+                number += 1
+            yield start, paragraph, False
+
+
+def _opened(text: str) -> str:
+    """Return the end of a formula that begins in a text, or an empty string."""
+    if text.count("$$") % 2:
+        return "$$"
+    return "\\]" if text.count("\\[") > text.count("\\]") else ""
+
+
+def _continues(paragraph: str, lines: list[str], number: int) -> bool:
+    """Return whether a line continues the paragraph before it."""
+    if closed := _opened(paragraph):
+        return any(closed in line for line in takewhile(bool, lines[number:]))
+    return bool(_WRAPPED.fullmatch(paragraph) and _CONTINUED.match(lines[number]))
 
 
 def _without_marker(line: str, numbers: set[int]) -> str:
@@ -234,12 +244,6 @@ def _without_marker(line: str, numbers: set[int]) -> str:
         else:
             end = marker.start("number")
     return line[end:].strip() or line.strip()  # A marker without a text is a claim.
-
-
-def _line_breaks(text: str) -> list[str]:
-    """Return the line breaks in a text."""
-    pairs = zip(text.splitlines(), text.splitlines(keepends=True), strict=True)
-    return [whole_line.removeprefix(line) for line, whole_line in pairs][:-1]
 
 
 def _ends(line: str, begin: str) -> bool:
@@ -269,34 +273,6 @@ def _rows_of_tables(lines: list[str]) -> set[int]:
         else:
             below = False
     return rows
-
-
-def _sentences(pieces: list[str], language: str) -> Iterator[str]:
-    """Yield the sentences of a line, joining pieces split after a number or within a formula."""
-    sentence = ""
-    for piece in pieces:
-        marks = _MARKS.match(piece)
-        if sentence and not sentence[-1].isspace() and marks:
-            yield sentence + marks[0]
-            sentence = ""
-            piece = piece[marks.end() :]
-            if not piece:
-                continue
-        is_inside = (
-            bool(sentence) and not sentence[-1].isspace() and piece[0] in _CLOSES
-        )
-        is_inside |= sentence.count("~~") % 2 == 1  # Struck text is one claim.
-        is_cited = (
-            bool(_CITED.search(sentence)) and piece[0] in "(0123456789$\u20ac\u00a3"
-        )
-        is_begun = bool(_NUMBER.fullmatch(sentence.strip()))
-        is_begun |= bool(_INTRODUCES.search(sentence))
-        is_begun |= language == "de" and bool(_ORDINAL.search(sentence))
-        if sentence and not (is_inside or is_cited or is_begun):
-            yield sentence
-            sentence = ""
-        sentence += piece
-    yield sentence
 
 
 def join(claims: Sequence[str]) -> str:

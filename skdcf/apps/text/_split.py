@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...datasets import records
@@ -13,12 +13,11 @@ from ...edges import chain_edges, no_edges
 from ...features import SURPRISAL, surprisal
 from ._layout import LAYOUT
 from ._no_claim import NoClaimList, no_claim_list
-from ._sentences import sentences_with_layout, splitter_of
+from ._sentences import sentences_with_layout
 
 ANSWER = "answer"
 LOGPROBS = "logprobs"
-_CALLED_ANSWER = ("response",)  # alternative names for the answer, as in RAGAS
-_OF_CLAIMS = ("claims", "features")
+_CALLED_ANSWER = "response"  # alternative name for the answer, as in RAGAS
 _EDGES = {"none": no_edges, "chain": chain_edges}
 
 
@@ -38,42 +37,20 @@ class AnswerReader:
     rename : mapping of str to str
         Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the JSON
         Lines format.
+
     Attributes
     ----------
     rename : dict
         The entries of the mapping whose values are keys of the JSON Lines format.
-    read_problem : callable
-        Function that converts a line with claims to a `Problem`.
     """
 
     def __init__(self, rename: Mapping[str, str]) -> None:
-        self.rename = {
-            theirs: ours
-            for theirs, ours in rename.items()
-            if ours not in (ANSWER, LOGPROBS)
-        }
-        self._mapped_answers = _keys_mapped_to(ANSWER, rename)
-        self._answer_keys = [*self._mapped_answers, ANSWER, *_CALLED_ANSWER]
-        self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
-        self.read_problem = partial(records.read_problem, rename=self.rename)
-
-    def key_of_answer(self, record: dict[str, Any]) -> str | None:
-        """Return the key or path of the answer in a line, or None if there is no answer.
-
-        Parameters
-        ----------
-        record : dict
-            The JSON object parsed from a line.
-
-        Returns
-        -------
-        key : str or None
-            The key or path.
-        """
-        keys = self._answer_keys
-        return next(
-            (k for k in keys if isinstance(value_at(record, k, ANSWER), str)), None
-        )
+        self.rename = dict(rename)
+        self._keys: dict[str, list[str]] = {ANSWER: [], LOGPROBS: []}
+        for theirs, ours in rename.items():
+            if ours in self._keys:
+                self._keys[ours].append(theirs)
+                del self.rename[theirs]
 
     def __call__(self, record: dict[str, Any]) -> AnsweredLine:
         """Read a line, and create a problem with zero claims if the line has no claims.
@@ -88,62 +65,40 @@ class AnswerReader:
         line : AnsweredLine
             The answer, its log-probabilities and the problem.
         """
-        key = self.key_of_answer(record)
-        if key is None:
-            self._check_type_of_answer(record)
-            if self._mapped_answers:
-                mapped = self._mapped_answers[0]
-                raise ValueError(records.describe_missing(record, mapped, ANSWER))
-            paths = sorted(paths_of(record))
-            texts = [path for path in paths if isinstance(value_at(record, path), str)]
-            raise ValueError(
-                'each line must contain a string under the key "answer", but only the keys '
-                f"{texts} contain strings. If the answer has a different key or path, pass "
-                "--map KEY=answer"
-            )
-        logprobs_found = [value_at(record, name) for name in self._logprobs_keys]
-        logprobs = next(
-            (g for g in logprobs_found if g is not MISSING and g is not None), None
-        )
-        rest = {k: v for k, v in record.items() if k not in self._logprobs_keys}
+        answers = self._values(record, ANSWER, ANSWER, _CALLED_ANSWER)
+        texts = [value for value in answers.values() if isinstance(value, str)]
+        if not texts:
+            raise ValueError(self._describe_fault(record, answers))
+        logprobs = self._values(record, LOGPROBS, LOGPROBS)
+        rest = {key: record[key] for key in record if key not in logprobs}
         return AnsweredLine(
-            answer=value_at(record, key),
-            logprobs=logprobs,
-            problem=self.read_problem({"claims": []} | rest),
+            answer=texts[0],
+            logprobs=next((v for v in logprobs.values() if v is not None), None),
+            problem=records.read_problem({"claims": []} | rest, self.rename),
         )
 
-    def _check_type_of_answer(self, record: dict[str, Any]) -> None:
-        """Raise ValueError if the answer exists, but is not a string."""
-        for key in self._answer_keys:
-            if (value := value_at(record, key)) is not MISSING:
-                raise ValueError(
-                    f'the answer "{key}" must be a string, {_advice_on_answer(key, value)}'
-                )
+    def _values(self, record, ours, *names):
+        """Return the values in a line under the keys of the log and the given names."""
+        keys = [*self._keys[ours], *names]
+        values = {key: value_at(record, key, ours) for key in keys}
+        return {key: value for key, value in values.items() if value is not MISSING}
 
-
-def _advice_on_answer(key, value):
-    """Return what an answer is instead of a string, and what to do."""
-    if isinstance(value, dict):
+    def _describe_fault(self, record, answers):
+        for key, value in answers.items():
+            return (
+                f'the answer "{key}" must be a string, got {value!r:.60}. Use "" for an answer '
+                f"without content, or select the text, for example with --map "
+                f"{key}.content=answer or --map {key}[-1].content=answer. To judge each message "
+                "of an agent, use skdcf.datasets.from_messages"
+            )
+        for key in self._keys[ANSWER]:
+            return records.describe_missing(record, key, ANSWER)
+        texts = [p for p in paths_of(record) if isinstance(value_at(record, p), str)]
         return (
-            f"got an object with the keys {sorted(value)}. Pass the path of the text, for "
-            f"example --map {key}.content=answer"
+            'each line must contain a string under the key "answer", but only the keys '
+            f"{sorted(texts)} contain strings. If the answer has a different key or path, pass "
+            "--map KEY=answer"
         )
-    if not isinstance(value, list):
-        return f'got {value!r}. Use the empty string "" for an answer without content'
-    list_path, _, inner = key.partition("[]")
-    if any(isinstance(entry, dict) for entry in value):
-        inner = ".content"
-    return (
-        f"got a list with {len(value)} entries, which are not joined, because they may include "
-        f"the question. Select one of them, for example --map {list_path}[-1]{inner}=answer for "
-        "the last entry. To judge each message of an agent, use "
-        "skdcf.datasets.from_messages"
-    )
-
-
-def _keys_mapped_to(name, rename):
-    """Return the keys of a log that ``rename`` maps to the given name."""
-    return [theirs for theirs, ours in rename.items() if ours == name]
 
 
 @dataclass(frozen=True)
@@ -204,8 +159,12 @@ class AnswerSplitter:
     @cached_property
     def provenance(self) -> dict[str, str]:
         """Return the description of the splitter that is stored in the provenance of claims."""
-        description = splitter_of(self.language)
-        return description | {"edge_rule": self.edges, "no_claim": self._no_claim.name}
+        return {
+            "splitter": "sentencex",
+            "language": self.language,
+            "edge_rule": self.edges,
+            "no_claim": self._no_claim.name,
+        }
 
     @property
     def _no_claim(self) -> NoClaimList:
@@ -240,8 +199,7 @@ class AnswerSplitter:
                 'both. Remove "claims" to split the answer, or remove the answer'
             )
         line = read(record)
-        answer = line.answer or ""
-        sentences, between = sentences_with_layout(answer, self.language)
+        sentences, between = sentences_with_layout(line.answer, self.language)
         claims, without_claim = self._no_claim.divide(sentences)
         edges = [*map(list, _EDGES[self.edges](claims))]
         # The line is read again with the claims, because the group of a problem may depend on
@@ -251,7 +209,7 @@ class AnswerSplitter:
         metadata[LAYOUT] = {"between": between, "without_claim": without_claim}
         graph = problem.graph
         if line.logprobs is not None:
-            columns = surprisal(line.logprobs, answer, claims)
+            columns = surprisal(line.logprobs, line.answer, claims)
             graph = graph.replace(features=columns, feature_names=SURPRISAL)
         made = (graph.provenance or {}) | self.provenance
         return problem._replace(

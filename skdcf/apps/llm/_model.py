@@ -27,6 +27,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 from tqdm.auto import tqdm
 

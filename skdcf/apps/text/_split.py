@@ -85,11 +85,12 @@ class AnswerReader:
 
     def _describe_fault(self, record, answers):
         for key, value in answers.items():
+            place = f"{key.partition('[]')[0]}[-1]" if isinstance(value, list) else key
             return (
                 f'the answer "{key}" must be a string, got {value!r:.60}. Use "" for an answer '
                 f"without content, or select the text, for example with --map "
-                f"{key}.content=answer or --map {key}[-1].content=answer. To judge each message "
-                "of an agent, use skdcf.datasets.from_messages"
+                f"{place}.content=answer. To judge each message of an agent, use "
+                "skdcf.datasets.from_messages"
             )
         for key in self._keys[ANSWER]:
             return records.describe_missing(record, key, ANSWER)

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from . import guards
 from ._checks import check_alpha, warn
-from ._docs import documented
 from .exceptions import CalibrationWarning, ParameterWarning
 from .filters import choose_one_each
 from .graphs import GraphBatch, Problems
-from .graphs.ragged import segment_ids
 from .guarantees import NoFalseClaim, problems_needed
 from .identity import (
     Groups,
@@ -29,11 +27,6 @@ from .training.splitting import number_groups
 from .uses import filter_in
 
 __all__ = ["choose", "chosen_answers", "passing_answers", "release"]
-
-SAFEST_CLAIM = "safest-claim"
-#: Maximum difference between two tied risks, relative to 1 + abs(risk). The last bits of a risk
-#: can depend on the batch and must not affect the choice.
-_TIED = 1e-6
 
 
 def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]:
@@ -114,18 +107,16 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
         As in `choose`.
     """
     batch, rows, n_answers = _chosen(filter, X, groups)
-    return _marked(filter, batch[rows], n_answers)
-
-
-def _marked(filter, chosen, n_answers):
-    """Return the chosen answers, whose provenance records how they were chosen."""
-    scorer = filter_in(filter)._record.scorer
-    rows = chosen.provenance_rows or [{}] * len(chosen)
-    made = {"chosen_by": SAFEST_CLAIM, "chosen_scorer": scorer}
+    chosen = batch[rows]
+    made = {
+        "chosen_by": "safest-claim",
+        "chosen_scorer": filter_in(filter)._record.scorer,
+    }
+    before = chosen.provenance_rows or [{}] * len(chosen)
     return chosen.replace(
         provenance=[
-            row | made | {"chosen_from": k}
-            for row, k in zip(rows, n_answers.tolist(), strict=True)
+            row | made | {"chosen_from": count}
+            for row, count in zip(before, n_answers.tolist(), strict=True)
         ]
     )
 
@@ -137,8 +128,7 @@ def _chosen(filter, X, groups):
     batch = problems.batch
     guards.refuse_chosen(batch)
     # The smallest path risk of an answer is +inf if it has no claims.
-    risks = cf._path_risks(problems)
-    risk_of_answer = segment_min(risks.path_risk, batch.offsets)
+    risk = segment_min(cf._path_risks(problems).path_risk, batch.offsets)
     question = number_groups(question_groups(batch, groups))
     n_answers = np.bincount(question)
     if len(n_answers) > 1 and (n_answers == 1).all():
@@ -149,22 +139,19 @@ def _chosen(filter, X, groups):
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)
-    np.minimum.at(best, question, risk_of_answer)
+    np.minimum.at(best, question, risk)
+    # The last bits of a risk can depend on the batch and must not affect the choice.
     with np.errstate(invalid="ignore"):
-        tied = risk_of_answer <= (best + _TIED * (1 + np.abs(best)))[question]
-    candidates = np.flatnonzero(tied)
-    by_hash = np.lexsort((_tie_hashes(batch[candidates]), question[candidates]))
-    _, first = np.unique(question[candidates][by_hash], return_index=True)
-    return batch, candidates[by_hash][first], n_answers
-
-
-def _tie_hashes(batch):
-    """Return content hashes of answers, which are equal only for copies."""
+        tied = np.flatnonzero(risk <= (best + 1e-6 * (1 + np.abs(best)))[question])
+    # Hashes of the contents are equal only for copies.
     with np.errstate(over="ignore"):
-        return mix(content_hashes(batch) + hash_numbers(batch))
+        order = mix(content_hashes(batch[tied]) + hash_numbers(batch[tied]))
+    first = choose_one_each(question[tied], order, np.zeros(len(tied), dtype=int))
+    rows = np.empty(len(n_answers), dtype=int)
+    rows[question[tied[first]]] = tied[first]
+    return batch, rows, n_answers
 
 
-@documented
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     """Return which answers pass. In answers that do not pass, no claims are kept.
 
@@ -172,7 +159,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     ----------
     fitted : fitted filter
         A filter whose guarantee sets ``show``.
-    X : {problems}
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers.
 
     Returns
@@ -184,7 +171,6 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     return fitted.calibration_.passes(risks)
 
 
-@documented
 def release(
     filter: Any,
     X: Problems,
@@ -211,7 +197,7 @@ def release(
         alpha only determines the required number of calibration answers.
         `release` requires more calibration answers than `predict`. Calibrate the filter at
         the level ``alpha`` times the expected proportion of shown answers.
-    X : {problems}
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
         group is a separate batch.
     alpha : float in (0, 1)
@@ -261,58 +247,45 @@ def release(
     """
     alpha = check_alpha(alpha)
     filter.check_calibrated()
-    _refuse_unproven(filter)
+    guarantee = filter.calibration_.guarantee
+    is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
+    if not is_proven or filter.ties == "include":
+        raise ValueError(
+            "the guarantee for shown texts has only been proven for NoFalseClaim without delta, "
+            f'and without ties="include", got {guarantee!r} and ties={filter.ties!r}. Calibrate '
+            "another filter"
+        )
     risks, problems = filter._risks_of(X)
     batch = problems.batch
     hashes = hashes_of(batch, groups)
     guards.refuse_trained(filter._record, batch, hashes)
     _refuse_calibrated(batch, hashes, filter._record.calibrated)
 
-    passes = filter.calibration_.passes(risks)
     calibrations = filter.calibration_.by_group()
     number_of = {name: number for number, name in enumerate(calibrations)}
     groups_of = risks.groups or [None] * len(batch)
     group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
     rows = _one_answer_each(batch, hashes, group_of, one_per_question)
-
+    # If only some answers may pass, the batch contains only the passing answers.
+    rows = rows[filter.calibration_.passes(risks)[rows]]
     lowest = segment_min(risks.path_risk, batch.offsets)
-    rows = rows[passes[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, steps in enumerate(calibrations.values()):
-        # If only some answers may pass, the batch contains only the passing answers.
         members = rows[group_of[rows] == number]
         rank = shown_rank(steps.position, lowest[members], alpha)
         if rank:
             thresholds[members] = steps.position[rank - 1]
-        elif len(members):
-            _warn_of_few(steps.n, len(members), alpha)
-
-    kept = risks.path_risk < thresholds[segment_ids(batch.offsets)]
+        elif len(members) and steps.n < (needed := problems_needed(alpha / 5)):
+            warn(
+                f"none of the {len(members)} answers are shown at alpha = {alpha:g}. The filter "
+                f"was calibrated on {steps.n} answers, but at least {needed} are needed to show "
+                f"a fifth of a batch. Fit or calibrate the filter with alpha = {alpha / 5:g}, "
+                f"and pass alpha = {alpha:g} here",
+                CalibrationWarning,
+            )
+    kept = risks.path_risk < thresholds[batch.problem_of]
     # A claim with infinite path risk is never kept.
-    kept &= ~np.isposinf(risks.path_risk)
-    return problems.shaped(kept)
-
-
-def _refuse_unproven(fitted):
-    """Raise ValueError if no guarantee about shown texts has been proven for the filter."""
-    guarantee = fitted.calibration_.guarantee
-    if fitted.ties == "include":
-        raise ValueError(
-            'the filter must not have ties="include", because this setting keeps claims '
-            "whose path risk equals the threshold and invalidates the guarantee. "
-            'Calibrate a filter with ties="exclude"'
-        )
-    if type(guarantee) is not NoFalseClaim:
-        raise ValueError(
-            "the filter must be calibrated with guarantee=NoFalseClaim(), got "
-            f"{guarantee!r}. The guarantee for shown texts has only been proven for this "
-            "type of guarantee"
-        )
-    if guarantee.delta is not None:
-        raise ValueError(
-            f"delta must be None, got {guarantee!r}. The guarantee for shown texts has not been "
-            "proven for other values. Set delta=None, and calibrate the filter again"
-        )
+    return problems.shaped(kept & ~np.isposinf(risks.path_risk))
 
 
 def _refuse_calibrated(batch, hashes, calibrated):
@@ -331,28 +304,12 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
     """Return the row indices of one answer per question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
-    if len(rows) == len(batch) or one_per_question:
-        return rows
-    second = np.setdiff1d(np.arange(len(batch)), rows)[0]
-    question = hashes.question[second]
-    n_answers = int((hashes.question == question).sum())
-    raise ValueError(
-        f"{batch.name_of(int(second))} is one of {n_answers} answers to the same question, and "
-        "the errors of such answers are not independent. Pass one answer to each question, or "
-        "one_per_question=True (--one-per-question) to show one answer per question, chosen "
-        "without labels"
-    )
-
-
-def _warn_of_few(n, m, alpha):
-    """Warn if no answers are shown because the calibration set is too small."""
-    needed = problems_needed(alpha / 5)
-    if n >= needed:
-        return
-    warn(
-        f"none of the {m} answers are shown at alpha = {alpha:g}. The filter was "
-        f"calibrated on {n} answers, but at least {needed} are needed to show a fifth "
-        f"of a batch. Fit or calibrate the filter with alpha = {alpha / 5:g}, and "
-        f"pass alpha = {alpha:g} here",
-        CalibrationWarning,
-    )
+    if len(rows) < len(batch) and not one_per_question:
+        second = np.setdiff1d(np.arange(len(batch)), rows)[0]
+        raise ValueError(
+            f"{batch.name_of(int(second))} is one of several answers to the same question, and "
+            "the errors of such answers are not independent. Pass one answer to each question, "
+            "or one_per_question=True (--one-per-question) to show one answer per question, "
+            "chosen without labels"
+        )
+    return rows

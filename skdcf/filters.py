@@ -393,9 +393,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : {problems}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems. Each row of a 2-D array is a problem with a single claim.
-        y : {labels}
+        y : sequence of 1-D arrays, one per problem
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
             calibration and are not used for training. If X is a GraphBatch, y may also be a
             single flat array. If X is an array, y is a 1-D array that contains 0 and 1, booleans,
@@ -598,9 +598,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : {problems}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems on which the filter was not trained.
-        y : {labels}
+        y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `fit`.
@@ -635,9 +635,9 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X : {problems}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems on which the filter was not trained.
-        y : {labels}
+        y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             Question that each answer belongs to, as in `fit`.
@@ -953,7 +953,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
 
         Returns
         -------
@@ -967,7 +968,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
 
         Returns
         -------
@@ -997,7 +999,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
 
         Returns
         -------
@@ -1042,7 +1045,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alpha : float in (0, 1), or sequence of float, optional
             Prediction level or levels. If None, the alpha of the filter is used. Every claim that
             is kept at some alpha is also kept at any larger alpha.
@@ -1079,7 +1083,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
 
         Returns
         -------
@@ -1097,8 +1102,10 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
-        {own_alpha}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
 
         Returns
         -------
@@ -1120,8 +1127,10 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
-        {own_alpha}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
         output : {"graphs", "text"}, default="graphs"
             Output format. "text" returns the kept claims of each problem as a string, with one
             claim per line. `skdcf.apps.text.kept_text` restores the layout of the answer.
@@ -1162,14 +1171,16 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {X}
-        y : {labels}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
         sample_weight : array-like of shape (n_problems,), optional
             Problem weights, used to average over problems. All weights must be non-negative, and
             at least one must be positive.
-        {own_alpha}
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
 
         Returns
         -------
@@ -1196,7 +1207,8 @@ class ConformalFilter(Settings):
         claims : iterable of dict
             The claims. Each claim is a dict with the keys ``text``, ``parents`` (indices of
             earlier claims) and ``features`` (the values that the filter uses).
-        {own_alpha}
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
         stop : bool
             Whether to stop after the first claim that is not kept. Stopping early is useful if an
             agent executes each step as soon as it is written. If True, each claim must depend on
@@ -1229,7 +1241,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {own_alpha}
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
 
         Returns
         -------
@@ -1272,7 +1285,8 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        {own_alpha}
+        alpha : float in (0, 1), optional
+            If None, the alpha of the filter is used.
 
         Returns
         -------

@@ -202,7 +202,8 @@ class HardCF(ConformalFilter):
         filter. If "auto", the problems' own columns are used, or those of
         `~skdcf.features.reasoning_features` if the problems have texts only. If None, the
         problems' own columns are used.
-    {alpha}
+    alpha : float, default=0.1
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
     relaxation, training : optional
         Settings for training a differentiable model, as in `CoherentConformalFilter`. These
         settings are used only for scorers that are trained through calibration.
@@ -318,7 +319,8 @@ class IndependentFactuality(_Preset):
         As in `HardCF`.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    {alpha}
+    alpha : float, default=0.1
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -372,7 +374,8 @@ class SingleFeatureCF(_Preset):
         it exists, and the first column is used otherwise.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    {alpha}
+    alpha : float, default=0.1
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
@@ -442,7 +445,8 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         model without a price.
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    {alpha}
+    alpha : float, default=0.1
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
     relaxation : PathRelaxation or GridRelaxation, optional
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
@@ -504,7 +508,8 @@ class XGBoostCF(_Preset):
     ----------
     features : transformer or Pipeline, optional
         As in `HardCF`.
-    {alpha}
+    alpha : float, default=0.1
+        Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional

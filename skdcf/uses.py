@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from . import guards
-from ._docs import documented
 from .columns import flat_labels, read_problems, transformer_for
 from .features.columns import carry_columns
 from .graphs import GraphBatch, Problems
@@ -31,80 +30,43 @@ def filter_in(model: Any) -> Any:
     return model if search is None else search.estimator
 
 
-@documented
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels in the same way as a filter's methods do.
+    """Return the problems and labels as a filter's methods read them.
 
-    Parameters
-    ----------
-    estimator : filter
-        The filter. If the filter is fitted, X is compared with the problems passed to ``fit``.
-    {X}
-    y : {labels}, optional
-        Claim labels, as in ``fit``.
-
-    Returns
-    -------
-    batch : GraphBatch
-        The packed problems. Every filter method accepts this batch as X. The batch and its slices
-        cache the columns of ``features``, unless fitting these columns requires labels.
-    labels : ndarray of int of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every filter
-        method accepts these labels as y.
-
-    Raises
-    ------
-    ValueError
-        If the problems or labels are invalid.
+    The batch caches the columns of ``features``, also in its slices, unless they require labels.
+    The labels are an int array of shape (n_claims,), which is returned only if y is passed.
     """
     reader = filter_in(estimator)
-    classes = None
-    if hasattr(reader, "scorer_"):
-        classes = reader._classes()
-        batch, is_table = read_problems(reader, X, reset=False)
-        batch = carry_columns(reader.features_, batch)
-    else:
+    is_fitted = hasattr(reader, "scorer_")
+    if not is_fitted:
         reader = copy(reader)
-        batch, is_table = read_problems(reader, X, reset=True)
-        batch = carry_columns(transformer_for(reader, batch), batch)
+    batch, is_table = read_problems(reader, X, reset=not is_fitted)
+    transformer = reader.features_ if is_fitted else transformer_for(reader, batch)
+    batch = carry_columns(transformer, batch)
     if y is None:
         return batch
+    classes = reader._classes() if is_fitted else None
     return batch, flat_labels(y, batch, is_table, classes)[0]
 
 
-@documented
 def seen(
     filter: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Find problems that were used to fit or calibrate a filter.
+    """Return whether each problem, or one like it, was used for training and for calibration.
 
-    A problem counts as used if the hash of its question or content matches that of a problem used
-    to fit or calibrate the filter.
-
-    Parameters
-    ----------
-    filter : fitted filter
-    {X}
-    groups : array-like of shape (n_problems,), or False, optional
-        As in ``fit``.
-
-    Returns
-    -------
-    trained, calibrated : ndarray of bool of shape (n_problems,)
-        Whether each problem was used for training, and whether it was used for calibration.
+    Both masks have shape (n_problems,). Hashes of the question and the content are compared.
     """
     fitted = filter_in(filter)
     check_is_fitted(fitted)
     hashes = hashes_of(check(fitted, X), groups)
-    masks = []
-    for kept in (fitted._record.trained, fitted._record.calibrated):
-        same_question, _ = hashes.among(kept)
-        masks.append(same_question | np.isin(hashes.content, kept["content"]))
-    trained, calibrated = masks
+    trained, calibrated = (
+        hashes.among(stored)[0] | np.isin(hashes.content, stored["content"])
+        for stored in (fitted._record.trained, fitted._record.calibrated)
+    )
     return trained, calibrated
 
 
-def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
+def at_level(estimator: Any, alpha: float, copier: Callable[..., Any] = clone) -> Any:
     """Copy a filter with the function ``copier``, and set the level of the copy to alpha."""
     copied = copier(estimator)
     copied.alpha = alpha
@@ -121,25 +83,12 @@ def copy_at(fitted: Any, alpha: float) -> Any:
     return copied
 
 
-@documented
 def flat_masks(
     filter: Any, X: Problems, alphas: Iterable[float | None], y: Any = None
-) -> Any:
-    """Return whether each claim is kept at each level, scoring the problems only once.
+) -> NDArray[np.bool_]:
+    """Return whether each claim is kept at each level, of shape (n_alphas, n_claims).
 
-    Parameters
-    ----------
-    filter : fitted filter
-    {X}
-    alphas : sequence of float or None
-        The levels. If None, the alpha of the filter is used.
-    y : {labels}, optional
-        Claim labels. If they are passed, the provenance of the labels is compared too.
-
-    Returns
-    -------
-    masks : ndarray of bool of shape (n_alphas, n_claims)
-        Results of ``predict(X, alpha)``, concatenated over the problems, with one row per level.
+    If labels are passed, their provenance is compared too.
     """
     fitted = filter_in(filter)
     risks, problems = fitted._risks_of(X, y)
@@ -147,34 +96,14 @@ def flat_masks(
     return np.array(margins) > 0
 
 
-@documented
 def calibrated_masks(
     filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
-) -> tuple[Any, Any, list[int]]:
-    """Calibrate a filter for several levels, and return whether each claim is kept at each level.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[int]]:
+    """Calibrate copies of a filter for several levels on labelled problems, and filter others.
 
-    The problems are scored only once, and all results that do not depend on the level are shared.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        The filter to copy. It is not changed.
-    labelled : tuple
-        Calibration problems, labels and groups, as in ``calibrate``.
-    X : {problems}
-        The problems to filter.
-    alphas : list of float in (0, 1)
-        The levels.
-
-    Returns
-    -------
-    masks : ndarray of bool of shape (n_alphas, n_claims)
-        Predictions after calibration, concatenated over the problems, with one row per level.
-    passing : ndarray of bool of shape (n_alphas, n_problems)
-        Whether each problem passes at each level. All problems pass if the guarantee has
-        ``show=1``.
-    n_calibration : list of int
-        Number of calibration problems used at each level.
+    Return whether each claim is kept, of shape (n_alphas, n_claims), whether each problem passes,
+    of shape (n_alphas, n_problems), and the number of calibration problems at each level. The
+    problems are scored only once.
     """
     first = copy_at(filter, min(alphas))
     part = first.calibration_part(*labelled)
@@ -182,30 +111,16 @@ def calibrated_masks(
     for each in filters:
         each._calibrate_on(part, fewest=True)
     risks, problems = filters[0]._risks_of(X)
-    margins = [each._margin(risks, problems, each._level(None)) for each in filters]
+    margins = [each._margin(risks, problems, each._level()) for each in filters]
     passing = [each.calibration_.passes(risks) for each in filters]
     n_calibration = [each.n_calibration_ for each in filters]
     return np.array(margins) > 0, np.array(passing), n_calibration
 
 
-@documented
 def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float64]:
-    """Return the nonconformity scores that ``calibrate`` would use.
+    """Return the nonconformity scores of shape (n_problems,) that ``calibrate`` would use.
 
-    Parameters
-    ----------
-    estimator : fitted filter
-    {X}
-    y : {labels}
-        Claim labels, as in ``fit``.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_problems,)
-        Nonconformity score of each problem, which is +inf if no threshold violates the guarantee.
-        For the default guarantee, the score is the smallest path risk among the claims that are
-        not known to be true. Each nonconformity score is lowered by slightly more than the
-        rounding error of the scorer.
+    Each score is lowered by slightly more than the rounding error of the scorer.
     """
     fitted = filter_in(estimator)
     problems = fitted._read_labelled(X, y, None)
@@ -213,30 +128,13 @@ def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float6
     return fitted._part(replace(problems, columns=columns), {}).scores
 
 
-@documented
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """Return the largest risk of each answer, in the form used for calibration, and the hashes.
+    """Return the largest risk of each answer, as in calibration, and the hashes of the answers.
 
-    In prediction, risks are raised slightly if the columns were computed in float32. In
-    calibration, risks are never raised. Use this function to compare the risks of new answers
-    with those of calibration answers.
-
-    Parameters
-    ----------
-    fitted : fitted filter
-        The filter that computes the risks.
-    {X}
-    groups : array-like of shape (n_problems,), or False, optional
-        Question that each answer belongs to, as in the filter's `calibrate`.
-
-    Returns
-    -------
-    risks : ndarray of shape (n_problems,)
-        Largest risk of each answer, or -inf for an answer without claims.
-    hashes : Hashes
-        Question and content hashes.
+    An answer without claims has the risk -inf. In prediction, risks are raised slightly if the
+    columns were computed in float32.
     """
     problems = fitted._look(X)
     batch = problems.batch
@@ -251,16 +149,14 @@ class Decision(NamedTuple):
     ----------
     batch : GraphBatch
         The problems with the columns that the scorer uses.
-    kept : ndarray of bool
-        Whether each claim is kept.
-    confidence : ndarray
+    kept : ndarray of bool of shape (n_claims,)
+    confidence : ndarray of shape (n_claims,)
         The scorer's confidence in each claim, without considering its ancestors.
-    path_risk : ndarray
-        Path risk of each claim, which is the largest risk among the claim and its ancestors.
-    threshold : ndarray
-        Threshold for each claim. A claim is kept if its path risk is below the threshold.
-    smallest_alpha : ndarray
-        Smallest alpha at which each claim is kept, or NaN if it is undefined.
+    path_risk : ndarray of shape (n_claims,)
+    threshold : ndarray of shape (n_claims,)
+        A claim is kept if its path risk is below the threshold.
+    smallest_alpha : ndarray of shape (n_claims,)
+        Smallest alpha at which each claim is kept.
     form : LinearForm or None
         The confidence as a weighted sum of columns, or None if the scorer is not linear.
     groups : list or None
@@ -277,23 +173,8 @@ class Decision(NamedTuple):
     groups: list[Any] | None
 
 
-@documented
 def decide(filter: Any, X: Problems, alpha: float | None = None) -> Decision:
-    """Score the problems once, and return the decision about each claim.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        The filter to use.
-    X : {problems}
-        Problems to filter.
-    {own_alpha}
-
-    Returns
-    -------
-    decision : Decision
-        The decision about each claim, with the values on which it is based.
-    """
+    """Score the problems once, and return the decision about each claim."""
     fitted = filter_in(filter)
     fitted.check_calibrated()
     problems = fitted._look(X)

@@ -177,7 +177,7 @@ def answers_of(n_questions, n_answers, seed):
 def test_answers_to_one_question_are_refused_or_one_is_taken():
     cf = HardCF(0, alpha=0.05).fit(*answers_of(200, 1, seed=0))
     new, _ = answers_of(40, 3, seed=1)
-    with pytest.raises(ValueError, match=r"3.*answers.*question"):
+    with pytest.raises(ValueError, match=r"answers.*question"):
         release(cf, new, 0.2)
     masks = release(cf, new, 0.2, one_per_question=True)
     shown = np.array([mask.any() for mask in masks]).reshape(40, 3)

@@ -6,7 +6,6 @@ only in this module.
 
 from __future__ import annotations
 
-import re
 from html import escape as escape_markup
 from textwrap import shorten
 from typing import Any
@@ -174,120 +173,83 @@ def _summary(i, graph):
 
 
 class Table:
-    """Base class of reports that are printed as tables.
+    """Rows of a report, printed as a table in text or HTML.
 
-    The class attribute ``_fields`` lists the attributes that become columns. Alternatively, a
-    subclass defines `_values`, which returns a dict of columns of equal length. ``_columns`` maps
-    each heading to a format string for the cells, such as ``"{low:.3f} - {high:.3f}"``, or to a
-    function of a row. Columns with NaN in every row are omitted. A column whose format has no
-    colon contains text and is left-aligned.
+    Each column is also an attribute, such as ``report.coverage``, which returns an array with one
+    value per row.
+
+    Parameters
+    ----------
+    rows : list of dict
+        One dict of plain values per row.
+    columns : dict of str to str
+        Format of the printed cells, such as ``"{mean:.3f}"``, keyed by column heading.
+    heading : str
+        Line above the table.
+    **details : object
+        Values about the whole report, which become attributes.
+
+    Examples
+    --------
+    >>> from skdcf.evaluation import Table
+    >>> table = Table([{"n": 1, "share": 0.5}], {"n": "{n:d}", "share": "{share:.2f}"})
+    >>> table
+    n  share
+    1   0.50
+    >>> table.share
+    array([0.5])
     """
 
-    _fields: tuple[str, ...] = ()
-    _columns: dict[str, Any] = {}
+    def __init__(
+        self,
+        rows: list[dict[str, Any]],
+        columns: dict[str, str],
+        heading: str = "",
+        **details: Any,
+    ) -> None:
+        self.rows = rows
+        self.columns = columns
+        self.heading = heading
+        vars(self).update(details)
 
-    def _values(self) -> dict[str, Any]:
-        """Return the columns, with two columns for each interval field of shape (n_rows, 2)."""
-        out = {}
-        for name in self._fields:
-            values = np.asarray(getattr(self, name))
-            if values.ndim == 2:
-                out[f"{name}_low"], out[f"{name}_high"] = values.T
-            else:
-                out[name] = values
-        return out
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dict of plain Python values per table row.
-
-        Returns
-        -------
-        rows : list of dict
-            The rows of the table. All rows have the same keys.
-        """
-        columns = self._values()
-        lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
-        return [dict(zip(columns, line, strict=True)) for line in lines]
+    def __getattr__(self, name: str) -> Any:
+        rows = vars(self).get("rows")
+        if not rows or name not in rows[0]:
+            raise AttributeError(f"the table has no column {name!r}")
+        return np.array([row[name] for row in rows])
 
     def to_frame(self) -> Any:
-        """Return the rows as a pandas DataFrame.
+        """Return the rows as a pandas DataFrame."""
+        return import_extra("pandas", "frame").DataFrame(self.rows)
 
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The rows of the table.
-        """
-        return import_extra("pandas", "frame").DataFrame(self.rows())
-
-    def _heading(self) -> str:
-        return ""
-
-    def _tables(self):
-        """Return the tables of the report as (heading, columns, rows) tuples."""
-        return [(self._heading(), self._columns, self.rows())]
-
-    def __str__(self) -> str:
-        return "\n".join(_as_text(*table_rows) for table_rows in self._tables())
+    def cells(self) -> dict[str, list[str]]:
+        """Return the printed texts of each column that has a known value."""
+        cells = {
+            name: [_cell(form, row) for row in self.rows]
+            for name, form in self.columns.items()
+        }
+        return {name: texts for name, texts in cells.items() if {*texts} != {"-"}}
 
     def __repr__(self) -> str:
-        return str(self)
+        columns = []
+        for name, texts in self.cells().items():
+            width = max(map(len, [name, *texts]))
+            side = ">" if ":" in self.columns[name] else "<"
+            columns.append([f"{text:{side}{width}}" for text in (name, *texts)])
+        lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+        return "\n".join([self.heading, *lines] if self.heading else lines)
+
+    def html(self) -> str:
+        """Return the table as HTML, without a frame."""
+        cells = self.cells()
+        return table(cells, zip(*cells.values(), strict=True), self.heading or None)
 
     def _repr_html_(self) -> str:
-        return "".join(card(html_table(*table_rows)) for table_rows in self._tables())
-
-
-class LevelTable(Table):
-    """Table with one row per level and filter, ordered by level.
-
-    Subclasses store the names of the filters in ``names`` and the levels in ``alpha``. The arrays
-    returned by `_levels` are broadcast to shape (n_filters, n_alphas).
-    """
-
-    names: tuple[Any, ...]
-    alpha: np.ndarray
-
-    def _levels(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fields}
-
-    def _values(self):
-        shape = len(self.names), len(self.alpha)
-        columns = {"alpha": self.alpha, "filter": np.array(self.names)[:, None]}
-        values = columns | self._levels()
-        return {key: np.ravel(np.broadcast_to(v, shape).T) for key, v in values.items()}
-
-
-def html_table(heading, columns, rows):
-    """Return one table as HTML, without a frame."""
-    cells = _cells(columns, rows)
-    return table(cells, zip(*cells.values(), strict=True), heading or None)
-
-
-def _as_text(heading, columns, rows):
-    padded = {}
-    for name, texts in _cells(columns, rows).items():
-        width = max(map(len, [name, *texts]))
-        side = "<" if _is_text(columns[name]) else ">"
-        padded[name] = [f"{text:{side}{width}}" for text in (name, *texts)]
-    lines = ["  ".join(line).rstrip() for line in zip(*padded.values(), strict=True)]
-    return "\n".join([heading, *lines] if heading else lines)
-
-
-def _cells(columns, rows):
-    """Return the cell texts keyed by heading, without columns in which all values are unknown."""
-    out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
-    return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
-
-
-_MINUS_ZERO = re.compile(r"-(0(?:\.0+)?)(?![\d.])")
+        return card(self.html())
 
 
 def _cell(form, row):
-    text = printable(form(row) if callable(form) else form.format_map(row))
-    # The standard error is undefined for a single question.
-    text = _MINUS_ZERO.sub(r"\1", text.replace(" +- nan", ""))
-    unknown = not _is_text(form) and text.strip().startswith(("nan", "+nan"))
-    return "-" if unknown else text
-
-
-def _is_text(form):
-    return isinstance(form, str) and ":" not in form
+    """Return a formatted cell, without undefined errors, or "-" if its value is unknown."""
+    text = printable(form.format_map(row)).replace(" +- nan", "")
+    is_unknown = ":" in form and text.lstrip("+").startswith("nan")
+    return "-" if is_unknown or text == "{}" else text

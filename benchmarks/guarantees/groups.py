@@ -23,7 +23,7 @@ from benchmarks import RESULTS
 from benchmarks.data import fetch_prmbench, fetch_refchecker
 from skdcf import HardCF
 from skdcf.datasets import fetch_felm, fetch_mr_ben
-from skdcf.evaluation._metrics import mean_interval
+from skdcf.evaluation._intervals import mean_interval
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.guarantees import NoFalseClaim

@@ -144,20 +144,19 @@ def on_fold(filter, X, y, groups, alphas, parts, seed):
         groups=groups,
         random_state=seed,
     )
-    test = parts[-1]
     shared = {
-        "claims": float(np.mean(X.sizes[test])),
-        "true": float(report.true_claims[0]),
+        "claims": float(np.mean(X.sizes[parts[-1]])),
         "sizes": [len(part) for part in parts],
     }
     return {
-        f"{alpha:g}": shared
+        f"{row['alpha']:g}": shared
         | {
-            "coverage": float(report.coverage[0, 0, j]),
-            "kept_true": float(report.retention[0, 0, j]),
-            "kept_all": float(report.retention[0, 0, j] + report.false_kept[0, 0, j]),
+            "true": row["true_claims"],
+            "coverage": row["coverage"],
+            "kept_true": row["retention"],
+            "kept_all": row["retention"] + row["false_kept"],
         }
-        for j, alpha in enumerate(alphas)
+        for row in report.splits.rows
     }
 
 

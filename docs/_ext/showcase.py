@@ -38,7 +38,10 @@ class Showcase(Directive):
         else:
             explained = choose(explain_answers())
             before = card(problem_html(explained.graph), "The answer")
-            html = beside(before, explained._repr_html_())
+            after = problem_html(
+                explained.graph, explained.kept, explained.labels, explained.reasons
+            )
+            html = beside(before, card(after, explained.heading))
         return [nodes.raw("", html, format="html")]
 
 

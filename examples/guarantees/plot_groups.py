@@ -52,12 +52,7 @@ reports = {
 }
 for name, report in reports.items():
     print(f"\n{name}: coverage {report.coverage[0]:.3f} over all answers")
-    for group, part in sorted(report.groups.items()):
-        low, high = part.coverage_interval[0]
-        print(
-            f"  {group:<6} coverage {part.coverage[0]:.3f} ({low:.3f} to {high:.3f}), "
-            f"{part.retention[0]:.2f} true claims kept"
-        )
+    print(report.groups)
 
 # %%
 # Over all answers, both filters have the guaranteed coverage. Within each group, only the second
@@ -67,13 +62,14 @@ import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for row, (name, report) in enumerate(reports.items()):
-    for place, (_, part) in enumerate(sorted(report.groups.items())):
+    parts = sorted(report.groups.rows, key=lambda part: part["group"])
+    for place, part in enumerate(parts):
         x, mark = place + 0.12 * (2 * row - 1), "os"[row]
-        low, high = part.coverage_interval[0]
+        low, high = part["coverage_interval_low"], part["coverage_interval_high"]
         axes[0].plot([x, x], [low, high], color=f"C{row}")
         first = {"label": name} if place == 0 else {}
-        axes[0].plot(x, part.coverage[0], mark, color=f"C{row}", **first)
-        axes[1].plot(x, part.retention[0], mark, color=f"C{row}")
+        axes[0].plot(x, part["coverage"], mark, color=f"C{row}", **first)
+        axes[1].plot(x, part["retention"], mark, color=f"C{row}")
 axes[0].axhline(0.9, color="k", ls="--", lw=1)
 axes[0].set_ylabel("coverage (guaranteed: 0.9)")
 axes[1].set_ylabel("true claims kept per answer")

@@ -54,7 +54,6 @@ print(
 # This true claim has frequency 0, and the trained score keeps it. It is taken from the problem
 # with dropped claims in which the two filters differ most.
 
-from skdcf.inspection import Contributions
 from skdcf.plots import ReasoningGraphDisplay
 
 frequency = new.features[:, names.index("frequency-score")]
@@ -87,11 +86,11 @@ draw(rare)
 
 
 def table(claim):
-    """Return the contributions of the nonzero features and of the frequency."""
+    """Print the contributions of the nonzero features and of the frequency."""
     values = new.features[claim]
-    shown = (values != 0) | (np.array(names) == "frequency-score")
-    kept_names = np.array(names)[shown].tolist()
-    return Contributions(kept_names, values[shown], weights[shown])
+    for name, value, weight in zip(names, values, weights, strict=True):
+        if value or name == "frequency-score":
+            print(f"{name:<26} {value:7.2f} * {weight:7.3f} = {value * weight:7.3f}")
 
 
 table(rare)

@@ -27,10 +27,15 @@ explained = explain(reader, answers[324], truth[324])
 explained
 
 # %%
-# The score of this filter is a weighted sum, so each confidence is a sum of contributions. The
-# table shows the contributions for the first dropped claim.
+# The score of this filter is a weighted sum, so each confidence is a sum of contributions, relative
+# to those of an average claim. These are the largest ones of the first dropped claim.
 
-explained.contributions(4)
+from skdcf.inspection import shap_values
+
+shap = shap_values(reader, answers[300:])
+claim = answers[300:].offsets[24] + 4
+for column in abs(shap.values[claim]).argsort()[:-5:-1]:
+    print(f"{shap.feature_names[column]:<30} {shap.values[claim, column]:+.3f}")
 
 # %%
 # The rest of this example uses problems without texts and with the features of the paper.
@@ -48,7 +53,6 @@ linear = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(*trai
 # score, it is exactly the weight times the difference from the mean. The bars show means of
 # absolute values, and the lines show standard deviations.
 
-from skdcf.inspection import shap_values
 from skdcf.plots import ImportanceDisplay
 
 ImportanceDisplay.from_report(shap_values(linear, new[0]))

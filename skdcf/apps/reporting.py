@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .._checks import counted
 from .._docs import documented
 from .._files import write_text
-from .._html import CLAIMS_LISTED, card, escape, folded, table
+from .._html import CLAIMS_LISTED, card, escape, folded, problem_html, table
 from .._version import __version__
 from ..evaluation import coverage_band, evaluate_filter
 from ..filters import ConformalFilter
@@ -186,7 +186,7 @@ def _paragraphs(*sentences):
 
 def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
-    low, high = report.coverage_band[j]
+    low, high = report.coverage_band_low[j], report.coverage_band_high[j]
     theory = "" if np.isnan(low) else f" Theory predicts {low:.1%} to {high:.1%}."
     answers = f"the {report.n_problems} answers of this report"
     if (share := report.passing[j]) < 1:
@@ -228,7 +228,7 @@ def describe_calibration(filter: Any) -> str:
 
 def _verdict_of_coverage(report, j):
     """Return a sentence that states whether the observed coverage agrees with the guarantee."""
-    low, high = report.coverage_band[j]
+    low, high = report.coverage_band_low[j], report.coverage_band_high[j]
     if np.isnan(low):
         return "Theory does not predict a range for the coverage of these answers."
     if report.coverage[j] < low:
@@ -247,7 +247,7 @@ def _verdict_of_coverage(report, j):
 
 def _verdict_of_levels(report):
     """Return a sentence about the levels whose observed coverage is below the theoretical range."""
-    low = report.coverage_band[:, 0]
+    low = report.coverage_band_low
     below = report.alpha[report.coverage < low]
     if len(below):
         levels = ", ".join(f"{level:g}" for level in below)
@@ -357,5 +357,7 @@ def _shown(explained, most):
 def _folded(explanation):
     graph = explanation.graph
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    summary = f"{explanation.counted}: {name}"
-    return folded(summary, explanation.body_html())
+    claims = problem_html(
+        graph, explanation.kept, explanation.labels, explanation.reasons
+    )
+    return folded(f"{explanation.heading}: {name}", claims)

@@ -1,212 +1,520 @@
-"""Comparison reports, with results per filter, split and alpha.
+"""Count what a filter keeps, and report the counts at each level.
 
-Differences between filters are paired by split, and their standard errors account for
-overlapping splits.
+Counts per problem are averaged over the answers to each question, and then over the questions.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
-from .._html import LevelTable
-from ._metrics import NO_COVERAGE
+from .._checks import check_alphas, check_count
+from .._html import Table
+from ..choosing import passing_answers
+from ..filters import ConformalFilter
+from ..graphs import Problems
+from ..graphs.ragged import offsets_of, segment_ids
+from ..guarantees import leave_one_out as leave_one_out_levels
+from ..guarantees import rows_of_groups
+from ..identity import question_groups, read_groups
+from ..labels import Labels, flatten
+from ..ops.hard import segment_sum
+from ..uses import check, filter_in, flat_masks, seen
+from ._intervals import band_of_law, mean_interval
 
-
-def corrected_error(values, sizes):
-    """Return the standard error of the mean over splits that share problems.
-
-    The variance over J splits is multiplied by 1 / J + n_test / n_train instead of 1 / J, as in
-    equation 13 of Nadeau and Bengio (Machine Learning 52, 2003).
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_splits, n_alphas)
-        Value of the statistic for each split and level.
-    sizes : ndarray of shape (n_splits, n_parts)
-        Number of problems in each part of a split. The first part is the training set and the
-        last part is the test set.
-    """
-    n = values.shape[-2]
-    if n < 2:
-        return np.full(np.delete(values.shape, -2), np.nan)
-    overlap = sizes[:, -1].mean() / sizes[:, 0].mean()
-    return values.std(axis=-2, ddof=1) * np.sqrt(1 / n + overlap)
-
-
-def percent_change(new, old):
-    """Return the change from ``old`` to ``new`` in percent, or NaN if ``old`` is 0."""
-    return 100 * (new / np.where(old > 0, old, np.nan) - 1)
-
-
-ROUNDING = 1e-9
-
-
-def _meets(row):
-    if np.isnan(row["coverage"]):
-        return "-"
-    return "yes" if row["meets_target"] else "no"
+#: Printed columns of evaluations and comparisons, and those of evaluations only.
+COLUMNS = {
+    "alpha": "{alpha:.3f}",
+    "target": "{target:.3f}",
+    "coverage": "{coverage:.3f}",
+    "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
+    "shown": "{shown:.3f} +- {shown_error:.3f}",
+    "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
+    "accuracy of kept": "{accuracy:.3f}",
+    "false kept": "{false_kept:.3f}",
+}
+INTERVALS = {
+    "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
+    "theory band": "{coverage_band_low:.3f} - {coverage_band_high:.3f}",
+}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ComparisonReport(LevelTable):
-    """Report on the coverage and the retention of each filter for each split and alpha.
+def coverage_score(y: Labels, kept: Labels) -> float:
+    """Compute the proportion of problems in which no false claim is kept.
 
     Parameters
     ----------
-    names : tuple of str
-        Filter names.
-    alpha : ndarray of shape (n_alphas,)
-        The levels.
-    coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of passing test problems in which no false claim is kept. The coverage is NaN
-        if no test problem passes, or if ``protocol`` is "leave-one-out" and the guarantee has
-        ``show``.
-    retention : ndarray of shape (n_filters, n_splits, n_alphas)
-        Number of true claims kept per test problem.
-    abstention : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of test problems without kept claims.
-    true_claims : ndarray of shape (n_splits,)
-        Number of true claims per test problem, whether or not they are kept.
-    sizes, n_questions : ndarray of int of shape (n_splits, 3) or (n_splits, 2)
-        Numbers of problems and of questions in each part of a split. The parts are training,
-        calibration and test, or training and evaluation.
-    n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
-        Number of calibration problems.
-    seconds : ndarray of shape (n_filters, n_splits)
-        Total time to fit the filter at all alphas, in seconds.
-    protocol : {"folds", "leave-one-out"}
-        Split protocol.
-    false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
-        Number of false claims kept per test problem.
-    false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of test problems with a kept false claim.
-    chosen : dict of str to list of list of dict
-        Settings that a search selected for each filter, split and alpha. If no search is used,
-        the inner dicts are empty.
-    passing : ndarray of shape (n_filters, n_splits, n_alphas)
-        Proportion of test problems that pass. The proportion of passing problems is 1 if the
-        guarantee has no ``show``.
+    y : sequence of 1-D arrays, one per problem
+        Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are treated as
+        false. In a flat array, each label belongs to a separate problem with one claim.
+    kept : sequence of boolean masks
+        Boolean masks returned by `predict`.
 
-    Notes
-    -----
-    The rows returned by ``rows()`` contain means over the splits. ``meets_target`` states whether
-    the mean coverage is at least 1 - alpha. ``delta_pct`` is the change in retention relative to
-    the first filter, in percent, and ``delta_error`` is the corrected standard error of this
-    change. ``retention_error`` is the corrected standard error of the mean retention. ``chosen``
-    contains the settings selected by a search. For a numerical setting, the value is the mean over
-    the splits. For any other setting, the value is the most frequent one.
+    Returns
+    -------
+    coverage : float
+        The proportion of covered problems, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If ``y`` or ``kept`` contains invalid or masked values, or if it is empty.
+
+    Examples
+    --------
+    >>> from skdcf.evaluation import coverage_score
+    >>> coverage_score([[1, 0], [1, 1]], [[True, True], [True, False]])
+    0.5
     """
+    labels, kept, offsets = flatten(y, kept)
+    return float(np.mean(segment_sum(kept & (labels != 1), offsets) == 0))
 
-    names: tuple[str, ...]
-    alpha: np.ndarray
-    coverage: np.ndarray
-    retention: np.ndarray
-    abstention: np.ndarray
-    true_claims: np.ndarray
-    sizes: np.ndarray
-    n_questions: np.ndarray
-    n_calibration: np.ndarray
-    seconds: np.ndarray
-    protocol: str
-    false_kept: np.ndarray
-    false_shown: np.ndarray
-    chosen: dict[str, list]
-    passing: np.ndarray
 
-    @property
-    def retention_share(self) -> NDArray[Any]:
-        """Return the proportions of true claims kept, by filter, split and alpha."""
-        return self.retention / self.true_claims[:, None]
+def retention_score(y: Labels, kept: Labels) -> float:
+    """Compute the mean number of true claims kept per problem.
 
-    @property
-    def retention_error(self) -> NDArray[Any]:
-        """Return the standard error of retention, corrected for overlapping splits."""
-        return corrected_error(self.retention, self.sizes)
+    Parameters
+    ----------
+    y : sequence of 1-D arrays, one per problem
+        Claim labels (1 for true, 0 for false, -1 for unjudged). Unjudged claims are not counted
+        as true.
+    kept : sequence of boolean masks
+        Boolean masks returned by `predict`.
 
-    def _delta_error(self, reference):
-        """Return the corrected standard error of the change from the first filter, in percent."""
-        paired = self.retention - self.retention[0]
-        error = corrected_error(paired, self.sizes)
-        error[0] = np.nan
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 100 * error / np.where(reference > 0, reference, np.nan)
+    Returns
+    -------
+    retention : float
+        Mean number of true claims kept per problem.
 
-    def _levels(self):
-        names = (
-            *("retention", "retention_share", "abstention"),
-            *("false_kept", "false_shown", "passing"),
-        )
-        mean = {name: getattr(self, name).mean(axis=1) for name in names}
-        wrong = np.where(self.passing > 0, (1 - self.coverage) * self.passing, 0)
-        passing = np.where(mean["passing"] > 0, mean["passing"], np.nan)
-        coverage = 1 - wrong.mean(axis=1) / passing
-        retention = mean["retention"]
-        target = 1 - self.alpha
-        shown = 1 - mean["abstention"]
-        share = np.where(shown > 0, shown, np.nan)
-        rate = mean.pop("false_shown") / share
-        # `rate` is the ratio of two means over the same splits.
-        rest = self.false_shown - rate[:, None] * (1 - self.abstention)
-        kept = retention + mean["false_kept"]
-        chosen = [
-            [_typical([split[j] for split in self.chosen[name]]) for name in self.names]
-            for j in range(len(self.alpha))
-        ]
-        return mean | {
-            "coverage": coverage,
-            "target": target,
-            "meets_target": coverage >= target - ROUNDING,
-            "retention_error": self.retention_error,
-            "delta_pct": percent_change(retention, retention[0]),
-            "delta_error": self._delta_error(retention[0]),
-            "shown": shown,
-            "shown_error": corrected_error(self.abstention, self.sizes),
-            "false_among_shown": rate,
-            "false_among_shown_error": corrected_error(rest, self.sizes) / share,
-            "accuracy": retention / np.where(kept > 0, kept, np.nan),
-            "chosen": np.array(chosen, dtype=object).T,
-        }
+    Examples
+    --------
+    >>> from skdcf.evaluation import retention_score
+    >>> retention_score([[1, 0], [1, 1]], [[True, True], [True, False]])
+    1.0
+    """
+    labels, kept, offsets = flatten(y, kept)
+    return float(np.mean(segment_sum(kept & (labels == 1), offsets)))
 
-    _columns = {
-        "alpha": "{alpha:.3f}",
-        "filter": "{filter}",
-        "coverage %": lambda row: f"{100 * row['coverage']:.1f}",
-        "target": lambda row: f"{100 * row['target']:.1f}",
-        "meets": _meets,
-        "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
-        "delta %": "{delta_pct:+.1f} +- {delta_error:.1f}",
-        "shown": "{shown:.3f} +- {shown_error:.3f}",
-        "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
-        "accuracy of kept": "{accuracy:.3f}",
-        "false kept": "{false_kept:.3f}",
-        "chosen": lambda row: _said(row["chosen"]),
+
+def count(guarantee: Any, labels: Any, kept: Any, offsets: Any) -> Any:
+    """Count what each mask keeps in each problem.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_masks, 5, n_problems)
+        The loss, the numbers of kept true and false claims, whether any claim is kept, and
+        whether any false claim is kept. Unjudged claims count as false.
+    """
+    counts = []
+    for mask in kept:
+        loss = guarantee.loss(labels, mask, offsets)
+        n_true = segment_sum(mask & (labels == 1), offsets)
+        n_false = segment_sum(mask & (labels != 1), offsets)
+        counts.append([loss, n_true, n_false, n_true + n_false > 0, n_false > 0])
+    return np.array(counts, dtype=float)
+
+
+def per_question(values: Any, questions: Any) -> Any:
+    """Average each row of values over the answers to each question."""
+    _, code, n_answers = np.unique(questions, return_inverse=True, return_counts=True)
+    return np.array([np.bincount(code, row) / n_answers for row in values])
+
+
+def mean_error(values: Any) -> float:
+    """Return the standard error of the mean, or NaN for a single value."""
+    n = len(values)
+    return values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+
+
+def ratio(part: Any, whole: Any) -> Any:
+    """Return a quotient, or NaN if the denominator is 0."""
+    return part / whole if whole else np.nan
+
+
+def means_of(counts: Any, passing: Any, error: Any = mean_error) -> dict[str, float]:
+    """Return the means of counts, and their standard errors.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (5, n)
+        As returned by `count`, for each question or for each split.
+    passing : ndarray of shape (n,)
+        Share of answers that pass. Coverage is computed for these.
+    error : function
+        Standard error of the mean of an array of shape (n,).
+    """
+    loss, retention, false_kept, shown, false_shown = counts
+    rate = ratio(false_shown.mean(), shown.mean())
+    # The rate is a quotient of two means over the same questions.
+    rate_error = error(false_shown - rate * shown)
+    return {
+        "loss": loss.mean(),
+        "coverage": 1 - ratio(loss.mean(), passing.mean()),
+        "retention": retention.mean(),
+        "retention_error": error(retention),
+        "shown": shown.mean(),
+        "shown_error": error(shown),
+        "false_shown": false_shown.mean(),
+        "false_among_shown": rate,
+        "false_among_shown_error": ratio(rate_error, shown.mean()),
+        "accuracy": ratio(retention.mean(), retention.mean() + false_kept.mean()),
+        "false_kept": false_kept.mean(),
+        "passing": passing.mean(),
     }
 
-    def _heading(self):
-        sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
-        heading = (
-            f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
-            f"relative to {self.names[0]!r}"
+
+def _interval(losses, passes, probability, n_problems):
+    """Compute the interval for 1 - mean loss over passing answers, as in `mean_interval`.
+
+    If only some answers to a question pass, the mean is a ratio of two means over questions. Its
+    interval is Student's t-interval for the linearised ratio.
+    """
+    if not passes.any():
+        return np.nan, np.nan
+    if np.isin(passes, (0, 1)).all():
+        among = losses[passes == 1]
+        return mean_interval(among, probability, round(n_problems * passes.mean()))
+    rate = losses.sum() / passes.sum()
+    linearised = rate + (losses - rate * passes) / passes.mean()
+    low, high = mean_interval(linearised, False, n_problems)
+    return max(low, 0.0), min(high, 1.0)
+
+
+def rows_of_levels(
+    guarantee: Any,
+    alphas: Any,
+    counts: Any,
+    questions: Any,
+    *,
+    passing: Any = 1.0,
+    laws: Any = None,
+) -> list[dict[str, float]]:
+    """Return the means over questions at each level.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    alphas : ndarray of shape (n_levels,)
+    counts : ndarray of shape (n_levels, 5, n_problems)
+        As returned by `count`.
+    questions : ndarray of shape (n_problems,)
+    passing : ndarray, broadcast to (n_levels, n_problems)
+        Which answers pass.
+    laws : list of tuple of two int, or None
+        Parameters of the distribution of the coverage at each level, or None if unknown.
+    """
+    passing = np.broadcast_to(passing, (len(alphas), len(questions)))
+    rows = []
+    for i, alpha in enumerate(alphas.tolist()):
+        *each, passes = per_question([*counts[i], passing[i]], questions)
+        low, high = _interval(each[0], passes, guarantee.is_probability, len(questions))
+        law = None if laws is None else laws[i]
+        band_low, band_high = band_of_law(law, 0.95, round(passes.sum()))
+        row = {"alpha": alpha, "target": 1 - alpha} | means_of(each, passes)
+        row |= {
+            "coverage_interval_low": low,
+            "coverage_interval_high": high,
+            "coverage_band_low": band_low,
+            "coverage_band_high": band_high,
+        }
+        rows.append({name: float(value) for name, value in row.items()})
+    return rows
+
+
+def _table(rows, labels, batch, questions, *, n_calibration, thresholds, **details):
+    """Return the rows with a heading that names the sizes."""
+    any_false = segment_sum(labels != 1, batch.offsets) > 0
+    n_questions = len(np.unique(questions))
+    heading = f"{len(batch)} problems"
+    if n_questions < len(batch):
+        heading += f" ({n_questions} questions)"
+    heading += f", {n_calibration} for calibration"
+    shares = {f"{row['passing']:.1%}" for row in rows if row["passing"] < 1}
+    if shares:
+        heading += (
+            f"; {', '.join(sorted(shares))} of the answers pass, and coverage is computed "
+            "for these"
         )
-        if (self.passing < 1).any():
-            heading += "; coverage is computed for the problems that pass"
-        if np.isnan(self.coverage[self.passing == 1]).any():
-            heading += f"; {NO_COVERAGE}"
-        return heading
+    return Table(
+        [
+            row | {"threshold": threshold}
+            for row, threshold in zip(rows, thresholds, strict=True)
+        ],
+        COLUMNS | INTERVALS | {"threshold": "{threshold:.4g}"},
+        heading + details.get("warning", ""),
+        n_problems=len(batch),
+        n_questions=n_questions,
+        n_calibration=n_calibration,
+        unfiltered=float(per_question([any_false], questions).mean()),
+        **details,
+    )
 
 
-def _typical(settings):
-    """Return the mean of each numeric setting and the mode of each of the other settings."""
-    out = {}
-    for key in settings[0] if settings else ():
-        values = [chosen[key] for chosen in settings]
-        numeric = all(isinstance(value, (int, float)) for value in values)
-        out[key] = float(np.mean(values)) if numeric else max(values, key=values.count)
-    return out
+def evaluate_filter(
+    filter: ConformalFilter,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    *,
+    by: str | Callable | Sequence[Any] | None = None,
+    groups: ArrayLike | Literal[False] | None = None,
+) -> Table:
+    """Compute coverage and retention of a fitted filter on test problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter to evaluate, or a fitted `skdcf.evaluation.CalibratedSearch`.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems in any form that the filter's `fit` accepts.
+    y : sequence of 1-D arrays, one per problem
+        Claim labels. A claim with an unknown label is treated as false in the coverage, and is
+        not counted as a true claim in the retention.
+    alphas : sequence of float in (0, 1)
+        Levels at which the filter is evaluated.
+    by : str, callable or list, optional
+        Definition of problem groups that are reported separately, as in
+        `skdcf.guarantees.NoFalseClaim`.
+    groups : array-like of shape (n_problems,), or False, optional
+        Identifier of the question that each answer belongs to. If None, the questions are
+        identified as in `skdcf.identity.question_groups`. If False, each problem belongs to a
+        separate question. Each question has the same weight, and intervals are computed over
+        questions.
+
+    Returns
+    -------
+    report : Table
+        The results for each level, printed as a table.
+
+    Raises
+    ------
+    ValueError
+        If the problems, labels or groups are invalid.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import evaluate_filter
+    >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:200], y[:200])
+    >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
+    >>> report.retention.shape, report.n_calibration
+    ((2,), 199)
+    >>> halves = evaluate_filter(
+    ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
+    ... )
+    >>> {group: one.n_problems for group, one in halves.groups.items()}
+    {False: 126, True: 74}
+    """
+    levels = _levels_of(filter, alphas)
+    batch, labels = check(filter, X, y)
+    questions = question_groups(batch, groups)
+    calibration = filter.calibration_
+    guarantee = calibration.guarantee
+    kept = flat_masks(filter, batch, levels, labels)
+    counts = count(guarantee, labels, kept, batch.offsets)
+    passing = np.ones(len(batch))
+    if guarantee.show != 1:
+        passing = passing_answers(filter, batch)
+    laws = [calibration.coverage_law(alpha) for alpha in levels]
+    rows = rows_of_levels(
+        guarantee, levels, counts, questions, passing=passing, laws=laws
+    )
+    parts = []
+    by_group = {} if by is None else rows_of_groups(read_groups(by, batch))
+    for name, own in by_group.items():
+        part = rows_of_levels(
+            guarantee, levels, counts[..., own], questions[own], passing=passing[own]
+        )
+        parts += [{"group": name, "n_problems": len(own)} | row for row in part]
+    columns = {"group": "{group}", "problems": "{n_problems:d}"} | COLUMNS | INTERVALS
+    trained, calibrated = (int(used.sum()) for used in seen(filter, batch, groups))
+    warning = ""
+    if trained or calibrated:
+        warning = (
+            f"; {trained} of these problems were used for training and {calibrated} for "
+            "calibration, so coverage is overestimated"
+        )
+    return _table(
+        rows,
+        labels,
+        batch,
+        questions,
+        n_calibration=filter.n_calibration_,
+        thresholds=[calibration.threshold(alpha) for alpha in levels],
+        seen=(trained, calibrated),
+        warning=warning,
+        groups=Table(parts, columns),
+    )
 
 
-def _said(settings):
-    texts = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in settings.items()}
-    return ", ".join(f"{key} = {text}" for key, text in texts.items()) or "-"
+def leave_one_out(
+    filter: ConformalFilter,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    *,
+    groups: ArrayLike | Literal[False] | None = None,
+    n_draws: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Table:
+    """Evaluate the scorer of a fitted filter by exact leave-one-question-out cross-validation.
+
+    Each problem is filtered with a threshold that is calibrated on one answer to every other
+    question. The running time is O(n log n) for all alphas together. The problems must not have
+    been used to train the scorer. The existing calibration of the filter is not used.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter whose scorer is evaluated. The parameter ``ties`` of the filter must not be
+        "include".
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Answers to at least two questions.
+    y : sequence of 1-D arrays, one per problem
+        Claim labels.
+    alphas : sequence of float in (0, 1)
+        Levels at which the scorer is evaluated.
+    groups : array-like of shape (n_problems,), or False, optional
+        Identifier of the question that each answer belongs to, as in `evaluate_filter`.
+    n_draws : int, optional
+        Number of random draws of calibration answers, over which the results are averaged. Only
+        one answer per question is used for calibration. If None, the answers that `fit` would
+        choose are used.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws.
+
+    Returns
+    -------
+    report : Table
+        The report. ``threshold`` is calibrated on all questions, using the last draw. If the
+        guarantee has ``show < 1``, the coverage is NaN because it would be the same for every
+        filter.
+
+    Raises
+    ------
+    ValueError
+        If ``n_draws`` is not positive, or if several answers to a question are passed although
+        the guarantee has ``show < 1``.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import leave_one_out
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:100], y[:100])
+    >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
+    99
+    """
+    levels = _levels_of(filter, alphas)
+    check_count("n_draws", 1 if n_draws is None else n_draws, 1)
+    if filter.ties == "include":
+        raise ValueError(
+            'ties must be "exclude" or "jitter" for leave-one-out evaluation'
+        )
+    batch, labels = check(filter, X, y)
+    questions = question_groups(batch, groups)
+    n_questions = len(np.unique(questions))
+    if n_questions < 2:
+        raise ValueError(
+            "leave-one-out evaluation requires answers to at least two questions"
+        )
+    guarantee = filter.calibration_.guarantee
+    if guarantee.show != 1 and n_questions < len(batch):
+        raise ValueError(
+            "leave-one-out evaluation requires a single answer to each question if show "
+            f"is below 1, got show={guarantee.show!r} and {len(batch)} answers to "
+            f"{n_questions} questions. Use evaluate_filter or compare_filters instead"
+        )
+    part = filter.calibration_part(batch, labels, groups)
+    draws = [None]
+    if n_draws is not None and n_questions < len(batch):
+        rng = check_random_state(random_state)
+        draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
+    # The other answers calibrate, so an answer is compared with these.
+    among_others = copy(filter_in(filter))
+    among_others._record = replace(among_others._record, origin=part.origin)
+    risk = np.concatenate(list(among_others.path_risk(batch)), axis=None)
+    risks = guarantee.path_risks(risk, batch)
+    counts = []
+    for ranks in draws:
+        chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
+        claims, order, chosen = _by_question(risks, questions, chosen)
+        level = np.empty(len(risk))
+        level[order] = leave_one_out_levels(guarantee, part.jumps[chosen], claims)
+        kept = level <= levels[:, None]
+        counts.append(count(guarantee, labels, kept, batch.offsets))
+    fewer = part[chosen[1:]].calibrate(guarantee.with_share(1))
+    laws = None if claims.groups else [fewer.coverage_law(alpha) for alpha in levels]
+    rows = rows_of_levels(
+        guarantee, levels, np.mean(counts, axis=0), questions, laws=laws
+    )
+    warning = ""
+    if guarantee.show != 1:
+        # If m answers pass, exactly floor(alpha m) of them are counted as wrong.
+        unknown = [key for key in rows[0] if key.startswith(("loss", "coverage"))]
+        rows = [row | dict.fromkeys(unknown, np.nan) for row in rows]
+        warning = (
+            "; coverage is not reported, because leave-one-out evaluation with show counts "
+            "the same number of wrong answers for every filter"
+        )
+    calibration = part[chosen].calibrate(guarantee)
+    return _table(
+        rows,
+        labels,
+        batch,
+        questions,
+        n_calibration=len(chosen) - 1,
+        thresholds=[calibration.threshold(alpha) for alpha in levels],
+        warning=warning,
+    )
+
+
+def _by_question(claims, questions, chosen):
+    """Merge all answers to a question into one problem.
+
+    Parameters
+    ----------
+    claims : Claims
+    questions : ndarray of int of shape (n_problems,)
+    chosen : ndarray of int
+        The calibration answers, one for each question in each group.
+
+    Returns
+    -------
+    claims : Claims
+        The claims, ordered by question and then by group.
+    order : ndarray of int of shape (n_claims,)
+        Original index of each reordered claim.
+    chosen : ndarray of int
+        The calibration answers, in the order of the merged problems.
+    """
+    groups = claims.groups or [None] * len(claims)
+    units = list(zip(questions.tolist(), groups, strict=True))
+    number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
+    unit = np.array([number[unit_name] for unit_name in units])
+    chosen = chosen[np.argsort(unit[chosen])]
+    order = np.argsort(unit[segment_ids(claims.offsets)], kind="stable")
+    merged = replace(
+        claims,
+        path_risk=claims.path_risk[order],
+        offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
+        groups=None if claims.groups is None else [groups[i] for i in chosen],
+    )
+    return merged, order, chosen
+
+
+def _levels_of(filter, alphas):
+    """Validate the levels, and convert them to the form required by the filter's guarantee."""
+    if isinstance(filter, ConformalFilter):
+        filter.check_calibrated()
+    guarantee = filter.calibration_.guarantee
+    return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

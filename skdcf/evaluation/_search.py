@@ -6,7 +6,7 @@ This module also fits filters, and searches over filters, at one or several leve
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -53,17 +53,13 @@ class CalibratedSearch(BaseEstimator):
     ----------
     search : GridSearchCV or another search from scikit-learn
         A search over the settings of a filter. A clone of the search is fitted. If the ``cv`` of
-        the search is an integer, all answers to a question are assigned to the same fold. If the
-        ``cv`` of the search is a PredefinedSplit or a list of splits, the splits must refer to
-        all problems, and the calibration problems are removed from them.
+        the search is an integer, all answers to a question are assigned to the same fold. It
+        must not be a PredefinedSplit or a list of splits.
     calibration_size : float or int, optional
         Proportion or number of questions used for calibration. If None, the filter's own
         ``calibration_size`` is used.
     random_state : int, RandomState or None, default=None
         Seed for splitting the questions into search and calibration questions.
-    n_jobs : int, optional
-        Number of fits that the search runs in parallel, as in scikit-learn. If None, the
-        setting of ``search`` is used.
 
     Attributes
     ----------
@@ -95,7 +91,6 @@ class CalibratedSearch(BaseEstimator):
     _: KW_ONLY
     calibration_size: float | int | None = None
     random_state: int | np.random.RandomState | None = None
-    n_jobs: int | None = None
 
     def fit(
         self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
@@ -129,28 +124,18 @@ class CalibratedSearch(BaseEstimator):
         rest, held_rows = self._divide(questions, estimator)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
         searched, new = (
-            [take_rows(d, part) for d in packed] for part in (rest, held_rows)
+            [take_rows(values, part) for values in packed] for part in (rest, held_rows)
         )
-        asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            search = clone(self.search)
-            if self.n_jobs is not None:
-                search.set_params(n_jobs=self.n_jobs)
-            best, search = choose(
-                search,
-                searched[0],
-                searched[1],
-                questions=questions[rest],
-                rows=rest,
-                n_problems=len(batch),
-            )
-            best.set_params(calibration_size=1).fit(*searched, asked[0])
+            best, search = choose(self.search, *searched, questions[rest])
+            best.set_params(calibration_size=1)
+            best.fit(*searched, _taken(groups, rest))
         # The problems that chose the settings count as training problems.
-        trained = hashes_of(check(best, searched[0]), asked[0]).to_store()
+        trained = hashes_of(check(best, searched[0]), _taken(groups, rest)).to_store()
         best._record = replace(best._record, trained=trained)
-        best.calibrate(*new, asked[1])
+        best.calibrate(*new, _taken(groups, held_rows))
         self.best_estimator_ = best
         self.search_ = search
         self.best_params_ = search.best_params_
@@ -182,6 +167,10 @@ class CalibratedSearch(BaseEstimator):
         return get_tags(self.search.estimator)
 
 
+def _taken(groups, rows):
+    return groups if groups is None or groups is False else np.asarray(groups)[rows]
+
+
 def as_groups(questions):
     """Return question indices as ``groups``, or False if each question has one answer."""
     return questions if len(np.unique(questions)) < len(questions) else False
@@ -196,35 +185,33 @@ def search_in(model):
 
 def check_search(search):
     """Raise ValueError if the search or its scoring is invalid."""
-    if search_in(search) is not search or not hasattr(
-        search.estimator, "calibrate_parts"
-    ):
+    inner = getattr(search, "estimator", None)
+    if search_in(search) is not search or not hasattr(inner, "calibrate_parts"):
         raise ValueError(
             "search must be a scikit-learn search over a filter, such as "
             f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
         )
     for key in sorted(set(_keys(search))):
-        words = key.split("__")
-        while words[0] in WRAPPERS and len(words) > 1:
-            words = words[1:]
-        if words[0] in PROMISED:
+        words = [word for word in key.split("__") if word not in WRAPPERS]
+        if words and words[0] in (*PROMISED, "calibration_size"):
             raise ValueError(
                 f"{key!r} must not be a parameter of the search, because filters with "
-                f"different values of {words[0]} have different guarantees and cannot be "
-                f"compared by the number of true claims that they keep. Set {words[0]} in the "
-                "filter instead"
+                f"different values of {words[0]} cannot be compared by the number of true "
+                f"claims that they keep. Set {words[0]} in the filter instead"
             )
-        if words[0] == "calibration_size":
-            raise ValueError(
-                f"{key!r} must not be a parameter of the search. Set this parameter in "
-                "CalibratedSearch instead"
-            )
-    _check_scoring(search.scoring)
-    many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
-    if many_scores and search.refit is True:
+    scoring = search.scoring
+    if scoring is not None and (
+        hasattr(scoring, "_score_func") or not callable(scoring)
+    ):
         raise ValueError(
-            "refit must name the score to optimise if scoring contains several scores, "
-            f'got {list(search.scoring)}. Select one of them with refit="<name>"'
+            f"scoring must be None or a function of (filter, X, y), got {scoring!r}. "
+            "Standard scikit-learn scorers cannot count kept claims, because they "
+            "compare one class per row. Use None to count the kept true claims"
+        )
+    if isinstance(search.cv, (PredefinedSplit, Iterable)):
+        raise ValueError(
+            f"cv must be a number or a splitter, got {search.cv!r}. Other splits would "
+            "refer to problems that are used for calibration"
         )
 
 
@@ -235,48 +222,26 @@ def _keys(search):
             yield from grid
 
 
-def _check_scoring(scoring):
-    """Raise ValueError for scikit-learn's scorers, which compare flat arrays of classes."""
-    if isinstance(scoring, Mapping):
-        scoring = list(scoring.values())
-    for score in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
-        if isinstance(score, str) or hasattr(score, "_score_func"):
-            raise ValueError(
-                f"scoring must be None or a function of (filter, X, y), got {score!r}. "
-                "Standard scikit-learn scorers cannot count kept claims, because they "
-                "compare one class per row. Use None to count the kept true claims"
-            )
-
-
-def choose(search, X, y, questions, rows=None, n_problems=None):
+def choose(search, X, y, questions):
     """Return an unfitted filter with the best settings, and the fitted search.
 
     Parameters
     ----------
-    search : search of scikit-learn
-        The search, which is cloned.
-    X, y : problems and labels
-        The problems of the search, and their labels.
-    questions : ndarray of int of shape (n_problems,)
-        The question that each answer belongs to.
-    rows, n_problems : ndarray of int, and int
-        Positions of the given problems among all problems that ``search.cv`` splits, and the
-        number of all these problems.
+    search : search from scikit-learn
+    X, y
+        Problems and their labels.
+    questions : ndarray of shape (n_problems,)
+        Question of each problem. Answers to one question are in the same fold.
     """
-    check_search(search)
     estimator = search.estimator
     search = clone(search)
-    cv = search.cv
     groups = as_groups(questions)
     has_groups = groups is not False
+    cv = search.cv
     if has_groups and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
-    if isinstance(cv, (PredefinedSplit, list, tuple)):
-        rows = np.arange(len(questions)) if rows is None else rows
-        search.cv = _predefined(cv, rows, n_problems or len(rows))
-    else:
-        cv = check_cv(cv, y, classifier=is_classifier(estimator))
-        search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
+    cv = check_cv(cv, y, classifier=is_classifier(estimator))
+    search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
         search.refit = False
     # The filters in the search require metadata routing.
@@ -286,60 +251,37 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     return clone(estimator).set_params(**search.best_params_), search
 
 
-def _predefined(cv, rows, n_problems):
-    """Restrict splits of all problems to the given rows."""
-    if isinstance(cv, PredefinedSplit):
-        if len(cv.test_fold) != n_problems:
-            raise ValueError(
-                f"cv must be a PredefinedSplit with an entry for each of the {n_problems} "
-                f"problems, got one with {len(cv.test_fold)} entries"
-            )
-        cv = cv.split()
-    position = np.full(n_problems, -1)
-    position[rows] = np.arange(len(rows))
-    splits = []
-    for split in cv:
-        train, test = (position[part][position[part] >= 0] for part in split)
-        if not (len(train) and len(test)):
-            raise ValueError(
-                "each split in cv must contain training and test problems after the "
-                "calibration problems are removed, but one of these two parts is empty. Use "
-                "larger folds, or another random_state"
-            )
-        splits.append((train, test))
-    return splits
+def seeded(filter: Any, seed: int) -> Any:
+    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
+    fresh = clone(filter)
+    unset = [key for key, value in fresh.get_params().items() if value is None]
+    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
-def _taken(groups, rows):
-    return groups if groups is None or groups is False else np.asarray(groups)[rows]
+def fit_each(filter, X, y, groups, alphas, seed):
+    """Yield each filter fitted for training only, the positions of its levels, and its settings.
 
-
-def fit_each(filter, X, y, alphas, groups=None, **changes):
-    """Yield each fitted filter, the positions of its alphas, and the selected settings.
-
-    For a search, ``groups`` must be numbers or False. ``changes`` contains filter parameters,
-    which are set before the filter is fitted. A search is replaced by the filter that it selects,
-    separately for each alpha.
+    A search is replaced by the filter that it selects, separately for each level.
     """
-    if not isinstance(filter, Mapping) and search_in(filter) is None:
-        changed = clone(filter).set_params(**changes)
-        first = at_level(changed, alphas[0]).fit(X, y, groups)
-        # The levels share a fit, unless training or the share of passing answers depends on them.
-        if not first.scorer_.uses_alpha and first.share_ is None:
-            yield first, range(len(alphas)), {}
-            return
-        yield first, [0], {}
-        for i, alpha in enumerate(alphas[1:], start=1):
-            yield at_level(changed, alpha).fit(X, y, groups), [i], {}
-        return
-    for i, alpha in enumerate(alphas):
-        if isinstance(filter, Mapping):
-            best = at_level(filter[alpha], alpha)
-            chosen = {}
-        else:
-            search = clone(search_in(filter))
+    for i, alpha in enumerate(alphas.tolist()):
+        own = seeded(filter[alpha] if isinstance(filter, Mapping) else filter, seed)
+        search = search_in(own)
+        chosen = {}
+        if search is not None:
             search.estimator = at_level(search.estimator, alpha)
-            questions = -1 - np.arange(len(X)) if groups is False else groups
-            best, fitted_search = choose(search, X, y, questions)
-            chosen = fitted_search.best_params_
-        yield best.set_params(**changes).fit(X, y, groups), [i], chosen
+            questions = np.arange(len(X)) if groups is False else groups
+            own, search = choose(search, X, y, questions)
+            chosen = {key: _plain(v) for key, v in search.best_params_.items()}
+        fitted = at_level(own, alpha).set_params(calibration_size=1).fit(X, y, groups)
+        # The levels share a fit, unless training or the share of passing answers depends on them.
+        shared = not (isinstance(filter, Mapping) or search is not None)
+        if shared and not fitted.scorer_.uses_alpha and fitted.share_ is None:
+            yield fitted, np.arange(len(alphas)), chosen
+            return
+        yield fitted, [i], chosen
+
+
+def _plain(value):
+    """Return a setting as a plain number or text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (int, float, str)) else repr(value)

@@ -1,6 +1,7 @@
 """Compare filters on the same splits.
 
-Each split has the parts (train, calibration, test) or (train, test).
+Each split of the problems is used for every filter, and scorers that serve several levels are
+trained once.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_choice, warn
-from .._docs import documented
+from .._html import Table
 from .._jobs import as_finished
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
@@ -27,27 +27,24 @@ from ..identity import question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
 from ..uses import calibrated_masks, check
-from ._metrics import leave_one_out, report_of
-from ._report import ComparisonReport
+from ._report import (
+    COLUMNS,
+    count,
+    leave_one_out,
+    means_of,
+    per_question,
+    ratio,
+    rows_of_levels,
+)
 from ._search import as_groups, check_search, fit_each, search_in
 
 # number of random selections of the calibration answer if questions have several answers
 DRAWS = 10
+COUNTS = ("loss", "retention", "false_kept", "shown", "false_shown")
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
-METRICS = (
-    "coverage",
-    "retention",
-    "false_kept",
-    "false_shown",
-    "abstention",
-    "passing",
-    "n_calibration",
-)
-COLUMNS = (*METRICS, "chosen", "seconds")
 
 
-@documented
 def compare_filters(
     filters: Mapping[str, Any],
     X: Problems,
@@ -60,7 +57,7 @@ def compare_filters(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
-) -> ComparisonReport:
+) -> Table:
     """Compare coverage and retention of several filters on the same splits.
 
     Parameters
@@ -69,7 +66,7 @@ def compare_filters(
         Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
         `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` over the
         settings of a filter. A search uses only the training part of each split.
-    X : {problems}
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
         Labels, as in the filters' `fit`.
@@ -82,12 +79,10 @@ def compare_filters(
         computed from all other problems in that half. If a question has several answers, one
         random answer is used for calibration, and the results are averaged over ten random
         choices.
-    cv : int, splitter or iterable, optional
-        Number of random splits, a scikit-learn splitter, or an iterable of splits. A split is a
-        tuple (train, calibration, test) or (train, test) of index arrays. The default is 20
-        random splits for "folds" and 40 for "leave-one-out". If ``protocol`` is "folds" and the
-        splits are tuples (train, test), the calibration problems are drawn from the training
-        problems.
+    cv : int or list of splits, optional
+        Number of random splits, or the splits themselves. A split is a tuple of index arrays,
+        (train, calibration, test) for "folds" and (train, evaluation) for "leave-one-out". The
+        default is 20 random splits for "folds" and 40 for "leave-one-out".
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to. If None, the questions are determined by
         `skdcf.identity.question_groups`. If False, each answer belongs to a different question. All
@@ -103,9 +98,16 @@ def compare_filters(
 
     Returns
     -------
-    report : ComparisonReport
-        The coverage and the numbers of true and false claims kept, for each filter, split and
-        level.
+    report : Table
+        One row for each level and filter, with means over the splits: ``coverage``,
+        ``retention`` (true claims kept per problem), ``retention_share`` (of all true claims),
+        ``false_kept``, ``shown`` (proportion of problems with a kept claim),
+        ``false_among_shown``, ``false_shown``, ``accuracy`` (of the kept claims) and ``passing``,
+        and the corrected standard errors of most of them. ``delta_pct`` is the change in
+        retention relative to the first filter, in percent. ``chosen`` contains the settings that
+        a search selected most often. ``report.splits`` is a table of the same numbers with one
+        row for each split, filter and level, with the sizes of the parts and the seconds that all
+        fits of the filter took.
 
     Raises
     ------
@@ -139,58 +141,45 @@ def compare_filters(
     ...     "reachability": SingleFeatureCF("nx_reachability", ties="jitter"),
     ... }
     >>> report = compare_filters(filters, X, y, [0.05, 0.1], cv=5, random_state=0)
-    >>> report.retention.shape  # filters, splits, alphas
-    (2, 5, 2)
+    >>> report.filter.tolist()
+    ['frequency', 'reachability', 'frequency', 'reachability']
+    >>> report.splits.retention.shape
+    (20,)
     """
     check_choice("protocol", protocol, SHARES)
-    levels = check_alphas(alphas).tolist()
-    filters = check_filters(filters, levels, protocol)
-    plain = list(_plain_filters(filters))
+    levels = check_alphas(alphas)
+    if not isinstance(filters, Mapping) or not filters:
+        raise ValueError(
+            f"filters must map at least one name to a filter, got {filters!r}"
+        )
+    for name, filter in filters.items():
+        _check_filter(name, filter, levels.tolist(), protocol)
+    plain = [each for filter in filters.values() for each in _plain_filters(filter)]
     batch, labels = check(plain[0], X, y)
     # Columns that do not need fitting are computed once for all splits.
     for filter_of in plain[1:]:
         batch = check(filter_of, batch)
     questions = number_groups(question_groups(batch, groups))
-    split_labels = batch.split(labels)
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    _warn_of_abstention(filters, questions, splits, levels)
+    _warn_of_abstention(plain, questions, splits, levels)
+    problems = batch, batch.split(labels), questions
     jobs = {
-        number: partial(
-            run_split,
-            number,
-            parts=splits[number],
-            seed=seeds[number],
-            filters=filters,
-            data=(batch, split_labels, questions),
-            alphas=levels,
-        )
-        for number in range(len(splits))
+        number: partial(run_split, filters, problems, split, levels, seeds[number])
+        for number, split in enumerate(splits)
     }
     results = dict(as_finished(jobs, n_jobs, verbose=verbose, unit="split"))
-    return _summary(
-        list(filters),
-        levels,
-        protocol,
-        labels=split_labels,
-        questions=questions,
-        splits=splits,
-        results=results,
-    )
-
-
-def check_filters(filters: Any, alphas: Any, protocol: Any) -> Any:
-    """Check the filters, and return clones keyed by name."""
-    if not isinstance(filters, Mapping) or not filters:
-        raise ValueError(
-            "filters must be a dict that maps names to filters and contains at least one "
-            f"filter, got {filters!r}"
-        )
-    return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
+    rows = [
+        row | {"split": number}
+        for number in range(len(splits))
+        for row in results[number]
+    ]
+    return summarise(rows, protocol)
 
 
 def _check_filter(name, filter, alphas, protocol):
+    """Raise ValueError if a filter cannot be compared."""
     if isinstance(filter, Mapping):
         missing = [alpha for alpha in alphas if alpha not in filter]
         if missing:
@@ -198,147 +187,178 @@ def _check_filter(name, filter, alphas, protocol):
                 f"filters[{name!r}] must contain a filter for each alpha, but there is no "
                 f"filter for {missing}"
             )
-        return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
-    inner = getattr(search := search_in(filter), "estimator", filter)
+        for inner in filter.values():
+            _check_filter(name, inner, alphas, protocol)
+        return
+    search = search_in(filter)
     if search is not None:
         check_search(search)
+    inner = getattr(search, "estimator", filter)
     if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
             f"filter {name!r} must be a skdcf filter or a search over one, got a "
             f"{type(inner).__name__}. Pass a transformer to the filter as features="
         )
-    if protocol == "leave-one-out" and getattr(inner, "ties", None) == "include":
+    if protocol == "leave-one-out" and inner.ties == "include":
         raise ValueError(
             f'filter {name!r} must not have ties="include", because leave-one-out '
             'evaluation does not support it. Set protocol="folds" or ties="jitter"'
         )
-    return clone(filter)
 
 
 def _plain_filters(filter):
-    """Yield each filter, including the filters inside a dict or a search."""
-    if isinstance(filter, Mapping):
-        for inner in filter.values():
-            yield from _plain_filters(inner)
-    else:
-        yield getattr(search_in(filter), "estimator", filter)
+    """Return each filter, including the filters inside a dict or a search."""
+    filters = filter.values() if isinstance(filter, Mapping) else [filter]
+    return [getattr(search_in(each), "estimator", each) for each in filters]
 
 
 def run_split(
-    number: int,
-    parts: Any,
-    seed: int,
-    filters: Any,
-    data: Any,
-    alphas: Any,
-) -> Any:
-    """Return the metrics of each filter on one split, as a dict keyed by filter and metric."""
-    batch, labels, questions = data
-    of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
-    results = {}
+    filters: Any, problems: Any, split: Any, alphas: Any, seed: int
+) -> list[dict[str, Any]]:
+    """Fit the filters on one split, and return a row of numbers for each filter and level."""
+    batch, labels, questions = problems
+    parts = [(batch[rows], labels[rows], as_groups(questions[rows])) for rows in split]
+    n_true = [[np.sum(own == 1) for own in labels[split[-1]]]]
+    shared = {
+        "true_claims": float(per_question(n_true, questions[split[-1]]).mean()),
+        "sizes": [len(rows) for rows in split],
+    }
+    rows = []
     with warnings.catch_warnings():
-        # Warnings about small calibration sets are ignored, because the filters will be
-        # calibrated on other problems. The caller has already been warned.
+        # The caller has already been warned about small calibration sets.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
-                results[name] = _run_filter(
-                    seeded(filter, seed), of_parts, alphas, seed
-                )
+                of_filter = _rows_of_filter(filter, parts, alphas, seed)
             except Exception as error:
-                error.add_note(f"(filter {name!r}, split {number})")
+                error.add_note(f"(filter {name!r})")
                 raise
-    return results
+            rows += [{"filter": name} | row | shared for row in of_filter]
+    return rows
 
 
-def _run_filter(filter, data, alphas, seed):
-    rows = {}
-    start = time.perf_counter()
+def _rows_of_filter(filter, parts, alphas, seed):
+    (X, y, groups), *rest = parts
+    rows = [{} for _ in alphas]
     seconds = 0.0
-    (X, y, groups), *rest = data
-    fits = fit_each(filter, X, y, alphas, groups=groups, calibration_size=1)
-    for fitted, positions, chosen in fits:
+    start = time.perf_counter()
+    for fitted, positions, chosen in fit_each(filter, X, y, groups, alphas, seed):
         seconds += time.perf_counter() - start
-        settings = {key: _plain(value) for key, value in chosen.items()}
-        evaluated = _evaluate(fitted, rest, [alphas[i] for i in positions], seed)
+        evaluated = _evaluate(fitted, rest, alphas[positions], seed)
         for i, row in zip(positions, evaluated, strict=True):
-            rows[i] = row | {"chosen": settings}
+            rows[i] = row | {"chosen": chosen}
         start = time.perf_counter()
-    columns = {key: [rows[i][key] for i in range(len(alphas))] for key in COLUMNS[:-1]}
-    return columns | {"seconds": seconds}
+    return [row | {"seconds": seconds} for row in rows]
 
 
-def _plain(value):
-    """Return a setting as a plain number or text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, (int, float, str)) else repr(value)
-
-
-def _evaluate(cf, data, alphas, seed):
-    """Return one dict of metrics per level."""
-    X, y, groups = data[-1]
-    if len(data) == 1:
+def _evaluate(fitted, parts, alphas, seed):
+    """Return one row of numbers per level."""
+    X, y, groups = parts[-1]
+    if len(parts) == 1:
         report = leave_one_out(
-            cf, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
+            fitted, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
         )
-        return _rows(report, [report.n_calibration] * len(alphas))
-    kept, passing, n_calibration = calibrated_masks(cf, data[0], X, alphas)
-    batch, labels = check(cf, X, y)
-    questions = question_groups(batch, groups)
-    report = report_of(
-        cf.calibration_.guarantee,
-        batch,
-        (np.array(alphas), kept, labels, questions),
+        return [row | {"n_calibration": report.n_calibration} for row in report.rows]
+    kept, passing, n_calibration = calibrated_masks(fitted, parts[0], X, alphas)
+    batch, labels = check(fitted, X, y)
+    guarantee = fitted.calibration_.guarantee
+    rows = rows_of_levels(
+        guarantee,
+        alphas,
+        count(guarantee, labels, kept, batch.offsets),
+        question_groups(batch, groups),
         passing=passing,
     )
-    return _rows(report, n_calibration)
-
-
-def _rows(report, n_calibration):
-    columns = zip(report.rows(), n_calibration, report.false_shown, strict=True)
-    return [row | {"n_calibration": n, "false_shown": f} for row, n, f in columns]
+    return [
+        row | {"n_calibration": n} for row, n in zip(rows, n_calibration, strict=True)
+    ]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
     # In leave-one-out evaluation, a question is not used for its own calibration.
     n -= len(splits[0]) == 2
-    warned = set()
-    for name, filter in filters.items():
-        guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
+    guarantees = [each.guarantee or NoFalseClaim() for each in filters]
+    for guarantee in {repr(each): each for each in guarantees}.values():
         low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
-        if low and repr(guarantee) not in warned:
-            warned.add(repr(guarantee))
-            plain = repr(guarantee) == repr(NoFalseClaim())
-            whose = "" if plain else f" by filter {name!r}"
+        if low:
             warn(
-                f"{n} calibration problems per split are too few to keep any claims{whose} "
-                f"for alpha = {', '.join(f'{a:g}' for a in low)}. At least "
+                f"{n} calibration problems per split are too few to keep any claims with "
+                f"{guarantee!r} for alpha = {', '.join(f'{a:g}' for a in low)}. At least "
                 f"{guarantee.problems_needed(low[0])} are needed for alpha = {low[0]:g}.",
                 CalibrationWarning,
             )
 
 
-def _summary(names, alphas, protocol, labels, questions, splits, results):
-    def values(key):
-        return [[results[s][name][key] for s in range(len(splits))] for name in names]
-
-    n_true = np.array([np.sum(row == 1) for row in labels], dtype=float)
-    true = []
-    for *_, test in splits:
-        code = number_groups(questions[test])
-        true.append(np.mean(np.bincount(code, n_true[test]) / np.bincount(code)))
-    asked = [[len(np.unique(questions[part])) for part in parts] for parts in splits]
-    return ComparisonReport(
-        names=tuple(names),
-        alpha=np.array(alphas),
-        **{column: np.array(values(column)) for column in (*METRICS, "seconds")},
-        chosen=dict(zip(names, values("chosen"), strict=True)),
-        true_claims=np.array(true),
-        sizes=np.array([[len(part) for part in parts] for parts in splits]),
-        n_questions=np.array(asked),
+def summarise(rows: list[dict[str, Any]], protocol: str) -> Table:
+    """Return the means over splits of each filter at each level, given the rows of `run_split`."""
+    cells: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault((row["alpha"], row["filter"]), []).append(row)
+    levels = list(dict.fromkeys(alpha for alpha, _ in cells))
+    names = list(dict.fromkeys(name for _, name in cells))
+    means = []
+    for alpha in levels:
+        splits = [Table(cells[alpha, name], {}) for name in names]
+        reference = splits[0]
+        means += [_means(each, reference) for each in splits]
+    sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
+    columns = {"filter": "{filter}"} | COLUMNS
+    summary = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}", "chosen": "{chosen}"}
+    return Table(
+        means,
+        columns | summary,
+        f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
+        f"to {names[0]!r}",
+        splits=Table(rows, {"split": "{split:d}"} | columns),
         protocol=protocol,
     )
+
+
+def _means(splits, reference):
+    """Return the means over splits of one filter at one level, compared with another filter."""
+
+    def error(values):
+        return corrected_error(values, splits.sizes)
+
+    counts = [getattr(splits, name) for name in COUNTS]
+    means = means_of(counts, splits.passing, error)
+    change = splits.retention - reference.retention
+    baseline = reference.retention.mean()
+    n_true = np.where(splits.true_claims > 0, splits.true_claims, np.nan)
+    means |= {
+        "alpha": splits.alpha[0],
+        "target": splits.target[0],
+        "retention_share": (splits.retention / n_true).mean(),
+        "delta_pct": 100 * (ratio(means["retention"], baseline) - 1),
+        "delta_error": 100 * ratio(error(change), baseline),
+    }
+    if splits is reference:
+        means["delta_error"] = np.nan
+    chosen = [row["chosen"] for row in splits.rows]
+    return (
+        {"filter": splits.filter[0]}
+        | {name: float(value) for name, value in means.items()}
+        | {"chosen": max(chosen, key=chosen.count)}
+    )
+
+
+def corrected_error(values: Any, sizes: Any) -> Any:
+    """Return the standard error of the mean over splits that share problems.
+
+    The correction is that of Nadeau and Bengio (2003).
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_splits,)
+    sizes : ndarray of shape (n_splits, n_parts)
+        Number of problems in each part, from the training part to the test part.
+    """
+    n = len(values)
+    if n < 2:
+        return np.nan
+    overlap = sizes[:, -1].mean() / sizes[:, 0].mean()
+    return values.std(ddof=1) * np.sqrt(1 / n + overlap)
 
 
 def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
@@ -346,7 +366,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
     Parameters
     ----------
-    cv : int, splitter, iterable of tuples of index arrays, or None
+    cv : int, iterable of tuples of index arrays, or None
         Definition of the splits, as in `compare_filters`.
     questions : ndarray of int of shape (n,)
         Index of the question of each answer, starting at 0.
@@ -355,83 +375,50 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     rng : RandomState
         Random number generator for the splits.
     """
-    shares = SHARES[protocol]
-    n = len(questions)
     cv = REPEATS[protocol] if cv is None else cv
     if isinstance(cv, Integral):
-        splits = [_cut(np.arange(n), questions, shares, rng) for _ in range(cv)]
+        splits = [_cut(questions, SHARES[protocol], rng) for _ in range(cv)]
     else:
-        if hasattr(cv, "split"):
-            options = {"groups": questions} if questions.max() + 1 < n else {}
-            cv = cv.split(np.zeros(n), **options)
-        splits = [_given(split, questions, shares, rng) for split in cv]
+        splits = [tuple(np.sort(part) for part in split) for split in cv]
     if not splits:
-        raise ValueError(f"cv must return at least one split, got cv={cv!r}")
+        raise ValueError(f"cv must contain at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
         _check_split(parts, number, questions, protocol)
     return splits
 
 
-def _cut(rows, codes, shares, rng):
+def _cut(codes, shares, rng):
     """Divide the rows at random in roughly the given proportions, without splitting questions."""
-    distinct, inverse = np.unique(codes[rows], return_inverse=True)
-    order = rng.permutation(len(distinct))
-    sizes = np.bincount(inverse)[order]
-    middle = np.cumsum(sizes) - sizes / 2
-    bounds = len(rows) * np.cumsum(shares)[:-1] / np.sum(shares)
-    part = np.empty(len(distinct), dtype=int)
+    sizes = np.bincount(codes)
+    order = rng.permutation(len(sizes))
+    middle = np.cumsum(sizes[order]) - sizes[order] / 2
+    bounds = len(codes) * np.cumsum(shares)[:-1] / np.sum(shares)
+    part = np.empty(len(sizes), dtype=int)
     part[order] = np.searchsorted(bounds, middle)
-    return tuple(rows[part[inverse] == p] for p in range(len(shares)))
-
-
-def _given(split, codes, shares, rng):
-    """Return the given parts, and draw missing calibration problems from the training part."""
-    rows = np.arange(len(codes))
-    try:
-        parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
-    except IndexError as error:
-        raise ValueError(
-            f"each part of a split must contain row indices of the {len(rows)} problems: "
-            f"{error}"
-        ) from None
-    if len(parts) == 2 and len(shares) == 3:
-        parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
-    if len(parts) != len(shares):
-        raise ValueError(
-            f"a split must have {len(shares)} parts, got {len(parts)}: "
-            + ("train, calibration, test" if len(shares) == 3 else "train, test")
-        )
-    return tuple(parts)
+    return tuple(np.flatnonzero(part[codes] == p) for p in range(len(shares)))
 
 
 def _check_split(parts, number, codes, protocol):
-    """Raise ValueError if a part is too small, or if two parts share a problem or a question."""
+    """Raise ValueError if a part is too small, or if two parts share a question."""
+    sizes = [len(part) for part in parts]
     least = 2 if protocol == "leave-one-out" else 1
-    if any(len(part) < least for part in parts):
-        sizes = "/".join(str(len(part)) for part in parts)
+    if len(parts) != len(SHARES[protocol]) or min(sizes) < least:
         raise ValueError(
-            f"each part of split {number} must contain at least {least} problems, got "
-            f"parts of sizes {sizes}. Pass more problems, or more questions with fewer "
-            "answers"
+            f"split {number} must have {len(SHARES[protocol])} parts with at least {least} "
+            f"problems each, got parts of sizes {sizes}. Pass more problems, or more "
+            "questions with fewer answers"
+        )
+    rows = np.concatenate(parts).tolist()
+    outside = [row for row in rows if row not in range(len(codes))]
+    if outside:
+        raise ValueError(
+            f"split {number} must contain indices of the {len(codes)} problems, got "
+            f"{outside[:3]}"
         )
     members = np.concatenate([np.unique(codes[part]) for part in parts])
-    if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
+    if len({*rows}) < len(rows) or len({*members}) < len(members):
         raise ValueError(
-            f"split {number} must contain each problem at most once, but it contains one "
-            "problem twice"
+            f"split {number} must contain each problem once and keep all answers to a "
+            "question in the same part. Leave cv at its default, or use a splitter that "
+            "keeps groups together, such as GroupShuffleSplit"
         )
-    if len(np.unique(members)) < len(members):
-        raise ValueError(
-            f"split {number} must keep all answers to a question in the same part, but "
-            "the answers to one question are in two parts. Leave cv at its default, or "
-            "use a splitter that keeps groups together, such as GroupShuffleSplit"
-        )
-
-
-def seeded(filter: Any, seed: int) -> Any:
-    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
-    if isinstance(filter, dict):
-        return {alpha: seeded(inner, seed) for alpha, inner in filter.items()}
-    fresh = clone(filter)
-    unset = [k for k, v in fresh.get_params().items() if v is None]
-    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})

@@ -1,19 +1,5 @@
-"""Explain decisions of filters, and rank features by importance."""
+"""Explain decisions on claims, and measure the importance of features."""
 
-from ._explain import (
-    Contributions,
-    Explanation,
-    ImportanceReport,
-    explain,
-    permutation_importance,
-    shap_values,
-)
+from ._explain import explain, permutation_importance, shap_values
 
-__all__ = [
-    "Contributions",
-    "Explanation",
-    "ImportanceReport",
-    "explain",
-    "permutation_importance",
-    "shap_values",
-]
+__all__ = ["explain", "permutation_importance", "shap_values"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -11,19 +10,18 @@ from numpy.typing import ArrayLike
 
 from .._checks import import_extra, printable
 from .._html import claim_words
-from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph
+from ..inspection import explain
 from ..labels import pack_labels
 
 WIDE = 74  # number of characters per line of text
 # fill, colour of text and outline, shape
-KEPT = "#00664d", "#ffffff", "o"
-DROPPED = "#f4f4f4", "#333333", "s"
+KEPT = ("#00664d", "#ffffff", "o")
+DROPPED = ("#f4f4f4", "#333333", "s")
 FALSE = "#d55e00"
 MARKS = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
 
 
-@settings
 class ReasoningGraphDisplay:
     """Draw one problem, with premises at the top and the claim texts next to the graph.
 
@@ -59,11 +57,18 @@ class ReasoningGraphDisplay:
     '2 of 3 claims kept'
     """
 
-    graph: ReasoningGraph
-    _: KW_ONLY
-    kept: ArrayLike | None = None
-    labels: ArrayLike | None = None
-    reasons: dict[int, str] | None = None
+    def __init__(
+        self,
+        graph: ReasoningGraph,
+        *,
+        kept: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        reasons: dict[int, str] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.kept = kept
+        self.labels = labels
+        self.reasons = reasons
 
     @classmethod
     def from_graph(
@@ -84,24 +89,21 @@ class ReasoningGraphDisplay:
             Mask of the kept claims. If None, the unfiltered problem is drawn.
         labels : array-like of 0/1, shape (n_claims,), optional
             Claim labels: 1 true, 0 false, -1 unknown.
-        {ax}
+        ax : matplotlib Axes, optional
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         display : ReasoningGraphDisplay
             The display that was drawn.
         """
-        for name, values in (("kept", kept), ("labels", labels)):
-            if values is not None and np.shape(values) != (graph.n_claims,):
-                raise ValueError(
-                    f"{name} must have one value for each of the {graph.n_claims} claims, "
-                    f"got shape {np.shape(values)}"
-                )
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
-        if kept is not None and np.asarray(kept).dtype.kind != "b":
+        mask = np.ones(graph.n_claims, bool) if kept is None else np.asarray(kept)
+        if mask.shape != (graph.n_claims,) or mask.dtype != bool:
             raise ValueError(
-                f"kept must be a boolean array, got dtype {np.asarray(kept).dtype}"
+                f"kept must be a boolean array with one value for each of the "
+                f"{graph.n_claims} claims, got shape {mask.shape} and dtype {mask.dtype}"
             )
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
@@ -127,18 +129,22 @@ class ReasoningGraphDisplay:
             Claim labels, which do not influence the decisions.
         alpha : float in (0, 1), optional
             The level. If None, the filter's alpha is used.
-        {ax}
+        ax : matplotlib Axes, optional
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         display : ReasoningGraphDisplay
             The display that was drawn.
         """
-        from ..inspection import explain
-
         explained = explain(estimator, graph, labels, alpha=alpha)
-        what = {"labels": explained.labels, "reasons": explained.reasons}
-        return cls(explained.graph, kept=explained.kept, **what).plot(ax=ax)
+        display = cls(
+            explained.graph,
+            kept=explained.kept,
+            labels=explained.labels,
+            reasons=explained.reasons,
+        )
+        return display.plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the problem.
@@ -157,47 +163,51 @@ class ReasoningGraphDisplay:
 
         plt = import_extra("matplotlib.pyplot", "plot")
         graph = self.graph
-        digraph = graph.to_networkx()
+        n = graph.n_claims
         depth = GraphBatch.from_graphs([graph]).depth
         layers = {
-            -int(row): np.flatnonzero(depth == row).tolist() for row in np.unique(depth)
+            -row: np.flatnonzero(depth == row).tolist() for row in {*depth.tolist()}
         }
+        digraph = graph.to_networkx()
         places = nx.multipartite_layout(digraph, layers, align="horizontal")
         lines = self._lines()
         if ax is None:
             # The height leaves room for all layers and for all lines of text.
-            height = max(2.5, 0.8 * len(layers), 0.18 * len(lines))
-            _, ax = plt.subplots(
-                figsize=(9 if lines else 4.5, height), layout="constrained"
-            )
-        n = graph.n_claims
+            size = 9 if lines else 4.5, max(2.5, 0.8 * len(layers), 0.18 * len(lines))
+            _, ax = plt.subplots(figsize=size, layout="constrained")
         kept = np.ones(n) if self.kept is None else np.asarray(self.kept)
-        labels = np.ones(n) if self.labels is None else np.asarray(self.labels)
-        for v in range(graph.n_claims):
+        labels = np.ones(n, int) if self.labels is None else np.asarray(self.labels)
+        for v in range(n):
             fill, ink, shape = KEPT if kept[v] else DROPPED
-            wrong = labels[v] == 0
+            is_false = labels[v] == 0
             nx.draw_networkx_nodes(
                 digraph,
                 places,
                 nodelist=[v],
                 node_color=fill,
                 node_shape=shape,
-                edgecolors=FALSE if wrong else ink,
-                linewidths=2.8 if wrong else 1.2,
+                edgecolors=FALSE if is_false else ink,
+                linewidths=2.8 if is_false else 1.2,
                 ax=ax,
             )
-            text = f"{v + 1}{MARKS[int(labels[v])]}"
+            text = {v: f"{v + 1}{MARKS[int(labels[v])]}"}
             nx.draw_networkx_labels(
-                digraph, places, {v: text}, font_size=9, font_color=ink, ax=ax
+                digraph, places, text, font_size=9, font_color=ink, ax=ax
             )
         nx.draw_networkx_edges(digraph, places, edge_color="0.45", ax=ax)
         ax.margins(0.15)
         ax.set_axis_off()
-        text = "\n".join(lines)
-        style = {"va": "top", "fontsize": 9, "parse_math": False}
-        ax.text(1.05, 1, text, transform=ax.transAxes, **style)
+        ax.text(
+            1.05,
+            1,
+            "\n".join(lines),
+            transform=ax.transAxes,
+            va="top",
+            fontsize=9,
+            parse_math=False,
+        )
         if self.kept is not None:
-            ax.set_title(f"{np.sum(self.kept)} of {graph.n_claims} claims kept")
+            ax.set_title(f"{np.sum(self.kept)} of {n} claims kept")
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
@@ -208,13 +218,10 @@ class ReasoningGraphDisplay:
         reasons = self.reasons or {}
         if graph.claims is None and not reasons:
             return []
-        out = []
+        lines = []
         for v, words in enumerate(claim_words(graph.n_claims, self.kept, self.labels)):
             text = "" if graph.claims is None else " ".join(graph.claims[v].split())
-            said = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
-            out += textwrap.wrap(printable(said), WIDE)
-            why = printable(reasons.get(v, ""))
-            out += textwrap.wrap(
-                why, WIDE, initial_indent="    ", subsequent_indent="    "
-            )
-        return out
+            claim = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
+            for paragraph in (claim, reasons.get(v, "")):
+                lines += textwrap.wrap(printable(paragraph), WIDE)
+        return lines

@@ -107,29 +107,6 @@ def test_a_page_asks_nothing_of_any_server():
     assert "url(" not in source and "@import" not in source
 
 
-def test_reports_show_their_numbers_as_tables():
-    from skdcf import CoherentConformalFilter, HardCF
-    from skdcf.datasets import make_reasoning_graphs
-    from skdcf.evaluation import compare_filters, evaluate_filter
-
-    X, y = make_reasoning_graphs(160, random_state=0, return_X_y=True)
-    dcf = CoherentConformalFilter("linear", random_state=0).fit(X[:100], y[:100])
-    filters = {"<b>": HardCF("claim_index"), "other": HardCF("nx_pagerank")}
-    comparison = compare_filters(filters, X, y, [0.2], cv=2, random_state=0)
-    report = evaluate_filter(dcf, X[100:], y[100:], [0.1, 0.2])
-    shown = {
-        f"{report.retention[1]:.3f}": report,
-        f"{comparison.rows()[0]['retention']:.4g}": comparison,
-        "<i> 30": evaluate_filter(
-            dcf, X[100:], y[100:], [0.1], by=lambda b: np.where(b.sizes > 6, "<i>", "b")
-        ),
-    }
-    for number, some in shown.items():
-        found = Elements(some._repr_html_())
-        assert found.tags <= ALLOWED
-        assert number in " ".join(found.texts)
-
-
 def luminance(colour):
     """Of "#rgb" or "#rrggbb", as WCAG 2 defines it."""
     digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])

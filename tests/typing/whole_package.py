@@ -25,8 +25,7 @@ from skdcf.datasets import (
 from skdcf.edges import chain_edges, number_flow_edges
 from skdcf.evaluation import (
     CalibratedSearch,
-    ComparisonReport,
-    FilterReport,
+    Table,
     compare_filters,
     coverage_interval,
     leave_one_out,
@@ -71,10 +70,10 @@ def make_filters() -> dict[str, BaseEstimator]:
     }
 
 
-def compare(graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> ComparisonReport:
+def compare(graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> Table:
     """Two filters side by side."""
     filters = {"frequency": HardCF("frequency-score"), "alone": HardCF(edges="none")}
-    report: ComparisonReport = compare_filters(filters, graphs, labels, [0.2], cv=2)
+    report: Table = compare_filters(filters, graphs, labels, [0.2], cv=2)
     return report
 
 
@@ -95,7 +94,7 @@ def look(
     explanation = explain(cf, graphs[0])
     assert passing_answers(cf, graphs).all()
     importance = permutation_importance(cf, graphs, labels, n_repeats=1, random_state=0)
-    left_out: FilterReport = leave_one_out(cf, graphs, labels, alphas=[0.1])
+    left_out: Table = leave_one_out(cf, graphs, labels, alphas=[0.1])
     ReasoningGraphDisplay.from_estimator(cf, graphs[0])
     ReportDisplay.from_report(left_out)
     page: Path = write_report(folder / "page.html", cf, graphs, labels, alphas=[0.2])

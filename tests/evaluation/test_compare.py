@@ -1,27 +1,25 @@
-"""Comparisons against plain loops; levels, searches and bad input."""
+"""Comparisons of filters against plain loops; splits, levels, searches and bad input."""
 
 import itertools
 
 import numpy as np
 import pytest
-from levels import fit_levels
 from reference_hard import (
     filtered_set,
     kth_smallest_by_counting,
     largest_safe_threshold,
 )
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
+from skdcf.evaluation.compare import make_splits
 from skdcf.exceptions import CalibrationWarning
 from skdcf.scorers import Scorer
 
 ALPHAS = [0.1, 0.15, 0.3]
 TENTHS = {0.1: (1, 10), 0.15: (3, 20), 0.3: (3, 10)}
-METRICS = ("coverage", "retention", "abstention")
 MIXED = np.array([*range(119), "a"], dtype=object)
 
 
@@ -66,13 +64,13 @@ def seen():
     return Remembering.seen
 
 
-def assert_same(one, other):
-    assert one.names == other.names
-    for name in ("alpha", *METRICS, "true_claims", "sizes"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-
-
-# --- against plain loops -------------------------------------------------------------
+def values(report, name, key):
+    """One column of one filter, of shape (n_splits, n_levels)."""
+    rows = [row for row in report.splits.rows if row["filter"] == name]
+    levels = sorted({row["alpha"] for row in rows})
+    return np.array(
+        [[row[key] for row in rows if row["alpha"] == level] for level in levels]
+    ).T
 
 
 def plain(graphs, labels, column, coherent):
@@ -86,11 +84,11 @@ def plain(graphs, labels, column, coherent):
 
 
 def plain_result(problem, scores, alpha):
-    """(covered, true claims kept, nothing kept) of one problem."""
+    """(covered, true claims kept, something kept) of one problem."""
     risk, edges, y = problem
     threshold = kth_smallest_by_counting(scores, *TENTHS[alpha])
     kept = filtered_set(risk, edges, threshold)
-    return all(y[v] for v in kept), sum(y[v] for v in kept), not kept
+    return all(y[v] for v in kept), sum(y[v] for v in kept), bool(kept)
 
 
 @pytest.mark.parametrize("coherent", [True, False])
@@ -116,21 +114,19 @@ def against_a_plain_loop(report, graphs, labels, folds, coherent):
     column = graphs.feature_names.index("frequency-score")
     problems = plain(graphs, labels, column, coherent)
     scores = [largest_safe_threshold(*problem) for problem in problems]
-    for (s, parts), (j, alpha) in itertools.product(
-        enumerate(folds), enumerate(report.alpha.tolist())
-    ):
+    for found in report.splits.rows:
+        parts = folds[found["split"]]
         test = parts[-1]
         rows = []
         for i in test:
             others = parts[1] if len(parts) == 3 else [k for k in test if k != i]
-            rows.append(plain_result(problems[i], [scores[k] for k in others], alpha))
-        for metric, expected in zip(METRICS, np.mean(rows, axis=0), strict=True):
-            found = getattr(report, metric)[0, s, j]
-            assert found == pytest.approx(expected), (metric, s, alpha)
-        assert report.true_claims[s] == pytest.approx(
-            np.mean([sum(labels[i]) for i in test])
-        )
-    assert report.retention.max() > 0
+            own = [scores[k] for k in others]
+            rows.append(plain_result(problems[i], own, found["alpha"]))
+        expected = [*np.mean(rows, axis=0), np.mean([sum(labels[i]) for i in test])]
+        names = ("coverage", "retention", "shown", "true_claims")
+        assert [found[name] for name in names] == pytest.approx(expected)
+        assert found["sizes"] == list(map(len, parts))
+    assert report.splits.retention.max() > 0
 
 
 @pytest.mark.parametrize("protocol", ["folds", "leave-one-out"])
@@ -156,81 +152,29 @@ def test_trains_on_the_training_part_and_on_nothing_else(data, seen, protocol):
     assert len(trained_on) == len(parts[0]) - 1
 
 
-# --- levels --------------------------------------------------------------------------
-
-
 def test_trained_for_each_alpha_where_the_scorer_says_so(data, seen):
     graphs, labels = data
     both = {"once": HardCF(Remembering()), "each": HardCF(ForEachAlpha())}
     report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
     assert len(seen) == 2 * (1 + len(ALPHAS))
-    np.testing.assert_array_equal(report.retention[0], report.retention[1])
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-def test_levels_that_hold_out_other_numbers_equal_separate_fits(data, seen):
-    graphs, labels = data
-    filter = HardCF(Remembering(), random_state=0)
-    levels = fit_levels(filter, graphs, labels, ALPHAS)
-    assert len(seen) > 1  # the levels .1 and .3 hold out 29, and .15 holds out more
-    for alpha, fitted in levels.items():
-        alone = clone(filter).set_params(alpha=alpha).fit(graphs, labels)
-        assert fitted.threshold_ == alone.threshold_
+    once, each = (values(report, name, "retention") for name in both)
+    np.testing.assert_array_equal(once, each)
 
 
 def test_one_filter_per_alpha(data):
     graphs, labels = data
-    names = dict(
-        zip(ALPHAS, ["frequency-score", "claim_index", "nx_depth"], strict=True)
-    )
-    names[0.3] = "nx_reachability"
-    each = {alpha: HardCF(name) for alpha, name in names.items()}
-    plain = {name: HardCF(name) for name in names.values()}
-    both = {"each": each, **plain}
+    names = ["frequency-score", "claim_index", "nx_reachability"]
+    each = {a: HardCF(name) for a, name in zip(ALPHAS, names, strict=True)}
+    both = {"each": each, **{name: HardCF(name) for name in names}}
     report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
-    for j, alpha in enumerate(ALPHAS):
-        same = report.names.index(names[alpha])
+    for j, name in enumerate(names):
         np.testing.assert_array_equal(
-            report.retention[0, :, j], report.retention[same, :, j]
+            values(report, "each", "retention")[:, j],
+            values(report, name, "retention")[:, j],
         )
 
 
-# --- searches ------------------------------------------------------------------------
-
-
-def test_search_chooses_inside_the_training_part(data):
-    graphs, labels = data
-    noise = np.random.default_rng(0).normal(size=(graphs.n_claims, 2))
-    table = np.c_[graphs.features[:, 0], noise]
-    graphs = graphs.replace_features(table, ["good", "bad", "worse"])
-    grid = {"feature": ["bad", "good", "worse"]}
-    search = GridSearchCV(SingleFeatureCF(alpha=0.3), grid, cv=3)
-    each = {name: SingleFeatureCF(name) for name in grid["feature"]}
-    order = np.random.default_rng(1).permutation(120)
-    rolled = [np.split(np.roll(order, 24 * k), [60]) for k in range(5)]
-    splits = [tuple(map(np.sort, parts)) for parts in rolled]
-    report = compare_filters(
-        {"search": search, **each},
-        graphs,
-        labels,
-        [0.3],
-        protocol="leave-one-out",
-        cv=splits,
-        random_state=0,
-    )
-    chosen = [
-        clone(search)
-        .fit(graphs[train], [labels[i] for i in train])
-        .best_params_["feature"]
-        for train, _ in splits
-    ]
-    expected = [
-        report.retention[report.names.index(name), s, 0]
-        for s, name in enumerate(chosen)
-    ]
-    np.testing.assert_array_equal(report.retention[0, :, 0], expected)
-    assert len(np.unique(report.retention[1:, :, 0])) > 5  # so that a choice shows
-    assert not hasattr(search, "best_params_")
+# --- searches
 
 
 @pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
@@ -238,15 +182,15 @@ def test_search_sees_no_label_beyond_the_training_part(data):
     graphs, labels = data
     flipped = [1 - y if i >= 60 else y for i, y in enumerate(labels)]
     search = GridSearchCV(SingleFeatureCF(), {"beta_mix": [0.0, 0.5, 1.0]}, cv=3)
-    train = graphs[:60]
     rows = np.arange(120)
     run = {"alphas": [0.3], "cv": [(rows[:60], rows[60:90], rows[90:])]}
-    chosen = [
-        compare_filters({"it": search}, graphs, y, **run).chosen["it"][0][0]
-        for y in (labels, flipped)
+    reports = [
+        compare_filters({"it": search}, graphs, y, **run) for y in (labels, flipped)
     ]
-    by_hand = search.set_params(estimator__alpha=0.3).fit(train, labels[:60])
-    assert chosen == [by_hand.best_params_] * 2
+    by_hand = search.set_params(estimator__alpha=0.3).fit(graphs[:60], labels[:60])
+    for report in reports:
+        assert report.rows[0]["chosen"] == by_hand.best_params_
+        assert str(by_hand.best_params_) in str(report)
 
 
 def test_search_keeps_groups_together(data, seen):
@@ -267,7 +211,44 @@ def test_search_keeps_groups_together(data, seen):
         assert len(np.unique(trained)) == 14
 
 
-# --- what is passed ------------------------------------------------------------------
+# --- errors and printed tables
+
+
+def test_means_and_errors_over_splits(data, filters):
+    graphs, labels = data
+    run = {"alphas": [0.3, 0.1], "cv": 4, "random_state": 0}
+    report = compare_filters(filters, graphs, labels, **run)
+    # Nadeau and Bengio: the splits share problems.
+    correction = 1 / 4 + 18 / 84
+    first = values(report, "frequency", "retention")
+    for row in report.rows:
+        j = [0.1, 0.3].index(row["alpha"])
+        columns = {
+            key: values(report, row["filter"], key)[:, j]
+            for key in ("coverage", "retention", "shown", "false_shown", "true_claims")
+        }
+        mean = {key: column.mean() for key, column in columns.items()}
+        base = first[:, j].mean()
+        change = columns["retention"] - first[:, j]
+        is_first = row["filter"] == "frequency"
+        error = np.sqrt(change.var(ddof=1) * correction)
+        expected = {
+            "coverage": mean["coverage"],
+            "retention": mean["retention"],
+            "retention_error": np.sqrt(columns["retention"].var(ddof=1) * correction),
+            "retention_share": np.mean(columns["retention"] / columns["true_claims"]),
+            "delta_pct": 100 * (mean["retention"] / base - 1),
+            "delta_error": np.nan if is_first else 100 * error / base,
+            "false_among_shown": mean["false_shown"] / mean["shown"],
+        }
+        found = {name: row[name] for name in expected}
+        assert found == pytest.approx(expected, nan_ok=True)
+    heading, _, *lines = str(report).splitlines()
+    assert heading.startswith("4 splits of 84/18/18 problems, folds")
+    assert len(lines) == len(report.rows) == 6 and lines[0].startswith("frequency")
+    assert len(str(report.splits).splitlines()) == 1 + 24
+    one = compare_filters(filters, graphs, labels, [0.3], cv=1, random_state=0)
+    assert np.isnan(one.retention_error).all() and "nan" not in str(one)
 
 
 @pytest.mark.parametrize(
@@ -302,18 +283,16 @@ def test_bad_input_is_refused_before_any_work(data, filters, change, message):
 
 def test_too_few_calibration_problems_are_told_once(data, filters):
     graphs, labels = data
-    with pytest.warns(
-        CalibrationWarning, match=r"18 .* 0.02, 0.05.* 49 are needed"
-    ) as w:
+    with pytest.warns(CalibrationWarning, match=r"18 .* 0.02, 0.05.* 49 ") as w:
         report = compare_filters(
             filters, graphs, labels, [0.05, 0.02, 0.2], cv=2, random_state=0
         )
     assert len(w) == 1
-    assert (report.abstention[:, :, :2] == 1).all()
-    assert (report.coverage[:, :, :2] == 1).all()
+    few = [row for row in report.rows if row["alpha"] < 0.1]
+    assert {(row["shown"], row["coverage"]) for row in few} == {(0.0, 1.0)}
 
 
-def test_an_error_says_where_it_was(data):
+def test_an_error_names_the_filter(data):
     graphs, labels = data
 
     def wrong(batch):
@@ -321,28 +300,101 @@ def test_an_error_says_where_it_was(data):
 
     with pytest.raises(ValueError, match="confidence") as caught:
         compare_filters({"odd": HardCF(wrong)}, graphs, labels, ALPHAS, cv=1)
-    assert caught.value.__notes__ == ["(filter 'odd', split 0)"]
+    assert caught.value.__notes__ == ["(filter 'odd')"]
 
 
-def test_tables_and_lists(data, filters):
+def same(one, other):
+    """Equal reports, except for the seconds."""
+    drop = [
+        [{k: v for k, v in row.items() if k != "seconds"} for row in each.splits.rows]
+        for each in (one, other)
+    ]
+    return str(drop[0]) == str(drop[1]) and str(one) == str(other)
+
+
+def test_lists_and_tables_of_any_labels(data, filters):
     graphs, labels = data
     run = {"alphas": ALPHAS, "cv": 2, "random_state": 0}
     packed = compare_filters(filters, graphs, labels, **run)
-    assert_same(packed, compare_filters(filters, list(graphs), labels, **run))
+    assert same(packed, compare_filters(filters, list(graphs), labels, **run))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
     y = np.where(X[:, 0] + rng.normal(size=100) > 0, 2, -1)
     report = compare_filters({"column": HardCF(0)}, X, y, **run)
-    numbers = compare_filters({"column": HardCF(0)}, X, (y == 2) * 1, **run)
-    assert_same(report, numbers)
+    assert same(report, compare_filters({"column": HardCF(0)}, X, (y == 2) * 1, **run))
     assert report.retention.max() > 0
 
 
 def test_verbose_shows_progress(data, filters, capsys):
-    graphs, labels = data
     run = {"alphas": ALPHAS, "cv": 2, "random_state": 0}
-    compare_filters(filters, graphs, labels, verbose=1, **run)
-    said = capsys.readouterr().err
-    assert "2/2" in said and "split" in said
-    compare_filters(filters, graphs, labels, **run)
+    compare_filters(filters, *data, verbose=1, **run)
+    assert "2/2" in capsys.readouterr().err
+    compare_filters(filters, *data, **run)
     assert capsys.readouterr().err == ""
+
+
+# --- splits and seeds
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("protocol", ["folds", "leave-one-out"])
+def test_parts_are_a_partition_and_groups_stay_whole(protocol, grouped):
+    rng = np.random.RandomState(0)
+    groups = rng.randint(70, size=202) * 10 if grouped else None
+    codes = np.arange(202) if groups is None else groups
+    splits = make_splits(None, codes, protocol, rng)
+    assert len(splits) == (20 if protocol == "folds" else 40)
+    assert len({tuple(parts[-1]) for parts in splits}) == len(splits)
+    for parts in splits:
+        assert sorted(np.concatenate(parts)) == list(range(202))
+        if not grouped:
+            sizes = (141, 31, 30) if protocol == "folds" else (101, 101)
+            assert tuple(map(len, parts)) == sizes
+        else:
+            assert abs(len(parts[0]) - sum(map(len, parts[1:]))) < 100
+            for one, other in itertools.combinations(parts, 2):
+                assert not set(groups[one]) & set(groups[other])
+                assert len(one) > 15
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([([0, 1], [2, 3], [0, 5])], "split 0"),
+        ([([0, 1], [2, 6], [8, 5])], "split 0 .*question"),
+        ([([0, 1], [2, 3], [4, 12])], r"12 problems.*\b12"),
+        ([([0, 1], [2, 3], [-13, 4])], "12 problems.*-13"),
+        ([([0, 1], np.arange(0), [4, 5])], r"split 0 .*\[2, 0, 2\]"),
+        ([([0, 1], [2, 3], [4, 5], [6])], "split 0 .*3 parts"),
+        ([(["a"], [2, 3], [4, 5])], "12 problems"),
+        ([], "at least one split"),
+        (0, "at least one split.*cv=0"),
+    ],
+)
+def test_bad_splits_are_refused(cv, message):
+    with pytest.raises(ValueError, match=message):
+        make_splits(cv, np.arange(12) % 6, "folds", np.random.RandomState(0))
+
+
+def test_the_seed_decides(data, filters):
+    run = {"cv": 3, "alphas": ALPHAS}
+    first = compare_filters(filters, *data, random_state=0, **run)
+    assert same(first, compare_filters(filters, *data, random_state=0, n_jobs=2, **run))
+    assert not same(first, compare_filters(filters, *data, random_state=1, **run))
+
+
+def test_random_state_reaches_filters_that_have_none(data):
+    graphs, labels = data
+    noise = np.random.default_rng(0).normal(size=graphs.n_claims)
+    graphs = graphs.replace_features(np.c_[np.ones(graphs.n_claims), noise])
+    both = {
+        "unset": HardCF(0, ties="jitter"),
+        "set": HardCF(0, ties="jitter", random_state=5),
+    }
+    run = {"cv": [(range(40), range(40, 80), range(80, 120))], "alphas": [0.1]}
+    (unset, fixed), (again, _), (other, same_seed) = (
+        compare_filters(both, graphs, labels, random_state=seed, **run).retention
+        for seed in (0, 0, 1)
+    )
+    assert unset == again != other  # every claim tied: the jitter decides
+    assert fixed == same_seed

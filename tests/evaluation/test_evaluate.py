@@ -1,0 +1,307 @@
+"""Evaluations of one filter, against plain loops, refitting and simulations."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import (
+    compare_filters,
+    coverage_score,
+    evaluate_filter,
+    leave_one_out,
+    retention_score,
+)
+from skdcf.guarantees import NoFalseClaim
+
+CLAIM = st.tuples(st.sampled_from([1, 0, -1]), st.booleans())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_reasoning_graphs(300, kind="felm", random_state=1, return_X_y=True)
+
+
+@given(st.lists(st.lists(CLAIM), min_size=1))
+def test_scores_against_plain_loops(problems):
+    """An unknown claim counts neither as true nor as covered."""
+    y = [[label for label, _ in problem] for problem in problems]
+    kept = [[k for _, k in problem] for problem in problems]
+    n_true = [sum(k for label, k in problem if label == 1) for problem in problems]
+    covered = [all(label == 1 for label, k in problem if k) for problem in problems]
+    assert coverage_score(y, kept) == pytest.approx(np.mean(covered))
+    assert retention_score(y, kept) == pytest.approx(np.mean(n_true))
+
+
+@pytest.mark.parametrize("bad", [2, -2, 0.5, np.nan, "1"])
+def test_labels_and_masks_are_checked(bad):
+    with pytest.raises(ValueError, match=r"y.*0, 1, -1"):
+        coverage_score([[1, bad]], [[True, True]])
+    with pytest.raises(ValueError, match=r"kept.*\(0.*1\)"):
+        coverage_score([[1, 0]], [[True, 2]])
+    with pytest.raises(ValueError, match="mask"):
+        retention_score([np.ma.array([1, 0], mask=[0, 1])], [[True, True]])
+
+
+def test_report_equals_the_plain_scores(data):
+    graphs, y = data
+    filter = HardCF().fit(graphs[:100], y[:100])
+    test, labels = graphs[100:], y[100:]
+    report = evaluate_filter(filter, test, labels, alphas=[0.05, 0.1, 0.3])
+    for row in report.rows:
+        kept = filter.predict(test, alpha=row["alpha"])
+        pairs = list(zip(kept, labels, strict=True))
+        shown = np.array([mask.any() for mask in kept])
+        false = np.array([(mask & (own != 1)).any() for mask, own in pairs])
+        n_true = [(mask & (own == 1)).sum() for mask, own in pairs]
+        n_kept = sum(mask.sum() for mask in kept)
+        left_out = [
+            np.delete(false, j).sum() / np.delete(shown, j).sum() for j in range(200)
+        ]
+        jackknife = np.sqrt(199 / 200 * np.sum((left_out - np.mean(left_out)) ** 2))
+        expected = {
+            "coverage": coverage_score(labels, kept),
+            "retention": retention_score(labels, kept),
+            "retention_error": np.std(n_true, ddof=1) / np.sqrt(200),
+            "shown": shown.mean(),
+            "shown_error": np.std(shown, ddof=1) / np.sqrt(200),
+            "false_among_shown": false[shown].mean(),
+            "accuracy": sum(n_true) / n_kept,
+            "false_kept": (n_kept - sum(n_true)) / 200,
+            "threshold": filter.threshold(row["alpha"]),
+            "target": 1 - row["alpha"],
+        }
+        assert {name: row[name] for name in expected} == pytest.approx(expected)
+        assert row["false_among_shown_error"] == pytest.approx(jackknife, rel=0.02)
+    assert report.n_problems == 200
+    assert report.unfiltered == np.mean([0 in own for own in labels])
+    assert report.n_calibration == filter.n_calibration_ == 99  # the rank of 100
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+def test_leave_one_out_equals_refitting(data, ties):
+    graphs, y = data
+    graphs, y = graphs[:60], y[:60]
+    alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
+    filter = HardCF(ties=ties, random_state=0).fit(graphs, y)
+    report = leave_one_out(filter, graphs, y, alphas)
+    kept = []
+    for i in range(60):
+        rest = np.delete(np.arange(60), i)
+        filter.calibrate(graphs[rest], [y[j] for j in rest])
+        kept.append([filter.predict(graphs[[i]], alpha=a)[0] for a in alphas])
+    for j in range(len(alphas)):
+        masks = [row[j] for row in kept]
+        # Of two claims that the jitter puts nearer to each other than what thresholds are
+        # lowered by, the filter keeps none, and leave-one-out the lower one.
+        most = coverage_score(y, masks) + 1e-12
+        assert most - (ties == "jitter") * 3 / 60 <= report.coverage[j] + 1e-9
+        assert report.coverage[j] <= most
+        least = retention_score(y, masks) - 1e-12
+        assert (
+            least <= report.retention[j] <= least + 1e-9 + (ties == "jitter") * 3 / 60
+        )
+
+
+@pytest.mark.filterwarnings("ignore:.*no claims judged")
+def test_unknown_labels_count_as_false_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), rng.choice([-1, 0, 1], 200, p=[0.1, 0.2, 0.7])
+    as_false = np.maximum(y, 0)
+    filter = HardCF(0, alpha=0.2).fit(X[:100], as_false[:100])
+    for evaluate in (evaluate_filter, leave_one_out):
+        careful, plain = (
+            evaluate(filter, X[100:], labels[100:], [0.1, 0.2])
+            for labels in (y, as_false)
+        )
+        assert careful.rows == plain.rows
+
+
+def test_reports_print_and_become_frames(data):
+    graphs, y = data
+    cf = HardCF().fit(graphs, y)
+    report = evaluate_filter(cf, graphs, y, alphas=[0.1, 0.2])
+    assert report.seen == (0, cf.n_calibration_)
+    heading, names, *lines = str(report).splitlines()
+    assert heading.startswith(f"300 problems, {cf.n_calibration_} for calibration; 0 ")
+    assert report.warning in heading and f"{cf.n_calibration_} for" in report.warning
+    assert len(lines) == 2 and f"{report.retention[0]:.3f} +- " in lines[0]
+    frame = pytest.importorskip("pandas").DataFrame(report.rows)
+    assert report.to_frame().equals(frame)
+    for found in (names, report._repr_html_()):
+        assert "theory band" in found and "threshold" in found
+    fresh = evaluate_filter(cf, graphs[:1], y[:1], [0.2])
+    assert "nan" not in str(fresh) and "-0.000" not in str(fresh)
+    with pytest.raises(AttributeError, match="'colour'"):
+        report.colour  # noqa: B018
+
+
+def test_tables_are_escaped():
+    from skdcf.evaluation import Table
+
+    report = Table([{"x": "<b>\x1b"}], {"a": "{x}"}, "<i>")
+    html = report._repr_html_()
+    assert "<b>" not in html and "<i>" not in html and "&lt;b&gt;\\x1b" in html
+
+
+# --- several answers to a question
+
+
+def near_copies(rng, n_questions, n_answers, noise=1e-3):
+    """One false claim per answer; answers to one question are almost equally risky."""
+    score = np.repeat(rng.random(n_questions), n_answers)
+    score += noise * rng.random(len(score))
+    return score[:, None], np.zeros(len(score)), np.arange(len(score)) // n_answers
+
+
+def test_each_question_weighs_the_same():
+    everything = HardCF(0, alpha=0.5).fit(np.ones((9, 1)), np.ones(9, int))
+    X, y = np.ones((4, 1)), np.array([0, 1, 1, 0])
+    report = evaluate_filter(everything, X, y, [0.5], groups=["a", "b", "b", "b"])
+    assert (report.n_problems, report.n_questions) == (4, 2)
+    [row] = report.rows
+    assert row["coverage"] == pytest.approx((0 + 2 / 3) / 2)
+    assert row["retention"] == pytest.approx((0 + 2 / 3) / 2)
+    assert row["false_kept"] == pytest.approx((1 + 1 / 3) / 2)
+    assert "4 problems (2 questions)" in str(report)
+
+
+@pytest.mark.long
+def test_intervals_over_questions_hold_what_they_say():
+    """With 30 questions of 5 answers each, those over answers cover .68 for .95."""
+    rng, n, m, repeats = np.random.default_rng(0), 30, 5, 600
+    everything = HardCF(0, alpha=0.5).fit(np.ones((9, 1)), np.ones(9, int))
+    inside = {"questions": [], "answers": []}
+    groups = {"questions": np.repeat(np.arange(n), m), "answers": False}
+    for _ in range(repeats):
+        own = rng.random(n) < 0.15
+        same = rng.random((n, m)) < 0.92
+        lost = np.where(same, own[:, None], rng.random((n, m)) < 0.15)
+        y = 1 - lost.ravel().astype(int)
+        for name, one in groups.items():
+            report = evaluate_filter(
+                everything, np.ones((n * m, 1)), y, [0.5], groups=one
+            )
+            [row] = report.rows
+            low, high = row["coverage_interval_low"], row["coverage_interval_high"]
+            inside[name].append(low <= 0.85 <= high)
+    assert np.mean(inside["questions"]) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / repeats)
+    assert np.mean(inside["answers"]) < 0.75
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [20, 25])
+def test_leave_one_out_leaves_a_question_out(n):
+    """What it reports is what happens to a new question."""
+    new = np.linspace(0, 1, 401)[:, None]
+    rng, m, repeats, alpha = np.random.default_rng(1), 5, 100, 0.05
+    gap = []
+    for _ in range(repeats):
+        X, y, groups = near_copies(rng, n, m)
+        filter = HardCF(0, alpha=alpha).fit(X, y, groups)
+        reported = 1 - leave_one_out(filter, X, y, [alpha], groups=groups).coverage[0]
+        filter.calibrate(X[m:], y[m:], groups[m:])  # by one question fewer
+        gap.append(filter.predict(new).mean() - reported)
+    assert abs(np.mean(gap)) < 3 * np.std(gap, ddof=1) / np.sqrt(repeats)
+
+
+def test_leave_one_out_by_question_equals_refitting():
+    rng, n, m = np.random.default_rng(2), 15, 3
+    X, y, groups = near_copies(rng, n, m, noise=0.4)
+    filter = HardCF(0, alpha=0.2).fit(X, y, groups)
+    report = leave_one_out(filter, X, y, [0.2], groups=groups)
+    assert report.n_calibration == n - 1 and report.n_questions == n
+    # Which answers calibrate is chosen once, among all; 14 of the 15 questions reach the rank.
+    whole = filter.calibration_part(X, y, groups)
+    chosen, _ = whole.choose(NoFalseClaim(), 0.2, fewest=False)
+    kept = []
+    for question in range(n):
+        rows = chosen[groups[chosen] != question]
+        filter.calibrate(X[rows], y[rows], False)
+        kept.append(filter.predict(X[groups == question]).mean())
+    assert report.coverage[0] == pytest.approx(1 - np.mean(kept))
+
+
+def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
+    """Their mean is that over all choices of one answer to each question."""
+    rng, n, m, alpha = np.random.default_rng(3), 5, 2, 0.2
+    X, y, groups = near_copies(rng, n, m, noise=1.0)
+    filter, every = HardCF(0, alpha=alpha).fit(X, y, groups), []
+    for choice in product(range(m), repeat=n):
+        kept = []
+        for question in range(n):
+            chosen = [q * m + one for q, one in enumerate(choice) if q != question]
+            filter.calibrate(X[chosen], y[chosen], False)
+            kept.append(filter.predict(X[groups == question]).mean())
+        every.append(1 - np.mean(kept))
+    assert np.std(every) > 0.05
+
+    def covered(n_draws, seed=0):
+        options = {"n_draws": n_draws, "random_state": seed}
+        return leave_one_out(filter, X, y, [alpha], groups=groups, **options).coverage
+
+    for seed in range(10):
+        assert np.isclose(covered(1, seed), every).any()
+    assert abs(covered(1000) - np.mean(every)) < 4 * np.std(every) / np.sqrt(1000)
+    assert covered(10, 0) == covered(10, 0) != covered(10, 1)
+    assert np.isclose(covered(None), every).any()
+    for options in ({"groups": groups}, {"groups": False}):
+        with pytest.raises(ValueError, match="n_draws"):
+            leave_one_out(filter, X, y, [alpha], n_draws=0, **options)
+
+
+def test_a_comparison_is_the_mean_of_ten_draws():
+    X, y, groups = near_copies(np.random.default_rng(0), 40, 2, noise=1.0)
+    train, test, alphas = np.arange(20), np.arange(20, 80), [0.1, 0.2]
+    cf = HardCF(0)
+    report = compare_filters(
+        {"one": cf},
+        X,
+        y,
+        alphas,
+        protocol="leave-one-out",
+        cv=[(train, test)],
+        groups=groups,
+        random_state=0,
+    )
+    cf.fit(X[train], y[train], groups[train])
+    new = {"groups": groups[test], "n_draws": 1}
+    drawn = [
+        leave_one_out(cf, X[test], y[test], alphas, random_state=s, **new).coverage
+        for s in range(120)
+    ]
+    found = report.splits.coverage
+    error = np.std(drawn, axis=0) / np.sqrt(10)
+    assert (abs(found - np.mean(drawn, axis=0)) < 4 * error).all()
+    assert not np.isclose(found, drawn).all(axis=1).any()  # not of one draw
+    assert report.splits.n_calibration.tolist() == [29, 29]
+
+
+def test_questions_are_read_off_the_problems():
+    rng = np.random.default_rng(0)
+    hard = np.repeat(rng.normal(size=60), 3)
+    x = hard[:, None] + rng.normal(size=(180, 3))
+    y = (x + rng.normal(size=(180, 3)) > -0.5).astype(int)
+    graphs = [
+        ReasoningGraph(own[:, None], (), problem=f"Question number {i // 3}?")
+        for i, own in enumerate(x)
+    ]
+    filter = HardCF(0, alpha=0.2).fit(graphs[:90], y[:90])
+    report = evaluate_filter(filter, graphs[90:], y[90:], [0.2])
+    alone = evaluate_filter(filter, graphs[90:], y[90:], [0.2], groups=False)
+    assert (report.n_problems, report.n_questions) == (90, 30)
+    assert alone.n_questions == 90
+    width, narrow = (
+        each.coverage_interval_high - each.coverage_interval_low
+        for each in (report, alone)
+    )
+    assert narrow < width
+    rows = np.arange(180)
+    split = rows[:100], rows[100:140], rows[140:]
+    with pytest.raises(ValueError, match=r"split 0 .*question"):
+        compare_filters({"it": HardCF(0)}, graphs, y, [0.2], cv=[split])

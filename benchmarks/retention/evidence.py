@@ -92,7 +92,7 @@ def compared(made, chosen):
             groups=groups,
             n_jobs=chosen.jobs,
             random_state=0,
-        ).rows()
+        ).rows
         for X in both
     ]
     for without, having in zip(*reports, strict=True):

@@ -167,6 +167,7 @@ def compose(
         _figure(report),
         card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
+        *([report.groups._repr_html_()] if by is not None else []),
         card(_more_labels(filter), "The effect of more labels"),
         *_answers(explain(filter, batch, labels), n_answers),
     ]

@@ -305,11 +305,16 @@ def summarise(rows: list[dict[str, Any]], protocol: str) -> Table:
     sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
     columns = {"filter": "{filter}"} | COLUMNS
     summary = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}", "chosen": "{chosen}"}
+    heading = (
+        f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
+        f"to {names[0]!r}"
+    )
+    if any(row["passing"] < 1 for row in rows):
+        heading += "; coverage is computed for the problems that pass"
     return Table(
         means,
         columns | summary,
-        f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
-        f"to {names[0]!r}",
+        heading,
         splits=Table(rows, {"split": "{split:d}"} | columns),
         protocol=protocol,
     )

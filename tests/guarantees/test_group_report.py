@@ -9,7 +9,6 @@ from skdcf.evaluation import (
     coverage_interval,
     evaluate_filter,
 )
-from skdcf.plots import ReportDisplay
 
 
 @pytest.fixture(scope="module")
@@ -34,21 +33,16 @@ def test_groups_are_reports_of_their_own(data, fitted):
     test, labels = graphs[200:], y[200:]
     size = np.array([g.n_claims for g in test])
     report = evaluate_filter(fitted, test, labels, [0.1], by=lambda b: b.sizes > 4)
-    assert set(report.groups) == {True, False}
-    for name, one in report.groups.items():
-        rows = np.flatnonzero((size > 4) == name)
+    assert set(report.groups.group) == {True, False}
+    for one in report.groups.rows:
+        rows = np.flatnonzero((size > 4) == one["group"])
         alone = evaluate_filter(
             fitted, [test[i] for i in rows], [labels[i] for i in rows], [0.1]
         )
-        assert one.n_problems == len(rows)
-        assert one.coverage == alone.coverage and one.retention == alone.retention
-        np.testing.assert_array_equal(one.coverage_interval, alone.coverage_interval)
-    frame = report.to_frame()
-    assert list(frame["group"]) == ["all", *report.groups] and len(frame) == 3
-    assert "group" in str(report)
-    ax = ReportDisplay.from_report(report.groups, panels=["coverage"]).ax_
-    shown = {c.get_label(): c.lines[0].get_ydata()[0] for c in ax.containers}
-    assert shown == {str(g): one.coverage[0] for g, one in report.groups.items()}
+        assert one["n_problems"] == len(rows)
+        for name in ("coverage", "retention", "coverage_interval_low"):
+            assert one[name] == getattr(alone, name)[0]
+    assert "group" in str(report.groups)
 
 
 def test_intervals_count_questions(data, fitted):
@@ -60,12 +54,14 @@ def test_intervals_count_questions(data, fitted):
         fitted, test * 5, labels * 5, [0.1], groups=np.tile(np.arange(100), 5)
     )
     naive = evaluate_filter(fitted, test * 5, labels * 5, [0.1])
-    low, high = many.coverage_interval[0]
-    assert low == pytest.approx(single.coverage_interval[0, 0], abs=0.002)
-    assert high == pytest.approx(single.coverage_interval[0, 1], abs=0.002)
-    assert naive.coverage_interval[0, 1] - naive.coverage_interval[0, 0] < high - low
+
+    def interval(report):
+        return report.coverage_interval_low[0], report.coverage_interval_high[0]
+
+    assert interval(many) == pytest.approx(interval(single), abs=0.002)
+    assert np.ptp(interval(naive)) < np.ptp(interval(many))
     assert many.retention_error[0] == pytest.approx(single.retention_error[0], rel=1e-6)
     whole = evaluate_filter(fitted, test, labels, [0.1], groups=np.arange(100))
-    assert whole.coverage_interval[0] == pytest.approx(
+    assert interval(whole) == pytest.approx(
         coverage_interval(round(100 * single.coverage[0]), 100), abs=0.002
     )

@@ -222,7 +222,7 @@ def test_mixtures_are_compared_with_mixtures(field, protocol):
     run = {"protocol": protocol, "random_state": 0}
     run["cv"] = 3 if protocol == "folds" else 2
     filter = HardCF(ClassifierScorer(), random_state=0)
-    assert len(compare_filters({"cf": filter}, X, y, [0.3], **run).rows()) == 1
+    assert len(compare_filters({"cf": filter}, X, y, [0.3], **run).rows) == 1
 
 
 def test_labels_of_another_kind_do_not_evaluate_or_monitor():

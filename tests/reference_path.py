@@ -9,18 +9,9 @@ from autograd.tracer import getval
 from scipy.optimize import bisect
 
 
-def largest(x, temperature):
-    if temperature == 0:
-        return np.max(x)
-    return temperature * np.log(np.sum(np.exp(x / temperature)))
-
-
-def path_risk(risk, ancestors, temperature):
+def path_risk(risk, ancestors):
     """R of each claim of one problem, as a list."""
-    return [
-        largest(risk[np.array([v, *above])], temperature)
-        for v, above in enumerate(ancestors)
-    ]
+    return [np.max(risk[np.array([v, *above])]) for v, above in enumerate(ancestors)]
 
 
 def first_false(ancestors, labels):
@@ -31,12 +22,10 @@ def first_false(ancestors, labels):
     ]
 
 
-def score(R, ancestors, labels, temperature):
-    """Soft nonconformity score of one problem; None without false claims."""
+def score(R, ancestors, labels):
+    """Nonconformity score of one problem; None without false claims."""
     false = first_false(ancestors, labels)
-    if not false:
-        return None
-    return -largest(-np.array([R[v] for v in false]), temperature)
+    return np.min(np.array([R[v] for v in false])) if false else None
 
 
 def sigmoid(x):
@@ -64,9 +53,9 @@ def threshold(scores, n, alpha, temperature):
 def loss(risks, ancestors, labels, alpha, setting, calibration=None, prediction=None):
     """Minus the soft number of true claims kept per problem."""
     everything = range(len(risks))
-    R = [path_risk(risks[i], ancestors[i], setting["T_m"]) for i in everything]
+    R = [path_risk(risks[i], ancestors[i]) for i in everything]
     calibration = everything if calibration is None else calibration
-    scores = [score(R[i], ancestors[i], labels[i], setting["T_m"]) for i in calibration]
+    scores = [score(R[i], ancestors[i], labels[i]) for i in calibration]
     known = [s for s in scores if s is not None]
     t = threshold(known, len(scores), alpha, setting["T_s"])
     prediction = everything if prediction is None else prediction

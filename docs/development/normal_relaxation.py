@@ -6,6 +6,7 @@ from autograd.tracer import getval
 from scipy.stats import norm
 
 from skdcf.ops import soft
+from skdcf.ops.segments import segment_min, take
 from skdcf.relaxation import PathRelaxation, Relaxation
 
 
@@ -26,11 +27,11 @@ class NormalRelaxation(Relaxation):
         return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
 
     def state(self, risk, plan):
-        return soft.soft_maximum(risk, *plan.batch.closure)
+        return soft.path_risk(risk, plan.batch)
 
     def scores(self, path_risk, plan):
         # Take the minimum over the false claims of each problem.
-        return soft.soft_minimum(path_risk, plan.false_offsets, plan.false_claims)
+        return segment_min(take(path_risk, plan.false_claims), plan.false_offsets)
 
     def kept(self, path_risk, threshold, plan):
         return soft.path_retention(path_risk, threshold, self.temperature)

@@ -805,9 +805,9 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             raise ValueError(
                 f"{self.name_of(i)} must have at most {MOST_PAIRS:,} claim-ancestor pairs to "
                 f"list all ancestors, but its {self.sizes[i]:,} claims have at least "
-                f"{least:,} pairs. This list is needed by GridRelaxation, PathRelaxation with "
-                "max_temperature, FrequencyScorer over descendants, nx_betweenness and "
-                'nx_closeness. Use PathRelaxation(), over="children" or other metrics instead'
+                f"{least:,} pairs. This list is needed by GridRelaxation, FrequencyScorer over "
+                "descendants, nx_betweenness and nx_closeness. Use PathRelaxation(), "
+                'over="children" or other metrics instead'
             )
 
 

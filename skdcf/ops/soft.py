@@ -1,114 +1,62 @@
-"""Soft, grid-free versions of the functions in `skdcf.ops.hard`, and soft order statistics.
+"""Differentiable versions of the functions in `skdcf.ops.hard`, and soft order statistics.
 
 =====  ========================================================================
 r_v    risk of claim v
 R_v    path risk, the maximum of r over v and its ancestors
-s_i    nonconformity score, the minimum of R over the false claims of problem i
 s      scores, shape (n,)
 k      rank counted from the smallest; n + 1 - k counted from the largest
 rho    strength of NeuralSort, one over its temperature
-T      temperature of a maximum, of a sigmoid or of a distribution function
+T      temperature of a sigmoid or of a distribution function
 =====  ========================================================================
 
-No function in this module adds a small constant inside a logarithm. If the temperature is 0, the
-hard maximum is computed, and its subgradient is divided equally among tied values.
+No function in this module adds a small constant inside a logarithm.
 """
 
 import math
 from typing import Any
 
+import autograd.numpy as anp
 import numpy as np
-from scipy.special import expit
+from autograd.scipy.special import expit
+from autograd.tracer import getval
 
-from . import hard
+from ..graphs import GraphBatch
+from .ancestors import find_highest
 from .hard import Array
-from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
+from .segments import take, with_vjp
+
+# sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0, so log(1 - q)
+# and all products of gradients are finite.
+LARGEST = 600.0
 
 
-def log_sigmoid(x: Array) -> Any:
-    """Compute the logarithm of the sigmoid function in a numerically stable way.
+@with_vjp(lambda g, ans, x, temperature=1.0: g * np.expm1(ans) / -temperature)
+def log_sigmoid(x: Array, temperature: float = 1.0) -> Any:
+    """Compute ``log(sigmoid(x / temperature))`` in a numerically stable way.
 
     `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
     """
+    x = np.minimum(x / temperature, LARGEST)
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-@with_vjp(lambda g, ans, x, sign: -g * sign * expit(-sign * x))
 def log_loss(scores: Array, sign: Array) -> Any:
     """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
-    return -log_sigmoid(sign * scores).sum()
+    return -anp.sum(log_sigmoid(sign * scores))
 
 
+@with_vjp(lambda g, ans, x: g * np.exp(x) / np.expm1(x))
 def log1mexp(x: Array) -> Any:
     """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable way."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
-def _pull_largest(g, ans, values, offsets, index, temperature=0.0):
-    chosen = values.take(index)
-    if temperature == 0:
-        hits, portions = share(g, chosen, ans, offsets)
-        return np.bincount(index[hits], portions, len(values))
-    weight = np.exp((chosen - spread(ans, offsets)) / temperature)
-    return np.bincount(index, spread(g, offsets) * weight, len(values))
+def path_risk(risk: Array, batch: GraphBatch) -> Array:
+    """Compute R for each claim. The gradient belongs to the last of several tied claims."""
+    return take(risk, find_highest(getval(risk), batch))
 
 
-@with_vjp(_pull_largest)
-def soft_maximum(
-    values: Array,
-    offsets: Array,
-    index: Array,
-    temperature: float = 0.0,
-) -> Array:
-    """Compute the soft maximum of each segment of ``values[index]``, or -inf if it is empty.
-
-    The soft path risk R of a claim is the soft maximum of the risks over the claim and its
-    ancestors (``GraphBatch.closure``).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_claims,)
-        Claim values.
-    offsets : ndarray of shape (n + 1,)
-        Offsets of the segments in ``index``.
-    index : ndarray of int
-        Indices of the claims over which the maximum is computed, segment by segment.
-    temperature : float
-        Temperature T in the soft maximum ``T log(sum(exp(r / T)))``. The soft maximum of m values
-        exceeds their maximum by at most T log(m).
-    """
-    chosen = values.take(index)
-    if temperature == 0:
-        return hard.segment_max(chosen, offsets)
-    return temperature * segment_logsumexp(chosen / temperature, offsets)
-
-
-def _pull_smallest(g, ans, values, *segments):
-    return _pull_largest(g, -ans, -values, *segments)
-
-
-@with_vjp(_pull_smallest)
-def soft_minimum(
-    values: Array,
-    offsets: Array,
-    index: Array,
-    temperature: float = 0.0,
-) -> Array:
-    """Compute the soft minimum of each segment of ``values[index]``, or +inf if it is empty.
-
-    The soft minimum of the path risks over the false claims of a problem is the soft
-    nonconformity score s of the problem. The parameters are the same as those of `soft_maximum`.
-    """
-    return -soft_maximum(-values, offsets, index, temperature)
-
-
-def _pull_retention(g, ans, path_risk, threshold, temperature):
-    slope = g * ans * (1 - ans) / temperature
-    return -slope, slope.sum()
-
-
-@with_vjps(_pull_retention)
 def path_retention(path_risk: Array, threshold: float, temperature: float) -> Any:
     """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
 

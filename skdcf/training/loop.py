@@ -34,7 +34,6 @@ from tqdm.auto import tqdm
 from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import Array, below_true_claims, coherent_labels
-from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
@@ -204,7 +203,7 @@ def train(
 
         fun = value_and_grad(objective)
         if training.optimizer.halves:
-            fun = _halved(fun, plan.n_problems, deepcopy(rng))
+            fun = _halved(fun, len(batch), deepcopy(rng))
         best, finite = _minimise(
             fun, x, training.optimizer, result.loss_curve, retention, verbose
         )
@@ -399,14 +398,9 @@ def flattened(params: Any) -> tuple[Array, Callable[[Any], Any]]:
     return flatten(params)
 
 
-def _pull_standardised(g, risk, scores):
-    return -(g - g.mean() - risk * (g @ risk / len(risk))) / scores.std()
-
-
-@with_vjp(_pull_standardised)
-def standardised_risk(scores: Array) -> Array:
+def standardised_risk(scores: Array) -> Any:
     """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
-    centred = scores - scores.sum() / len(scores)
+    centred = scores - anp.mean(scores)
     # If all scores are equal, the scale is NaN, and training stops.
     with np.errstate(invalid="ignore"):
-        return -centred / np.sqrt(centred @ centred / len(scores))
+        return -centred / anp.sqrt(anp.mean(centred**2))

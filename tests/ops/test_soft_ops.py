@@ -17,7 +17,8 @@ RNG = np.random.RandomState(6)
 RISK = spaced_risks(RNG, PROBLEMS.offsets, 0.2)
 GRID = GridRelaxation(margin=0.7).plan(PROBLEMS.batch, PROBLEMS.labels)
 PATH = PathRelaxation().plan(PROBLEMS.batch, PROBLEMS.labels)
-THRESHOLDS = soft_grid.threshold_grid(RISK[GRID.claims], GRID, 0.7)
+THRESHOLDS = soft_grid.threshold_grid(RISK, GRID, 0.7)
+N_PROBLEMS = len(PROBLEMS.batch)
 CELL_CLAIM = np.repeat(np.arange(len(RISK)), np.diff(GRID.cell_offsets))
 LOG_Q = np.log(RNG.uniform(0.05, 0.95, len(CELL_CLAIM)))
 
@@ -54,7 +55,7 @@ def test_layout_visits_each_claim_and_threshold_once():
     assert len(pairs) == len(CELL_CLAIM) == (sizes * (sizes + 2)).sum()
     assert (np.diff(GRID.grid_offsets) == sizes + 2).all()
     for i, n in enumerate(sizes):
-        own = RISK[GRID.claims][GRID.offsets[i] : GRID.offsets[i + 1]]
+        own = RISK[GRID.offsets[i] : GRID.offsets[i + 1]]
         grid = THRESHOLDS[GRID.grid_offsets[i] : GRID.grid_offsets[i + 1]]
         np.testing.assert_allclose(grid, [own.min() - 0.7, *own, own.max() + 0.7])
         assert n == len(own)
@@ -85,15 +86,12 @@ def test_coherence_is_the_weighted_geometric_mean(weight):
     log_q = soft_grid.log_coherence(LOG_Q, plan.blocks)
     cells = np.split(LOG_Q, plan.cell_offsets[1:-1])
     out = np.split(log_q, plan.cell_offsets[1:-1])
-    place = plan.claims_back
     for i, ancestors in enumerate(PROBLEMS.ancestors):
         first = PROBLEMS.offsets[i]
         for v, above in enumerate(ancestors):
-            total = cells[place[first + v]] + sum(
-                weight * cells[place[first + u]] for u in above
-            )
+            total = cells[first + v] + sum(weight * cells[first + u] for u in above)
             np.testing.assert_allclose(
-                out[place[first + v]], total / (1 + weight * len(above)), atol=1e-12
+                out[first + v], total / (1 + weight * len(above)), atol=1e-12
             )
 
 
@@ -103,7 +101,8 @@ def test_violation():
     assert (V[GRID.false_share == 0] == 0).all() and (V[GRID.false_share > 0] > 0).all()
     kept = RNG.uniform(size=len(LOG_Q)) < 0.3
     V = soft_grid.violation(np.where(kept, -1e-200, -200.0), GRID, 1e-3)
-    bad = np.bincount(GRID.false_thresholds, kept[GRID.false_cells], len(V)) > 0
+    thresholds = GRID.cell_threshold[GRID.false_cells]
+    bad = np.bincount(thresholds, kept[GRID.false_cells], len(V)) > 0
     np.testing.assert_allclose(V, bad, atol=1e-12)
 
 
@@ -112,11 +111,11 @@ def test_soft_supremum():
     ends = GRID.grid_offsets
     V[ends[:-1]], V[ends[1:] - 1] = 0.01, 0.99  # it never falls in t
     check(lambda t, v: soft_grid.soft_supremum(t, v, GRID, 3.0, 1.3), THRESHOLDS, V)
-    safe_below = RNG.uniform(0.2, 1.0, GRID.n_problems)
+    safe_below = RNG.uniform(0.2, 1.0, N_PROBLEMS)
     spread = np.repeat(safe_below, np.diff(GRID.grid_offsets))
     unsafe = (spread < THRESHOLDS).astype(float)
     limit = soft_grid.soft_supremum(THRESHOLDS, unsafe, GRID, 1e7, 1.5)
-    for i in range(GRID.n_problems):
+    for i in range(N_PROBLEMS):
         own = slice(*GRID.grid_offsets[i : i + 2])
         assert limit[i] == THRESHOLDS[own][unsafe[own] == 0].max()
 
@@ -134,7 +133,7 @@ def test_weight_of_one_ties_nothing_with_everything():
 def test_gated_weights():
     check(lambda t, b: soft_grid.gated_weights(t, b, GRID, 2.0, 0.3), THRESHOLDS, 0.45)
     weights = soft_grid.gated_weights(THRESHOLDS, 0.45, GRID, 1e4, 1e-9, 1e-5)
-    for i in range(GRID.n_problems):
+    for i in range(N_PROBLEMS):
         own = slice(*GRID.grid_offsets[i : i + 2])
         below = np.where(THRESHOLDS[own] < 0.45, THRESHOLDS[own], -np.inf)
         np.testing.assert_allclose(weights[own], below == below.max(), atol=1e-9)
@@ -149,36 +148,17 @@ def test_grid_retention():
     np.testing.assert_allclose(soft_grid.grid_retention(LOG_Q, weights, GRID), hand)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.1])
-def test_path_risk_and_scores(temperature):
-    def risk(r):
-        return soft.soft_maximum(r, *PATH.batch.closure, temperature)
-
-    with_errors = np.diff(PATH.false_offsets) > 0
-
-    def scores(r):
-        return soft.soft_minimum(r, PATH.false_offsets, PATH.false_claims, temperature)
-
-    check(risk, RISK)
-    check(lambda r: scores(r)[with_errors], RISK)
-    check(lambda r, t: soft.path_retention(r, t, 0.3), RISK, 0.4)
-    assert (scores(RISK)[~with_errors] == np.inf).all() and not with_errors.all()
-
-
-def test_path_limit_is_the_hard_twin():
+def test_path_risk_and_scores_are_their_hard_twins():
+    relaxation = PathRelaxation(keep_temperature=1e-9)
     R = hard.path_risk(RISK, PROBLEMS.batch)
+    np.testing.assert_array_equal(soft.path_risk(RISK, PROBLEMS.batch), R)
     s = hard.nonconformity_scores(R, PROBLEMS.labels, PROBLEMS.batch.offsets)
+    scores = relaxation.soft_scores(RISK, PATH)
+    np.testing.assert_array_equal(scores, s)
     finite = np.isfinite(s)
-    errors = []
-    for temperature in (1.0, 0.1, 0.01, 1e-6, 0.0):
-        soft_R = soft.soft_maximum(RISK, *PATH.batch.closure, temperature)
-        soft_s = soft.soft_minimum(
-            soft_R, PATH.false_offsets, PATH.false_claims, temperature
-        )
-        assert (np.isfinite(soft_s) == finite).all()
-        errors.append(
-            max(np.abs(soft_R - R).max(), np.abs(soft_s[finite] - s[finite]).max())
-        )
-    assert errors == sorted(errors, reverse=True) and errors[-1] == 0
-    kept = soft.path_retention(R, 0.45, 1e-9)
+    assert finite.any() and not finite.all()
+    check(lambda r: soft.path_risk(r, PROBLEMS.batch), RISK)
+    check(lambda r: relaxation.soft_scores(r, PATH)[finite], RISK)
+    check(lambda r, t: soft.path_retention(r, t, 0.3), RISK, 0.4)
+    kept = relaxation.kept(R, 0.45, PATH)
     np.testing.assert_allclose(kept, R < 0.45, atol=1e-12)

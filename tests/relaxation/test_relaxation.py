@@ -31,7 +31,6 @@ RELAXATIONS = {
     "grid, math": GridRelaxation.from_paper("math", 0.05),
     "grid, felm": GridRelaxation.from_paper("felm", 0.03),
     "path": PathRelaxation(),
-    "path, smooth": PathRelaxation(max_temperature=0.1),
     "path, sharp": PathRelaxation(keep_temperature=0.05, quantile_temperature=0.02),
 }
 LETTERS = {
@@ -45,7 +44,6 @@ LETTERS = {
     "m": "margin",
     "keep_shift": "keep_shift",
     "gate_shift": "gate_shift",
-    "T_m": "max_temperature",
     "T_s": "quantile_temperature",
     "T_q": "keep_temperature",
 }
@@ -293,7 +291,7 @@ def test_rank_of_zero_is_raised_to_one_in_training():
     assert sharp.soft_threshold(scores, 0.4) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("kind", ["path", "path, smooth", "grid"])
+@pytest.mark.parametrize("kind", ["path", "grid"])
 def test_thousand_claims_in_one_problem(kind):
     """Loss and gradient in well under 2 GB, although 500,000 pairs are ancestors."""
     relaxation = RELAXATIONS[kind]
@@ -315,7 +313,6 @@ WRONG = [
     (GridRelaxation(ancestor_weight="1"), "ancestor_weight", "Got '1'"),
     (GridRelaxation(gate_temperature=np.inf), "gate_temperature", "Got inf"),
     (PathRelaxation(quantile_temperature=-0.3), "quantile_temperature", "Got -0.3"),
-    (PathRelaxation(max_temperature=-0.1), "max_temperature", r"\[0.0, inf\)"),
     (PathRelaxation(keep_temperature=True), "keep_temperature", "Got True"),
 ]
 

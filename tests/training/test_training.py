@@ -16,7 +16,7 @@ from skdcf.training import LBFGS, Adam, Columns, SoftTraining
 from skdcf.training.loop import fit_logistic, train
 from skdcf.training.splitting import noise_columns
 
-RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
+RELAXATIONS = [PathRelaxation(), GridRelaxation()]
 BATCH, Y = make_reasoning_graphs(80, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
 X = Columns.fit(BATCH)(BATCH)
@@ -349,7 +349,7 @@ def test_little_data_and_extreme_levels(relaxation, training):
         ({"training": SoftTraining(Adam(validation_size=None, patience=3))}, "3"),
         ({"training": SoftTraining(Adam(validation_size=80))}, "80 of 80"),
         ({"relaxation": GridRelaxation(sharpness=100.0)}, "100"),
-        ({"relaxation": PathRelaxation(max_temperature=-1)}, "-1"),
+        ({"relaxation": PathRelaxation(keep_temperature=-1)}, "-1"),
         ({"alpha": 0.0}, r"0\.0"),
     ],
 )

@@ -62,19 +62,8 @@ from .jitter import SCALE, noise_of
 from .labels import Labels
 from .online import on_prefixes, stream_decisions
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
-from .scorers import FitTask
-from .scorers.resolve import (
-    as_scorer,
-    folds,
-    out_of_fold_confidence,
-    scorer_requires_fit,
-)
-from .training import SoftTraining
-from .training.splitting import (
-    hold_out,
-    holdout_count,
-    number_groups,
-)
+from .scorers import FitTask, resolve
+from .training import SoftTraining, splitting
 
 if TYPE_CHECKING:
     from .relaxation import Relaxation
@@ -83,6 +72,8 @@ Level: TypeAlias = float | None
 #: Parameters that define the guarantee. The number of kept true claims can only be compared
 #: between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
+#: Columns of a calibration part that contain one value per problem.
+COLUMNS = ("largest", "lowest", "lowered", "has_texts")
 N_FOLDS = 3  # folds of the out-of-fold risks from which the share of passing answers is chosen
 # If all questions differ and there are this many, all calibrate. The rank is then rounded by at
 # most 1 / (n + 1).
@@ -152,7 +143,7 @@ class ReadProblems:
         question = self.hashes.question
         if (question < 0).all():
             return np.arange(len(question))
-        return number_groups(question)
+        return splitting.number_groups(question)
 
 
 @dataclass(frozen=True)
@@ -222,35 +213,25 @@ class CalibrationPart:
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """Return a part that contains only the given rows."""
         rows = np.arange(len(self))[rows]
-        return replace(
-            self,
-            jumps=self.jumps[rows],
-            largest=self.largest[rows],
-            lowest=self.lowest[rows],
-            lowered=self.lowered[rows],
-            hashes=self.hashes[rows],
-            has_texts=self.has_texts[rows],
-            groups=self.groups and [self.groups[i] for i in rows],
-        )
+        names = ("jumps", "hashes", *COLUMNS)
+        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        groups = self.groups and [self.groups[i] for i in rows]
+        return replace(self, groups=groups, **chosen)
 
     @classmethod
-    def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
+    def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one part, in the given order."""
-        parts = list(parts)
-
-        def joined(name):
-            return np.concatenate([getattr(part, name) for part in parts])
-
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in COLUMNS
+        }
         return replace(
             parts[0],
             jumps=Jumps.join([part.jumps for part in parts]),
-            largest=joined("largest"),
-            lowest=joined("lowest"),
-            lowered=joined("lowered"),
             hashes=Hashes.join([part.hashes for part in parts]),
-            has_texts=joined("has_texts"),
             groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
             origin=guards.join_origins([part.origin for part in parts]),
+            **columns,
         )
 
     def calibrate(self, guarantee: Guarantee) -> Calibration:
@@ -443,7 +424,7 @@ class ConformalFilter(Settings):
                 )
 
             # Hold out questions for calibration, unless nothing learns.
-            learns = scorer is None or scorer_requires_fit(scorer)
+            learns = scorer is None or resolve.scorer_requires_fit(scorer)
             question = problems.questions()
             n_held = self._count_held_out(question, learns)
             training, calibration = _split(problems, question, n_held, rng)
@@ -494,7 +475,7 @@ class ConformalFilter(Settings):
         self._columns_out = columns.feature_names or tuple(
             f"x{i}" for i in range(columns.n_features or 0)
         )
-        scorer = as_scorer(self._wanted_scorer(columns), columns)
+        scorer = resolve.as_scorer(self._wanted_scorer(columns), columns)
         for name in ("relaxation", "training"):
             setting = getattr(self, name)
             if setting is not None and not scorer.uses_relaxation:
@@ -524,7 +505,7 @@ class ConformalFilter(Settings):
             size = self._resolved_guarantee().calibration_count(n, self._level())
         elif size is None:
             size = n - -(-n // 5)  # four fifths of all questions choose only the share
-        return holdout_count("calibration_size", size, n)
+        return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held, training, calibration):
         """Check the split before anything is trained, and return how the problems were made."""
@@ -566,11 +547,13 @@ class ConformalFilter(Settings):
         The risks are out-of-fold risks if the scorer learns.
         """
         confidence = self.scorer_.confidence(train.columns)
-        if scorer_requires_fit(scorer):
-            fold_of = folds(len(train.batch), task.groups, N_FOLDS, deepcopy(task.rng))
+        if resolve.scorer_requires_fit(scorer):
+            fold_of = resolve.folds(
+                len(train.batch), task.groups, N_FOLDS, deepcopy(task.rng)
+            )
             # All fold indices are 0 if all training problems answer the same question.
             if fold_of.any():
-                confidence = out_of_fold_confidence(
+                confidence = resolve.out_of_fold_confidence(
                     scorer, train.columns, train.labels, fold_of, task
                 )
         risk = self._risk(np.asarray(confidence, float), train.batch)
@@ -1365,22 +1348,13 @@ class ConformalFilter(Settings):
 
 def _name_errors(sentence, origin):
     """Add the meaning of "false" and the kinds of judges to a sentence about the guarantee."""
-    shares = origin["judges"].get("share") or [0.0]
-    judges = ", ".join(origin["judges"].get("names", ()))
-    meanings = set(origin["provenance"].get("label_meaning", ())) - {None}
-    supported = meanings == {"supported"}
-    error = "is unsupported by its context" if supported else ""
-    if min(shares) == 1:
-        verdict = "finds unsupported by its context" if supported else "calls false"
-        error = f"the judge {judges} {verdict}"
-    elif max(shares) > 0:
-        most = "up to " * (len(shares) > 1)
-        sentence += (
-            f" (the judge {judges} assigned {most}{max(shares):.0%} of the labels)"
-        )
-    if error and "no false claim" in sentence:
-        return sentence.replace("no false claim", f"no claim that {error}")
-    return f"{sentence}. A false claim is a claim that {error}" if error else sentence
+    if set(origin["provenance"].get("label_meaning", ())) == {"supported"}:
+        sentence += ". A false claim is a claim that is unsupported by its context"
+    share = max(origin["judges"].get("share", [0.0]))
+    if share > 0:
+        judges = ", ".join(origin["judges"]["names"])
+        sentence += f". The judge {judges} assigned {share:.0%} of the labels"
+    return sentence
 
 
 def _split(problems, question, n_held, rng):
@@ -1394,7 +1368,7 @@ def _split(problems, question, n_held, rng):
         return every[:0], every
     training, calibration = every, every[:0]
     if n_held:
-        training, calibration = hold_out(len(every), n_held, question, rng)
+        training, calibration = splitting.hold_out(len(every), n_held, question, rng)
     batch = problems.batch
     is_judged = problems.labels >= 0
     n_judged = np.bincount(batch.problem_of[is_judged], minlength=len(batch))[training]

@@ -1,0 +1,100 @@
+"""The package does not grow: tokens of each folder, lines of each file, names in capitals."""
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
+LAYOUT = {
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.COMMENT,
+}
+# Lower a number after code was removed. A larger number needs a reason in the commit message.
+MOST_TOKENS = {
+    "adapters": 3700,
+    "apps": 1670,
+    "apps/cli": 9780,
+    "apps/labelling": 10090,
+    "apps/llm": 9760,
+    "apps/service": 2510,
+    "apps/text": 3700,
+    "apps/web": 1610,
+    "datasets": 13360,
+    "evaluation": 9110,
+    "features": 16830,
+    "graphs": 8410,
+    "guarantees": 4110,
+    "inspection": 2760,
+    "monitoring": 3660,
+    "ops": 10340,
+    "plots": 3450,
+    "relaxation": 1890,
+    "scorers": 4870,
+    "top": 26560,
+    "training": 4090,
+}
+MOST_LINES = 740
+MOST_CAPITALS = 448
+
+
+def lines_of_docstrings(tree):
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            value = getattr(statement, "value", None)
+            if isinstance(statement, ast.Expr) and isinstance(value, ast.Constant):
+                yield from range(statement.lineno, statement.end_lineno + 1)
+
+
+def code_of(path):
+    """Return the tokens of a file without comments and docstrings."""
+    source = path.read_text(encoding="utf-8")
+    skipped = set(lines_of_docstrings(ast.parse(source)))
+    return [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in LAYOUT and token.start[0] not in skipped
+    ]
+
+
+def capitals_of(path):
+    """Return the names in capitals that a module assigns at its top."""
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        for target in getattr(statement, "targets", [getattr(statement, "target", 0)]):
+            if isinstance(target, ast.Name) and target.id.isupper():
+                yield target.id
+
+
+def folder_of(path):
+    parts = path.relative_to(PACKAGE).parts
+    if parts[0] == "apps":
+        return "/".join(parts[:2]) if len(parts) > 2 else "apps"
+    return parts[0] if len(parts) > 1 else "top"
+
+
+def test_no_folder_grows():
+    tokens = Counter()
+    for path in PACKAGE.rglob("*.py"):
+        tokens[folder_of(path)] += len(code_of(path))
+    assert {
+        folder: n for folder, n in tokens.items() if n > MOST_TOKENS.get(folder, 0)
+    } == {}
+
+
+def test_no_file_is_long():
+    lines = {
+        path.relative_to(PACKAGE).as_posix(): len({t.start[0] for t in code_of(path)})
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
+
+
+def test_few_names_in_capitals():
+    names = [name for path in PACKAGE.rglob("*.py") for name in capitals_of(path)]
+    assert len(names) <= MOST_CAPITALS, sorted(names)

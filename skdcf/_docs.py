@@ -26,22 +26,6 @@ DESCRIPTIONS = {
     Axes to draw on. If None, a new figure is created.""",
     "axes": """ax : matplotlib Axes, or a sequence of one per panel, optional
     Axes to draw on. If None, a new figure is created.""",
-    "download_options": """data_home : path-like, optional
-    Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-    ``~/.cache/skdcf``.
-{retry_options}""",
-    "retry_options": """download_if_missing : bool
-    If False, raise an OSError if a file is missing.
-n_retries : int
-    Number of retries if a download fails.
-delay : float
-    Seconds between retries.""",
-    "return_X_y": """return_X_y : bool
-    Whether to return ``(graphs, labels)`` instead of a Bunch.""",
-    "return_options": """{return_X_y}
-return_groups : bool
-    Whether to return ``(graphs, labels, groups)``. This option requires
-    ``return_X_y=True``.""",
 }
 
 #: Pattern for a name in braces, either at the beginning of a line or after a parameter name.

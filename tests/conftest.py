@@ -59,7 +59,7 @@ def data_home():
 def place(tmp_path, monkeypatch):
     """Put a made-up file in a data directory in the place of a published one."""
     # Not at the top: the process that hands out the tests loads this file as well.
-    from skdcf.datasets.fetch import SOURCES, Source
+    from skdcf.datasets.fetch import SOURCES
 
     def put(name, content, lines=False):
         path = tmp_path / name
@@ -67,8 +67,7 @@ def place(tmp_path, monkeypatch):
         content = content if lines else [content]
         path.write_text("\n".join(map(json.dumps, content)) + "\n", encoding="utf-8")
         checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        source = Source("http://127.0.0.1:9/none", checksum)
-        monkeypatch.setitem(SOURCES, name, source)
+        monkeypatch.setitem(SOURCES, name, ("http://127.0.0.1:9/none", checksum))
         return tmp_path
 
     return put

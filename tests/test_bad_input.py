@@ -661,7 +661,9 @@ def test_metrics(problems):
         lambda: ReasoningGraph.from_parents([[], 0], claims=["a", "b"]),
         lambda: ReasoningGraph.from_adjacency([[0]], 1.5),
         lambda: ReasoningGraph([[10**400]], []),
-        lambda: from_lm_polygraph([[SimpleNamespace(claim_text="x")]], {"e": 0.5}),
+        lambda: from_lm_polygraph(
+            [[SimpleNamespace(claim_text="x")]], {("claim", "e"): 0.5}
+        ),
     ],
 )
 def test_found_by_fuzzing(call):

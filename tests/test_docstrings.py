@@ -14,7 +14,6 @@ import skdcf
 from skdcf import HardCF
 from skdcf._docs import DESCRIPTIONS, documented
 from skdcf._parameters import Settings, settings
-from skdcf.datasets import fetch_felm
 
 REFERENCE = re.compile(rf"\{{({'|'.join(DESCRIPTIONS)})\}}")
 
@@ -83,11 +82,6 @@ def test_every_returned_value_has_a_name(checkout):
             "    The problems.\nalpha : ",
         ),
         (HardCF, "\nalpha : float, default=0.1\n    Maximum proportion of problems "),
-        (
-            fetch_felm,
-            "\ndata_home : path-like, optional\n    Folder for downloaded files. The default is "
-            "the environment variable ``SKDCF_DATA``, or\n    ``~/.cache/skdcf``.\ndownload_if",
-        ),
     ],
 )
 def test_a_docstring_contains_the_whole_description(described, expected):

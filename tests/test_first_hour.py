@@ -11,8 +11,6 @@ from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, Reason
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
-    read_jsonl,
-    write_jsonl,
 )
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
@@ -106,18 +104,6 @@ def test_a_predefined_split_of_other_problems_is_refused():
             with pytest.raises(ValueError, match="cv"):
                 CalibratedSearch(search, random_state=seed).fit(GRAPHS, Y)
             return
-
-
-def test_data_sets_have_data_and_target(tmp_path):
-    write_jsonl(tmp_path / "log.jsonl", GRAPHS, labels=Y)
-    for problems in (
-        make_reasoning_graphs(5),
-        make_word_problems(5),
-        read_jsonl(tmp_path / "log.jsonl"),
-    ):
-        assert problems.data is problems.graphs
-        assert problems.target is problems.labels
-        assert len(problems.data) == len(problems.target)
 
 
 def test_a_series_of_labels_is_read():

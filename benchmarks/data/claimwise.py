@@ -1,23 +1,9 @@
 """Data sets in which people judged every claim of an answer."""
 
-from __future__ import annotations
-
-from functools import partial
-from typing import Any, Literal, Unpack
-
 from skdcf._checks import check_choice
-from skdcf.datasets.fetch import (
-    SCORES,
-    Names,
-    Options,
-    Rule,
-    chosen,
-    fetcher,
-    parse_scored,
-    read_words,
-)
+from skdcf.datasets.fetch import add_alternatives, chosen, parse_scored
 
-from .reading import load, read_object, rows
+from .reading import load, read, read_data
 
 _PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
 _PERL_KINDS = ("negatives", "positives", "positives_perturbed")
@@ -25,28 +11,17 @@ _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 #: File names begin with the source of the questions, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
-_ENTAILED = {"Entailment": 1, "Contradiction": 0}
-_NEUTRAL = {"false": 0, "unknown": -1}
 
 
-@fetcher()
-def fetch_conformal_factuality(
-    subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[Options]
-) -> Any:
+def fetch_conformal_factuality(subset="factscore", *, data_home=None):
     """Load the Conformal Factuality data set of 50 answers with scored and labelled claims.
 
     Parameters
     ----------
     subset : {"factscore", "nq", "math"}
         Source of the questions: biographies, Natural Questions or MATH problems.
-    graph : {"none", "chain"} or callable
-        Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
-        previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
-        like the functions of `skdcf.edges`.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with an unknown label, or to drop the problem.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -58,7 +33,7 @@ def fetch_conformal_factuality(
     Raises
     ------
     ValueError
-        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -68,22 +43,20 @@ def fetch_conformal_factuality(
     arXiv:2402.10978.
     """
     check_choice("subset", subset, _SUBSETS)
-    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"
-    of = "conformal_factuality"
-    entries = read_object(f"{of}/{file}", options)["data"]
-    records = {f"{of}/{subset}/{i}": entry for i, entry in enumerate(entries)}
-    parse = partial(parse_scored, scores=SCORES, label="annotation")
-    return load(of, records, parse, options, graph=graph, subset=subset, file=file)
+    file = f"conformal_factuality/{_SUBSETS[subset]}_subclaims_with_scores.jsonl"
+    records = {
+        f"conformal_factuality/{subset}/{i}": record
+        for i, record in enumerate(read_data(file, data_home))
+    }
+    return load("conformal_factuality", records, _parse_factuality)
 
 
-@fetcher()
-def fetch_refchecker(
-    setting: Names = "all",
-    *,
-    alternatives: bool = True,
-    neutral: Literal["false", "unknown"] = "false",
-    **options: Unpack[Options],
-) -> Any:
+def _parse_factuality(record):
+    verdicts = {"Y": 1, "S": 1, "N": 0, "U": 0}
+    return parse_scored(record, "annotation", verdicts) | {"edges": []}
+
+
+def fetch_refchecker(setting="all", *, data_home=None):
     """Load RefChecker, a data set of human-labelled triplets from the answers of seven models.
 
     Parameters
@@ -91,17 +64,8 @@ def fetch_refchecker(
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
         Parts of the data set to load. The parts differ in the context that the models received
         with the question.
-    alternatives : bool
-        Whether to include the other six models' answers to the same question as alternatives.
-    neutral : {"false", "unknown"}
-        Label of neutral claims, which the reference neither supports nor contradicts. With
-        "false", the label is 0, because an annotator judged the claim and did not find it
-        supported. With "unknown", the label is -1, which is also the label of unjudged claims.
-        The metadata contain the original verdicts.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown label, or to drop the answer.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -112,7 +76,7 @@ def fetch_refchecker(
     Raises
     ------
     ValueError
-        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -121,34 +85,35 @@ def fetch_refchecker(
     Hu et al., *RefChecker: Reference-based Fine-grained Hallucination Checker and
     Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
     """
-    of = chosen(setting=(setting, _STEMS)) | {"model": _NAMES.split()}
-    check_choice("neutral", neutral, list(_NEUTRAL))
-    parse = partial(_parse_refchecker, neutral=_NEUTRAL[neutral])
-    records = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
-    answer = ("setting", "id", "model", "response") if alternatives else None
-    return load("refchecker", records, parse, options, answer=answer, **of)
+    records = {}
+    for name in chosen("setting", setting, list(_STEMS)):
+        for model in _NAMES.split():
+            file = f"refchecker/{name}/{_STEMS[name]}_{model}_answers.json"
+            for i, record in enumerate(read(file, data_home)):
+                group = f"{name}/{record['id']}"
+                place = {"setting": name, "model": model, "group": group}
+                records[f"refchecker/{name}/{model}/{i}"] = record | place
+    add_alternatives(records, "group", "model", "response")
+    return load("refchecker", records, _parse_refchecker)
 
 
-def _refchecker_file(setting, model):
-    return f"refchecker/{setting}/{_STEMS[setting]}_{model}_answers.json"
-
-
-def _parse_refchecker(record, neutral):
+def _parse_refchecker(record):
     triplets = record["claude2_response_kg"]
     verdicts = [entry["human_label"] for entry in triplets]
+    # A neutral claim was judged, and is not supported.
+    words = {"Entailment": 1, "Contradiction": 0, "Neutral": 0}
     return {
         "claims": [" ".join(entry["triplet"]) for entry in triplets],
-        "labels": read_words("human_label", verdicts, _ENTAILED | {"Neutral": neutral}),
-        "group": f"{record['setting']}/{record['id']}",
+        "edges": [],
+        "labels": [words[verdict] for verdict in verdicts],
+        "alternatives": record["alternatives"],
+        "group": record["group"],
         "metadata": {key: record[key] for key in ("model", "setting")}
         | {"question": record["id"], "verdicts": verdicts},
     }
 
 
-@fetcher()
-def fetch_qags(
-    subset: Names = "all", *, graph: Rule = "none", **options: Unpack[Options]
-) -> Any:
+def fetch_qags(subset="all", *, data_home=None):
     """Load QAGS, a data set of summaries in which people compared each sentence with the article.
 
     Parameters
@@ -156,14 +121,8 @@ def fetch_qags(
     subset : {"cnndm", "xsum", "all"} or list of them
         Source of the articles. Each summary has three sentences for CNN/DailyMail ("cnndm") and
         one sentence for XSum ("xsum").
-    graph : {"none", "chain"} or callable
-        Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
-        on the previous sentence. A callable ``graph(claims, None)`` must return pairs (parent,
-        child), like the functions of `skdcf.edges`.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for a summary with invalid responses, or to drop the summary.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -176,7 +135,7 @@ def fetch_qags(
     Raises
     ------
     ValueError
-        If a name is unknown, or if a summary is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -185,41 +144,35 @@ def fetch_qags(
     Wang, Cho, Lewis, *Asking and Answering Questions to Evaluate the Factual Consistency
     of Summaries*, ACL 2020, arXiv:2004.04228.
     """
-    of = chosen(subset=(subset, ("cnndm", "xsum")))
-    records = rows("qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, **of)
-    return load("qags", records, _parse_qags, options, graph=graph, **of)
+    records = {
+        f"qags/{name}/{i}": record | {"subset": name}
+        for name in chosen("subset", subset, ("cnndm", "xsum"))
+        for i, record in enumerate(read(f"qags/mturk_{name}.jsonl", data_home))
+    }
+    return load("qags", records, _parse_qags)
 
 
 def _parse_qags(record):
     sentences = record["summary_sentences"]
     return {
         "claims": [entry["sentence"] for entry in sentences],
+        "edges": [],
         "context": [record["article"]],
-        "labels": [_majority(v, s["responses"]) for v, s in enumerate(sentences)],
+        "labels": [_majority(s["responses"]) for s in sentences],
         "group": record["article"],
         "provenance": {"label_meaning": "supported"},
         "metadata": {"subset": record["subset"]},
     }
 
 
-def _majority(v, responses):
-    answers = [response["response"] for response in responses]
-    votes = sum(read_words("response", answers, {"yes": 1, "no": -1}, f"claim {v}"))
+def _majority(responses):
+    votes = sum({"yes": 1, "no": -1}[response["response"]] for response in responses)
     if not votes:
-        raise ValueError(
-            f"claim {v} must have a majority verdict, but its {len(answers)} responses "
-            'contain as many "yes" as "no"'
-        )
+        raise ValueError(f"the {len(responses)} responses must have a majority")
     return int(votes > 0)
 
 
-@fetcher()
-def fetch_perl(
-    subset: Names = ("gsm8k", "math"),
-    kind: Names = "all",
-    label: Literal["native", "any"] = "native",
-    **options: Unpack[Options],
-) -> Any:
+def fetch_perl(subset=("gsm8k", "math"), kind="all", label="native", *, data_home=None):
     """Load PERL, a data set of solutions to word problems with annotated premises and errors.
 
     Parameters
@@ -233,14 +186,7 @@ def fetch_perl(
         Whether to label a valid step that depends on an error as true ("native") or as false
         ("any"). Use "native" for a filter that uses the graph.
     data_home : path-like, optional
-        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``. Files are stored at paths such as
-        ``perl/gsm8k/gsm8k_negatives.json``.
-    {retry_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with invalid premises or labels, or to drop the
-        problem.
-    {return_options}
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -253,7 +199,7 @@ def fetch_perl(
     Raises
     ------
     ValueError
-        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -263,21 +209,24 @@ def fetch_perl(
     in Math Reasoning with LLMs*, 2025, arXiv:2502.02362.
     """
     check_choice("label", label, ("native", "any"))
-    of = chosen(subset=(subset, _PERL_SUBSETS), kind=(kind, _PERL_KINDS))
-    file = "perl/{subset}/{subset}_{kind}.json"
-    records = rows(file, "perl/{subset}_{kind}/{i}", options, **of)
-    parse = partial(_parse_perl, label=label)
-    return load("perl", records, parse, options, label=label, **of)
+    records = {}
+    for name in chosen("subset", subset, _PERL_SUBSETS):
+        for each in chosen("kind", kind, _PERL_KINDS):
+            file = f"perl/{name}/{name}_{each}.json"
+            for i, record in enumerate(read(file, data_home)):
+                place = {"subset": name, "kind": each, "label": label}
+                records[f"perl/{name}_{each}/{i}"] = record | place
+    return load("perl", records, _parse_perl)
 
 
-def _parse_perl(record, label):
+def _parse_perl(record):
     """Return the question, the steps, the premises and the step errors of a record."""
     steps = record["steps"]
     return {
         "problem": record["question"],
         "claims": steps,
         "edges": _premise_edges(record["premise_annotation"]["steps"], len(steps)),
-        "labels": _perl_labels(record["error_annotation"], len(steps), label),
+        "labels": _perl_labels(record["error_annotation"], len(steps), record["label"]),
         "metadata": {key: record[key] for key in ("subset", "kind")},
     }
 

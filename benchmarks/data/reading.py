@@ -11,17 +11,12 @@ SOURCES = fetch.read_sources(HERE / "sources.json")
 load = partial(fetch.load, folder=HERE / "descr")
 
 
-def read(name, options):
+def read(name, data_home):
     """The content of a JSON file, or the list of objects in a JSON Lines file."""
-    return fetch.read(name, options | {"sources": SOURCES})
+    return fetch.read_json(fetch.published_file(name, data_home, SOURCES))
 
 
-def rows(pattern, id, options, **choices):
-    """The id and the content of each record in several files."""
-    return fetch.rows(pattern, id, options | {"sources": SOURCES}, **choices)
-
-
-def read_object(name, options):
-    """The object in a file that is named like JSON Lines but holds one object."""
-    path = fetch.local_file(name, **options, sources=SOURCES)
-    return json.loads(path.read_text("utf-8"))
+def read_data(name, data_home):
+    """The records in a file that is named like JSON Lines but holds one object."""
+    path = fetch.published_file(name, data_home, SOURCES)
+    return json.loads(path.read_text("utf-8"))["data"]

@@ -1,21 +1,11 @@
 """Data set of answers with retrieved passages, in which a language model judged every claim."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import partial
-from typing import Any, Unpack
 
-from skdcf.datasets.fetch import (
-    Names,
-    Options,
-    Rule,
-    chosen,
-    fetcher,
-    read_words,
-)
+from skdcf.datasets.fetch import chosen
 
-from .reading import load, read, read_object
+from .reading import load, read, read_data
 
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
@@ -25,31 +15,15 @@ _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
 _FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 
 
-@fetcher()
-def fetch_conformal_rag(
-    subset: Names = _LARGE,
-    *,
-    irrelevant: bool = False,
-    graph: Rule = "none",
-    **options: Unpack[Options],
-) -> Any:
+def fetch_conformal_rag(subset=_LARGE, *, data_home=None):
     """Load the Conformal-RAG data set of long answers to medical questions, with passages.
 
     Parameters
     ----------
     subset : {"medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden", "all"} or list
         Parts of MedLFQA. The default excludes "kqa_golden", which has 202 answers.
-    irrelevant : bool
-        Whether to label a claim as true if it is correct but irrelevant to the question.
-    graph : {"none", "chain"} or callable
-        Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
-        previous claim. A callable ``graph(claims, problem)`` must return pairs (parent, child),
-        like the functions of `skdcf.edges`.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown verdict or without passages, or to
-        drop the answer.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -63,7 +37,7 @@ def fetch_conformal_rag(
     Raises
     ------
     ValueError
-        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -72,36 +46,20 @@ def fetch_conformal_rag(
     Feng et al., *Response Quality Assessment for Retrieval-Augmented Generation via
     Conditional Conformal Factuality*, SIGIR 2025, arXiv:2506.20978.
     """
-    of = chosen(subset=(subset, _SUBSETS))
-    passages = {name: _passages_of(name, options) for name in of["subset"]}
-    records = {
-        f"conformal_rag/{name}/{i}": entry | {"subset": name}
-        for name in of["subset"]
-        for i, entry in enumerate(_entries(name, options))
-    }
-    verdicts = _VERDICTS | {"I": int(irrelevant)}
-    parse = partial(_parse_answer, passages=passages, verdicts=verdicts)
-    verdict_word = "true" if irrelevant else "false"
-    return load(
-        "conformal_rag",
-        records,
-        parse,
-        options,
-        graph=graph,
-        irrelevant=verdict_word,
-        **of,
-    )
+    subsets = chosen("subset", subset, _SUBSETS)
+    passages = {name: _passages_of(name, data_home) for name in subsets}
+    records = {}
+    for name in subsets:
+        file = f"conformal_rag/{name}_subclaims_with_scores.jsonl"
+        for i, record in enumerate(read_data(file, data_home)):
+            records[f"conformal_rag/{name}/{i}"] = record | {"subset": name}
+    return load("conformal_rag", records, partial(_parse_answer, passages))
 
 
-def _entries(subset, options):
-    file = f"conformal_rag/{subset}_subclaims_with_scores.jsonl"
-    return read_object(file, options)["data"]
-
-
-def _passages_of(subset, options):
+def _passages_of(subset, data_home):
     """Return the passages of each question, in file order."""
     passages = defaultdict(list)
-    for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
+    for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", data_home):
         # The text may contain quotation marks, but it is always followed by a dict.
         content, _, description = text.rpartition(_LAST)
         # The source is the repr of a Python string, so it is compared with the repr of the
@@ -111,7 +69,7 @@ def _passages_of(subset, options):
     return passages
 
 
-def _parse_answer(record, passages, verdicts):
+def _parse_answer(passages, record):
     question = record["prompt"]
     claims = record["claims"]
     texts = [
@@ -129,12 +87,13 @@ def _parse_answer(record, passages, verdicts):
     return {
         "problem": question,
         "claims": [claim["subclaim"].strip() for claim in claims],
+        "edges": [],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
         # One of the answers has no claims, so the number of features must be passed.
         "n_features": 1,
         "feature_names": [_SCORE],
-        "labels": read_words("annotation", sentences, verdicts),
+        "labels": [_VERDICTS[word] for word in sentences],
         "provenance": {"label_meaning": "supported"},
         "metadata": {
             "subset": record["subset"],

@@ -1,23 +1,13 @@
 """Data sets of stepwise solutions with labelled steps."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
-from typing import Any, Unpack
 
 import numpy as np
 
-from skdcf.datasets.fetch import (
-    Names,
-    Options,
-    Rule,
-    chosen,
-    edge_rule,
-    fetcher,
-)
+from skdcf.datasets.fetch import add_alternatives, chosen
 
-from .reading import load, read, rows
+from .reading import load, read
 
 _PRM_SOURCES = {
     "train": ["prm800k_train_p1_first400_4o"],
@@ -36,15 +26,7 @@ _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-@fetcher()
-def fetch_prmbench(
-    split: Names = "all",
-    kinds: Names = _LOGIC,
-    *,
-    originals: bool = True,
-    graph: Rule = "chain",
-    **options: Unpack[Options],
-) -> Any:
+def fetch_prmbench(split="all", kinds=_LOGIC, *, data_home=None):
     """Load PRMBench, a data set of stepwise solutions to math problems with inserted errors.
 
     Parameters
@@ -56,16 +38,8 @@ def fetch_prmbench(
         "domain_inconsistency", "missing_condition" and "deception". "multi_solutions" contains no
         errors. The default excludes "redundency" and "confidence", which concern the style of a
         solution.
-    originals : bool
-        Whether to include the original solutions. Each distinct solution is included once.
-    graph : {"chain", "none"} or callable
-        Rule that creates the edges, with the same options as in `fetch_felm`. The published data
-        do not contain graphs.
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for an invalid problem, or to drop the problem. All published
-        problems are valid.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -78,7 +52,7 @@ def fetch_prmbench(
     Raises
     ------
     ValueError
-        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -87,20 +61,18 @@ def fetch_prmbench(
     Song et al., *PRMBench: A Fine-grained and Challenging Benchmark for Process-Level
     Reward Models*, ACL 2025, arXiv:2501.03124.
     """
-    of = chosen(split=(split, _PRM_SOURCES), kinds=(kinds, _PRM_KINDS))
-    edge_rule(graph)
-    sources = [p for s in of["split"] for p in _PRM_SOURCES[s]]
-    kinds = of["kinds"]
+    splits = chosen("split", split, list(_PRM_SOURCES))
+    kinds = chosen("kinds", kinds, _PRM_KINDS)
+    sources = [source for name in splits for source in _PRM_SOURCES[name]]
     stems = [f"{source}_{k}" for source in sources for k in kinds if k != _SEVERAL]
-    if "test" in of["split"] and _SEVERAL in kinds:
+    if "test" in splits and _SEVERAL in kinds:
         stems.append("prm_test_p12_multi_solutions")
-    read_records = rows(
-        "prmbench/{stem}.jsonl", "prmbench/{stem}/{i}", options, stem=stems
-    )
-    records = dict(read_records)
-    if originals:
-        records |= _originals(records)
-    return load("prmbench", records, _parse_prm, options, graph=graph, stem=stems)
+    records = {
+        f"prmbench/{stem}/{i}": record | {"stem": stem}
+        for stem in stems
+        for i, record in enumerate(read(f"prmbench/{stem}.jsonl", data_home))
+    }
+    return load("prmbench", records | _originals(records), _parse_prm)
 
 
 def _originals(records):
@@ -136,8 +108,7 @@ def _parse_prm(record):
     }
 
 
-@fetcher(on_invalid="drop")
-def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
+def fetch_gsm8k_solutions(*, data_home=None):
     """Load four models' solutions to grade-school math problems, with exact graphs.
 
     **The labels are derived** from final answers and reference solutions. The steps were not
@@ -145,11 +116,8 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
 
     Parameters
     ----------
-    {download_options}
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error for a solution without a calculation, or to drop the solution.
-        The file contains 48 solutions without a calculation.
-    {return_options}
+    data_home : path-like, optional
+        Folder for downloaded files, as in `skdcf.datasets.fetch_felm`.
 
     Returns
     -------
@@ -162,7 +130,7 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     Raises
     ------
     ValueError
-        If a solution has no calculation and ``on_invalid="raise"``.
+        If a name is unknown.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -171,17 +139,15 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     Cobbe et al., *Training Verifiers to Solve Math Word Problems*, 2021,
     arXiv:2110.14168.
     """
-    lines = read("gsm8k_solutions/example_model_solutions.jsonl", options)
     records = {}
+    lines = read("gsm8k_solutions/example_model_solutions.jsonl", data_home)
     for i, line in enumerate(lines):
         for model in _MODELS:
-            solution = {
-                "model": model,
-                "text": _ANNOTATION.sub("", line[model]["solution"]),
-            }
-            records[f"gsm8k_solutions/{model}/{i}"] = line | line[model] | solution
-    answer = ("question", "model", "text")
-    return load("gsm8k_solutions", records, _parse_gsm8k, options, answer=answer)
+            text = _ANNOTATION.sub("", line[model]["solution"])
+            record = line | line[model] | {"model": model, "text": text}
+            records[f"gsm8k_solutions/{model}/{i}"] = record
+    add_alternatives(records, "question", "model", "text")
+    return load("gsm8k_solutions", records, _parse_gsm8k)
 
 
 def _parse_gsm8k(record):
@@ -192,6 +158,7 @@ def _parse_gsm8k(record):
     return {
         "problem": record["question"],
         "claims": _cut(record["solution"], marks),
+        "alternatives": record["alternatives"],
         "edges": _operand_edges([mark[1] for mark in marks], results),
         "labels": _derived_labels(results, record),
         "metadata": {"model": record["model"]},

@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdcf.adapters import from_uqlm
-from skdcf.edges import no_edges
 
 rng = np.random.default_rng(0)
 
@@ -34,7 +33,7 @@ def draw_answers(n, sureness_when_wrong):
         labels.append(true.astype(int))
     prompts = [f"question {i}" for i in range(n)]
     result = SimpleNamespace(data={"prompts": prompts, "claims_data": rows})
-    return from_uqlm(result, labels=labels, edges=no_edges)
+    return from_uqlm(result, labels=labels)
 
 
 kinds = {
@@ -56,7 +55,7 @@ for name, data in kinds.items():
     new, truth = data.graphs[400:], data.labels[400:]
     kept = new.split(new.features[:, 0] > 1 / 3)
     fixed[name] = coverage_score(truth, kept), retention_score(truth, kept)
-    cf = HardCF("entailment", ties="jitter", random_state=0)
+    cf = HardCF("entailment", edges="none", ties="jitter", random_state=0)
     cf.fit(data.graphs[:400], data.labels[:400])
     masks = [cf.predict(new, alpha=alpha) for alpha in alphas]
     calibrated[name] = [

@@ -19,7 +19,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from skdcf.adapters import from_lm_polygraph
-from skdcf.edges import no_edges
 
 rng = np.random.default_rng(0)
 n, size = 3000, 6
@@ -37,11 +36,13 @@ manager = SimpleNamespace(
         ]
     },
     estimations={
-        ("claim", "ClaimConditionedProbability"): (noise[0] + 3.5 * planned).tolist(),
-        ("claim", "PTrueClaim"): (noise[1] + 3.5 * (false & ~planned)).tolist(),
-        ("claim", "RandomBaseline"): noise[2].tolist(),
+        ("claim", "ClaimConditionedProbability"): (noise[0] + 3.5 * planned)
+        .ravel()
+        .tolist(),
+        ("claim", "PTrueClaim"): (noise[1] + 3.5 * (false & ~planned)).ravel().tolist(),
+        ("claim", "RandomBaseline"): noise[2].ravel().tolist(),
     },
-    gen_metrics={("claim", "OpenAIFactCheck"): false.astype(int).tolist()},
+    gen_metrics={("claim", "OpenAIFactCheck"): false.astype(int).ravel().tolist()},
 )
 
 # %%
@@ -53,8 +54,7 @@ manager = SimpleNamespace(
 data = from_lm_polygraph(
     manager.stats["claims"],
     manager.estimations,
-    labels=manager.gen_metrics,
-    edges=no_edges,
+    labels=manager.gen_metrics["claim", "OpenAIFactCheck"],
 )
 print(data.graphs)
 print(data.graphs.feature_names)
@@ -76,7 +76,7 @@ scores = dict(zip(names, data.graphs.feature_names, strict=True))
 scores["all, learnt"] = "linear"
 reports = {}
 for name, score in scores.items():
-    cf = HardCF(score, random_state=0).fit(known, y_known)
+    cf = HardCF(score, edges="none", random_state=0).fit(known, y_known)
     reports[name] = evaluate_filter(cf, new, y_new, [0.05, 0.1, 0.2, 0.3])
     print(
         f"{name:<12} coverage {reports[name].coverage[1]:.3f}, "

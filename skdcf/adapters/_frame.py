@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import import_extra, is_missing, is_number
+from .._checks import check_list, import_extra, is_missing, is_number
 from ..datasets.records import build_dataset
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ..labels import pack_labels
@@ -72,37 +72,40 @@ def from_frame(
     >>> data.graphs, [y.tolist() for y in data.labels]
     (GraphBatch(n_graphs=2, n_claims=3, n_edges=unknown, n_features=1), [[1, 0], [-1]])
     """
-    if isinstance(features, str):
-        raise ValueError(f"features must be a list of names, got {features!r}")
-    named = {"claim": claim, "answer": answer, "label": label, "question": question}
-    named = {key: name for key, name in named.items() if name is not None}
-    named |= {f"features[{j}]": name for j, name in enumerate(features)}
-    _check_frame(frame, named)
-
-    texts = _cells(frame, claim, str)
-    names = _cells(frame, answer, str | int)
-    questions = (
-        [None] * len(frame) if question is None else _cells(frame, question, str)
-    )
-    labels = None if label is None else _labels(frame, label)
-    table = np.transpose([_numbers(frame, name) for name in features])
+    columns = [claim, answer, *check_list("features", features)]
+    columns += [name for name in (label, question) if name is not None]
+    _check_columns(frame, columns)
+    texts = _cells(frame, claim, _is_string, "a string")
+    names = _cells(frame, answer, _is_name, "a string or an integer")
+    questions = [None] * len(frame)
+    if question is not None:
+        questions = _cells(frame, question, _is_string, "a string")
+    table = [
+        _cells(frame, name, _is_finite, "a finite number used as a feature")
+        for name in features
+    ]
+    labels = None
+    if label is not None:
+        verdicts = "a label: 1 (true), 0 (false), -1 or empty"
+        cells = _cells(frame, label, _is_label, verdicts)
+        labels = [-1 if _is_blank(cell) else int(cell) for cell in cells]
+        _check_contradictions(frame, [answer, claim], label, labels)
 
     rows_of: dict[str | int, list[int]] = {}
     for row, name in enumerate(names):
         rows_of.setdefault(name, []).append(row)
-        first = rows_of[name][0]
-        if questions[row] != questions[first]:
+        first = questions[rows_of[name][0]]
+        if questions[row] != first:
             raise ValueError(
                 f"column {question!r}, row {row}: the rows of the answer {name!r} must have the "
-                f"same question, got {questions[row]!r} and {questions[first]!r}"
+                f"same question, got {questions[row]!r} and {first!r}"
             )
-    if labels is not None:
-        _check_contradictions(frame, texts, names, labels, named)
 
     def record(rows):
         line = {"claims": [texts[row] for row in rows], "problem": questions[rows[0]]}
         if features:
-            line |= {"features": table[rows], "feature_names": list(features)}
+            line["features"] = [[column[row] for column in table] for row in rows]
+            line["feature_names"] = list(features)
         if labels is not None:
             line["labels"] = [labels[row] for row in rows]
         return line
@@ -148,7 +151,6 @@ def to_frame(
     """
     pd = import_extra("pandas", "frame")
     batch = as_batch(graphs)
-    rows = batch.problem_of
     ids = [None] * len(batch) if batch.ids is None else batch.ids
     names = [i if name is None else name for i, name in enumerate(ids)]
     if len(set(names)) < len(names):
@@ -157,26 +159,26 @@ def to_frame(
             f"ids must be unique, but two problems have the id {name!r}. Change the ids, or "
             "remove them with [g.replace(id=None) for g in graphs]"
         )
-    columns: dict[str, Any] = {"answer": [names[i] for i in rows]}
+    columns: dict[str, Any] = {"answer": [names[i] for i in batch.problem_of]}
     if batch.problems is not None:
-        columns["question"] = [batch.problems[i] for i in rows]
+        columns["question"] = [batch.problems[i] for i in batch.problem_of]
     if batch.claims is not None:
         columns["claim"] = list(batch.claims)
     if labels is not None:
         columns["label"] = pack_labels(labels, batch).astype(np.int64)
     if batch.features is not None:
-        features = batch.feature_names or [
-            f"x{j}" for j in range(batch.features.shape[1])
-        ]
-        if taken := sorted(columns.keys() & set(features)):
-            raise ValueError(
-                f"the feature {taken[0]!r} has the name of another column. Rename the feature"
-            )
-        columns |= dict(zip(features, batch.features.T, strict=True))
+        numbered = [f"x{j}" for j in range(batch.features.shape[1])]
+        features = batch.feature_names or numbered
+        for name, column in zip(features, batch.features.T, strict=True):
+            if name in columns:
+                raise ValueError(
+                    f"the feature {name!r} has the name of another column. Rename the feature"
+                )
+            columns[name] = column
     return pd.DataFrame(columns)
 
 
-def _check_frame(frame, named):
+def _check_columns(frame, columns):
     """Raise ValueError if the table is invalid or a named column does not exist exactly once."""
     pd = import_extra("pandas", "frame")
     if not isinstance(frame, pd.DataFrame):
@@ -184,70 +186,60 @@ def _check_frame(frame, named):
             f"frame must be a pandas DataFrame, got a {type(frame).__name__}. Convert it, for "
             "example with frame.to_pandas() or pandas.DataFrame(frame)"
         )
-    if not len(frame):
-        raise ValueError("the table must have at least one row, but it is empty")
-    columns = frame.columns.tolist()
-    used: dict[str, str] = {}
-    for key, name in named.items():
-        if columns.count(name) != 1:
+    there = frame.columns.tolist()
+    for name in columns:
+        if there.count(name) != 1 or columns.count(name) != 1:
             raise ValueError(
-                f"the table must have one column {name!r} for {key}, but it has "
-                f"{columns.count(name)}. Its columns are {columns}"
+                f"the table must have one column {name!r}, which is named once, but the columns "
+                f"{columns} are named, and the table has the columns {there}"
             )
-        if name in used:
-            raise ValueError(
-                f"{key} must not be the column {name!r}, which is named as {used[name]} already"
-            )
-        used[name] = key
 
 
-def _refuse(name, row, meaning, value):
-    raise ValueError(f"column {name!r}, row {row}: {meaning}, got {value!r}")
-
-
-def _cells(frame, name, kinds):
-    """Return a column whose cells must all be strings, or strings and integers."""
+def _cells(frame, name, is_valid, meaning):
+    """Return the cells of a column, or raise ValueError for the first cell that is invalid."""
     cells = frame[name].tolist()
-    noun = "a string" if kinds is str else "a string or an integer"
     for row, cell in enumerate(cells):
-        if isinstance(cell, bool) or not isinstance(cell, kinds):
-            _refuse(name, row, f"the value must be {noun}", cell)
+        if not is_valid(cell):
+            raise ValueError(
+                f"column {name!r}, row {row}: the value must be {meaning}, got {cell!r}"
+            )
     return cells
 
 
-def _labels(frame, name):
-    labels = []
-    for row, cell in enumerate(frame[name].tolist()):
-        is_blank = not cell.strip() if isinstance(cell, str) else is_missing(cell)
-        if not (is_blank or (is_number(cell) and cell in (0, 1, -1))):
-            _refuse(name, row, "a label must be 1 (true), 0 (false), -1 or empty", cell)
-        labels.append(-1 if is_blank else int(cell))
-    return labels
+def _is_string(cell):
+    return isinstance(cell, str)
 
 
-def _numbers(frame, name):
-    cells = frame[name].tolist()
-    for row, cell in enumerate(cells):
-        if not (is_number(cell) and abs(cell) <= sys.float_info.max):
-            _refuse(name, row, "a feature must be a finite number", cell)
-    return [float(cell) for cell in cells]
+def _is_name(cell):
+    return isinstance(cell, str | int) and not isinstance(cell, bool)
 
 
-def _check_contradictions(frame, texts, names, labels, named):
+def _is_finite(cell):
+    return is_number(cell) and abs(cell) <= sys.float_info.max
+
+
+def _is_blank(cell):
+    return not cell.strip() if isinstance(cell, str) else is_missing(cell)
+
+
+def _is_label(cell):
+    return _is_blank(cell) or (is_number(cell) and cell in (0, 1, -1))
+
+
+def _check_contradictions(frame, columns, label, labels):
     """Raise ValueError if a claim of an answer has two labels, as with two annotators."""
-    first: dict[tuple[Any, str], int] = {}
-    for row, key in enumerate(zip(names, texts, strict=True)):
+    first: dict[tuple[Any, ...], int] = {}
+    for row, key in enumerate(frame[columns].itertuples(index=False, name=None)):
         other = first.setdefault(key, row)
         if labels[row] != labels[other]:
             differing = [
                 name
-                for name in frame.columns.difference(list(named.values()), sort=False)
+                for name in frame.columns
                 if str(frame[name].iloc[row]) != str(frame[name].iloc[other])
             ]
-            columns = [named["answer"], named["claim"]]
             raise ValueError(
-                f"column {named['label']!r}, row {row}: the claim {key[1]!r:.60} of the answer "
-                f"{key[0]!r} has the label {labels[row]}, but the label {labels[other]} in row "
-                f"{other}. The rows differ in the columns {differing}. Keep one verdict for each "
-                f"claim, for example with frame.drop_duplicates({columns})"
+                f"column {label!r}, row {row}: the claim {key[1]!r:.60} of the answer {key[0]!r} "
+                f"has the label {labels[row]}, but the label {labels[other]} in row {other}. The "
+                f"rows differ in the columns {differing}. Keep one verdict for each claim, for "
+                f"example with frame.drop_duplicates({columns})"
             )

@@ -8,7 +8,6 @@ denotes by their positions.
 """
 
 import json
-from functools import cache
 from importlib.resources import files
 from operator import add, mul, sub
 from typing import Literal
@@ -18,19 +17,16 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
 from .._checks import check_choice, check_count
-from .._docs import documented
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.ragged import offsets_of
 from ..labels import LabelList
 from ..ops.ancestors import pass_on
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
-from .fetch import describe
 
-CLEAN, PARTIAL, HALLUCINATED = range(3)
-
+PARTIAL = 1
+HALLUCINATED = 2
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
-
 
 #: Parameters of the simulation. Each triple contains the values for clean, partly wrong and
 #: hallucinated problems.
@@ -42,6 +38,9 @@ _SETTINGS = {
         "more_parents": 0.17,  # probability of each of the two additional parents
         "recency": 0.55,  # factor by which the weight of a parent decreases for each step back
         "inherit": 0.85,  # probability that an error propagates
+        # Terms of the log odds that a claim occurs in a resampled answer: constant, deviation of
+        # the problem, factor of the difficulty, and terms of true, false and hallucinated claims.
+        "frequency": (-0.3, 0.9, 0.6, (0.9, 0, 0.7)),
     },
     "felm": {
         "share": (0.624, 0.336, 0.04),
@@ -50,16 +49,21 @@ _SETTINGS = {
         "more_parents": 0.12,
         "recency": 0.60,
         "inherit": 0.75,
+        "frequency": (-0.9, 0.7, 0.7, (2.0, 0, 0.6)),
     },
 }
-#: Terms of the log odds that a claim occurs in a resampled answer.
-_FREQUENCY = {
-    "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
-    "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
+#: Means of the semantic columns for true, false and hallucinated claims.
+_SEMANTIC = {
+    "coherent_to_ancestors": (0.90, 0.80, 0.70),
+    "inference_gap_size": (1.2, 1.6, 2.0),
+    "has_missing_dependencies": (0.15, 0.24, 0.34),
+    "has_unnecessary_dependencies": (0.12, 0.12, 0.12),
+    "problem_relevance": (0.90, 0.86, 0.76),
+    "uses_problem_data": (0.45, 0.41, 0.32),
+    "is_well_formed": (0.95, 0.95, 0.95),
 }
 
 
-@documented
 def make_reasoning_graphs(
     n_problems: int = 1000,
     kind: Literal["math", "felm"] = "math",
@@ -85,14 +89,15 @@ def make_reasoning_graphs(
         problems are clean, and the frequency score is informative (AUC 0.85).
     random_state : int, RandomState instance or None
         Seed. The same seed always generates the same problems.
-    {return_X_y}
+    return_X_y : bool
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
     dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch without texts), ``labels`` (list of one
-        0/1 int array per problem), ``groups`` (problem indices, because all questions differ),
-        ``feature_names``, and ``DESCR``.
+        0/1 int array per problem), ``groups`` (problem indices, because all questions differ), and
+        ``feature_names``.
 
     Raises
     ------
@@ -127,45 +132,44 @@ def make_reasoning_graphs(
     extra = np.array(setting["extra_claims"])[type_of]
     sizes = 2 + rng.poisson(rng.gamma(4, extra / 4))
     offsets = offsets_of(sizes)
-    edges = _draw_edges(rng, setting, type_of, sizes)
-    blank = np.empty((offsets[-1], 0))
-    batch = GraphBatch.from_arrays(blank, offsets, edges)
+    edges = _draw_edges(rng, setting, type_of.repeat(sizes), offsets)
+    batch = GraphBatch.from_arrays(np.empty((offsets[-1], 0)), offsets, edges)
+    type_of = type_of[batch.problem_of]
     difficulty = rng.normal(size=batch.n_claims)
-    true = _draw_labels(rng, setting, batch, type_of=type_of, difficulty=difficulty)
-    names, features = _draw_features(
-        rng, kind, batch, type_of=type_of, difficulty=difficulty, true=true
-    )
-    batch = batch.replace_features(features, names)
-    labels = batch.split(true.astype(np.int64))
-    descr = describe("reasoning_graphs").format(kind=kind, n=n_problems)
-    return _made(batch, labels, names=list(names), descr=descr, return_X_y=return_X_y)
+    true = _draw_labels(rng, setting["inherit"], batch, type_of, difficulty)
+    state = np.where(type_of == HALLUCINATED, 2, ~true)
+    frequency = _draw_frequency(rng, setting["frequency"], batch, state, difficulty)
+    columns = {"frequency-score": frequency, **_draw_semantic(rng, batch, state)}
+    columns |= _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
+    table = [*columns.values(), compute_metrics(batch, PAPER_METRICS)]
+    names = [*columns, *PAPER_METRICS]
+    batch = batch.replace_features(np.column_stack(table), names)
+    return _dataset(batch, batch.split(true.astype(np.int64)), return_X_y)
 
 
-def _made(batch, labels, names, descr, return_X_y):
-    """Return a data set as a Bunch or as (graphs, labels)."""
+def _dataset(batch, labels, return_X_y):
     labels = LabelList(labels)
     if return_X_y:
         return batch, labels
-    columns = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
-    return Bunch(graphs=batch, labels=labels, data=batch, target=labels, **columns)
+    names = batch.feature_names and list(batch.feature_names)
+    groups = np.arange(len(batch))
+    return Bunch(graphs=batch, labels=labels, groups=groups, feature_names=names)
 
 
-def _draw_edges(rng, setting, type_of, sizes):
+def _draw_edges(rng, setting, type_of, offsets):
     """Draw up to three earlier claims as the parents of each claim, favouring recent claims."""
-    first = np.repeat(offsets_of(sizes)[:-1], sizes)
-    number = np.arange(len(first))
-    n_before = number - first
-    share = np.array(setting["source"])[type_of].repeat(sizes)
-    is_source = rng.random_sample(len(first)) < share
-    n_parents = 1 + rng.binomial(2, setting["more_parents"], size=len(first))
+    number = np.arange(len(type_of))
+    n_before = number - offsets[:-1].repeat(np.diff(offsets))
+    is_source = rng.random_sample(len(number)) < np.array(setting["source"])[type_of]
+    n_parents = 1 + rng.binomial(2, setting["more_parents"], size=len(number))
     n_parents = np.where(is_source, 0, np.minimum(n_parents, n_before))
-    back = np.zeros((len(first), 3), dtype=np.int64)
+    back = np.zeros((len(number), 3), dtype=np.int64)
     pairs = []
     for k in range(3):
         rows = np.flatnonzero(n_parents > k)
         taken = np.sort(back[rows, :k], axis=1)
         back[rows, k] = _draw_lag(rng, setting["recency"], n_before[rows], taken)
-        pairs.append(np.stack([number[rows] - back[rows, k], number[rows]], axis=1))
+        pairs.append(np.stack([rows - back[rows, k], rows], axis=1))
     return np.concatenate(pairs)
 
 
@@ -184,60 +188,37 @@ def _draw_lag(rng, weight, longest, taken):
     return np.clip(lag, 1, longest)
 
 
-def _draw_labels(rng, setting, batch, type_of, difficulty):
+def _draw_labels(rng, inherit, batch, type_of, difficulty):
     """Draw labels with errors at difficult claims, and propagate the errors along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
+    partial = type_of == PARTIAL
     # Mark at least one claim per problem as wrong.
-    wrong = (pressure > 0) | (pressure == worst)
-    partial = (type_of == PARTIAL)[batch.problem_of]
-    wrong &= partial
-    handed_on = partial & (rng.random_sample(batch.n_claims) < setting["inherit"])
+    wrong = partial & ((pressure > 0) | (pressure == worst))
+    handed_on = partial & (rng.random_sample(batch.n_claims) < inherit)
     kept = batch.replace_edges(batch.edges[handed_on[batch.edges[:, 1]]])
     wrong = pass_on(np.bitwise_or, wrong, kept)
-    return ~(wrong | (type_of == HALLUCINATED)[batch.problem_of])
+    return ~(wrong | (type_of == HALLUCINATED))
 
 
-def _draw_features(rng, kind, batch, type_of, difficulty, true):
-    hallucinated = (type_of == HALLUCINATED)[batch.problem_of]
-    frequency = _draw_frequency(
-        rng, kind, batch, hallucinated=hallucinated, difficulty=difficulty, true=true
-    )
-    semantic = _draw_semantic(rng, batch, hallucinated, true)
-    domain = _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
-    columns = {"frequency-score": frequency, **semantic, **domain}
-    metrics = compute_metrics(batch, PAPER_METRICS)
-    table = np.column_stack([*columns.values(), metrics])
-    return (*columns, *PAPER_METRICS), table
+def _draw_frequency(rng, terms, batch, state, difficulty):
+    base, deviation, hard, by_state = terms
+    logit = base + rng.normal(0, deviation, len(batch))[batch.problem_of]
+    logit += np.array(by_state)[state]
+    return rng.binomial(5, expit(logit - hard * difficulty))
 
 
-def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
-    c = _FREQUENCY[kind]
-    logit = c["base"] + rng.normal(0, c["problem"], len(batch))[batch.problem_of]
-    logit += c["true"] * true + c["hallucinated"] * hallucinated
-    return rng.binomial(5, expit(logit - c["hard"] * difficulty))
-
-
-def _draw_semantic(rng, batch, hallucinated, true):
+def _draw_semantic(rng, batch, state):
     """Draw the semantic features, which depend weakly on the labels."""
-
-    def flag(if_true, if_false, if_hallucinated=None):
-        chance = np.where(true, if_true, if_false)
-        if if_hallucinated is not None:
-            chance = np.where(hallucinated, if_hallucinated, chance)
-        return rng.random_sample(batch.n_claims) < chance
-
-    gap = np.where(true, 1.2, 1.6) + 0.4 * hallucinated
-    return {
-        "claim_index": np.arange(batch.n_claims) - batch.offsets[batch.problem_of],
-        "coherent_to_ancestors": flag(0.90, 0.80, 0.70),
-        "inference_gap_size": rng.poisson(gap),
-        "has_missing_dependencies": flag(0.15, 0.24, 0.34),
-        "has_unnecessary_dependencies": flag(0.12, 0.12),
-        "problem_relevance": flag(0.90, 0.86, 0.76),
-        "uses_problem_data": flag(0.45, 0.41, 0.32),
-        "is_well_formed": flag(0.95, 0.95),
-    }
+    position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
+    columns = {"claim_index": position}
+    for name, means in _SEMANTIC.items():
+        mean = np.array(means)[state]
+        if name == "inference_gap_size":
+            columns[name] = rng.poisson(mean)
+        else:
+            columns[name] = rng.random_sample(batch.n_claims) < mean
+    return columns
 
 
 def _draw_topics(rng, batch):
@@ -245,10 +226,10 @@ def _draw_topics(rng, batch):
     topics = DomainIndicators.topics
     main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
     side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
-    drawn = (
-        ((main == k) | (side_topic == k))[batch.problem_of] for k in range(len(topics))
-    )
-    return dict(zip(topics, drawn, strict=True))
+    return {
+        topic: ((main == k) | (side_topic == k))[batch.problem_of]
+        for k, topic in enumerate(topics)
+    }
 
 
 def _draw_domains(rng, batch):
@@ -264,14 +245,6 @@ _NAMES = ("Ann", "Bob", "Carla", "Deniz", "Eva", "Femi", "Grace", "Hana", "Ivan"
 _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 
-@cache
-def _plots():
-    """Load the templates of the word problems."""
-    path = files(__package__) / "word_problems.json"
-    return json.loads(path.read_text("utf-8"))
-
-
-@documented
 def make_word_problems(
     n_problems: int = 300,
     *,
@@ -289,15 +262,15 @@ def make_word_problems(
         Number of alternative answers to each question.
     random_state : int, RandomState instance or None
         Seed. The same seed always generates the same problems.
-    {return_X_y}
+    return_X_y : bool
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
     dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch with claims, questions, alternatives and
         the exact edges, without features), ``labels`` (list of one 0/1 int array per problem),
-        ``groups`` (problem indices, because all questions differ), ``feature_names`` (None), and
-        ``DESCR``.
+        ``groups`` (problem indices, because all questions differ), and ``feature_names`` (None).
 
     Raises
     ------
@@ -328,36 +301,36 @@ def make_word_problems(
     check_count("n_problems", n_problems, 1)
     check_count("n_alternatives", n_alternatives, 0)
     rng = check_random_state(random_state)
-    graphs = []
-    labels = []
-    for i in range(n_problems):
-        graph, labels_of_graph = _draw_problem(i, n_alternatives, rng)
-        graphs.append(graph)
-        labels.append(labels_of_graph)
-    batch = GraphBatch.from_graphs(graphs)
-    descr = describe("word_problems")
-    return _made(batch, labels, names=None, descr=descr, return_X_y=return_X_y)
+    plots = json.loads(
+        files(__package__).joinpath("word_problems.json").read_text("utf-8")
+    )
+    problems = [_draw_problem(i, plots, n_alternatives, rng) for i in range(n_problems)]
+    graphs, labels = zip(*problems, strict=True)
+    return _dataset(GraphBatch.from_graphs(graphs), labels, return_X_y)
 
 
-def _draw_problem(i, n_alternatives, rng):
+def _draw_problem(i, plots, n_alternatives, rng):
     """Draw a question and an answer, and return their graph and the claim labels."""
-    plots = _plots()
     plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
-    ranges = plot["numbers"].items()
     steps = plot["steps"]
-    numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
+    numbers = {
+        k: rng.randint(low, high + 1) for k, (low, high) in plot["numbers"].items()
+    }
     # Some questions cause the same mistake in several answers.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
-    trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
-    many = range(1 + n_alternatives)
-    answers = [_draw_answer(steps, numbers, words, trap, rng=rng) for _ in many]
+    trap = (tempting, rng.randint(1, 3), rng.randint(100), rng.rand())
+    answers = [
+        _draw_answer(steps, numbers, words, trap, rng=rng)
+        for _ in range(1 + n_alternatives)
+    ]
     (claims, labels), *alternatives = answers
     used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
-    edges = [(u, v) for u, v in used if isinstance(u, int)]
     graph = ReasoningGraph(
-        None,
-        [*edges, (len(steps) - 1, len(steps))],
+        edges=[
+            *((u, v) for u, v in used if isinstance(u, int)),
+            (len(steps) - 1, len(steps)),
+        ],
         claims=claims,
         problem=plot["question"].format(**words, **numbers),
         alternatives=[" ".join(texts) for texts, _ in alternatives],
@@ -370,53 +343,41 @@ def _draw_answer(steps, numbers, words, trap, rng):
     """Draw the sentences of one answer, and return the sentences and their labels.
 
     ``trap`` is a mistake that several answers to the question may contain, given by its step, its
-    kind and its probability.
+    kind, a random number and its probability.
     """
-    right = []
-    results = []
+    tempting, *mistake, chance = trap
+    right_values = dict(numbers)
+    values = dict(numbers)
     claims = []
     labels = []
     for v, (text, *terms) in enumerate(steps):
-        right.append(_calculate(terms, numbers, right)[-1])
-        calculation = _calculate(terms, numbers, results)
-        if v == trap[0] and rng.rand() < trap[2]:
-            kind, choice = trap[1]
-            calculation = _mistake(
-                kind, choice, terms=terms, made=calculation, numbers=numbers
-            )
+        left, sign, right = _operation(terms, right_values)
+        right_values[v] = _SIGNS[sign](left, right)
+        left, sign, right = _operation(terms, values)
+        value = _SIGNS[sign](left, right)
+        kind = None
+        if v == tempting and rng.rand() < chance:
+            kind, choice = mistake
         elif rng.rand() < _CARELESS:
-            kind = rng.randint(3)
-            choice = rng.randint(100)
-            calculation = _mistake(
-                kind, choice, terms=terms, made=calculation, numbers=numbers
-            )
-        left, sign, right_hand, value = calculation
-        results.append(value)
-        equation = f"{left} {sign} {right_hand} = {value}"
+            kind, choice = rng.randint(3), rng.randint(100)
+        if kind == 0:  # The result is miscalculated.
+            value += (-10, -2, -1, 1, 2, 10)[choice % 6]
+        elif kind is not None:
+            if kind == 1 and isinstance(terms[2], str):  # The wrong number is used.
+                others = [n for n in numbers.values() if n != right] or [right + 1]
+                right = others[choice % len(others)]
+            else:  # The wrong operation is used.
+                sign = {"+": "-", "-": "+", "*": "+"}[sign]
+            value = _SIGNS[sign](left, right)
+        values[v] = value
+        equation = f"{left} {sign} {right} = {value}"
         claims.append(text.format(equation=equation, **words))
-        labels.append(value == right[-1] and value == _SIGNS[sign](left, right_hand))
-    claims.append(f"The answer is {results[-1]}.")
-    labels.append(results[-1] == right[-1])
+        labels.append(value == right_values[v] == _SIGNS[sign](left, right))
+    claims.append(f"The answer is {value}.")
+    labels.append(value == right_values[v])
     return claims, np.array(labels, dtype=int)
 
 
-def _calculate(terms, numbers, results):
-    """Return the left operand, the sign, the right operand and the result of a step."""
-    value_of = {**numbers, **dict(enumerate(results))}
-    left_name, sign, right_name = terms
-    left = value_of[left_name]
-    right = value_of[right_name]
-    return left, sign, right, _SIGNS[sign](left, right)
-
-
-def _mistake(kind, choice, terms, made, numbers):
-    """Return a calculation with one of three kinds of mistake."""
-    left, sign, right, value = made
-    if kind == 0:  # The result is miscalculated.
-        return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]
-    if kind == 1 and isinstance(terms[2], str):  # The step uses the wrong number.
-        other_numbers = [n for n in numbers.values() if n != right] or [right + 1]
-        right = other_numbers[choice % len(other_numbers)]
-    else:  # The step uses the wrong operation.
-        sign = {"+": "-", "-": "+", "*": "+"}[sign]
-    return left, sign, right, _SIGNS[sign](left, right)
+def _operation(terms, values):
+    left, sign, right = terms
+    return values[left], sign, values[right]

@@ -5,41 +5,36 @@ Lines are independent of each other, so files can be split, concatenated and rea
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_count
+from .._checks import check_count, check_list
 from .._files import write_text
-from .._messages import Message, message_of
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
-from .lines import is_compressed, iter_lines, name_of
+from .lines import GZIP, iter_lines, name_of, parse_line
 from .records import Problem
 
-_END = object()
 _SHOWN = 5  # maximum number of invalid lines in a message
-
-#: Lists with one entry per problem, in the order of the fields of `Problem`.
-_COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
 
 
 def write_jsonl(
     path: str | os.PathLike[str],
     graphs: Iterable[ReasoningGraph],
-    labels: Iterable[ArrayLike | None] | None = None,
-    masks: Iterable[ArrayLike | None] | None = None,
+    labels: Sequence[ArrayLike | None] | ArrayLike | None = None,
+    masks: Sequence[ArrayLike | None] | ArrayLike | None = None,
     *,
-    groups: Iterable[str | int | None] | None = None,
-    metadata: Iterable[dict[str, Any] | None] | None = None,
+    groups: Sequence[str | int | None] | None = None,
+    metadata: Sequence[dict[str, Any] | None] | None = None,
 ) -> Path:
     """Write problems to a JSON Lines file, one problem per line.
 
@@ -51,18 +46,17 @@ def write_jsonl(
     path : path-like
         File path. If the name ends with ``.gz``, the file is compressed.
     graphs : iterable of ReasoningGraph
-        The problems. A generator is also accepted, because the problems are written one at a
-        time. Texts and ids that are NumPy scalars are written as plain Python values.
-    labels : iterable of arrays, one per problem, optional
+        The problems. Texts and ids that are NumPy scalars are written as plain Python values.
+    labels : sequence of arrays, one per problem, optional
         Claim labels: 1 true, 0 false, -1 not judged. Use None for a problem without labels. If
         ``graphs`` is a GraphBatch, ``labels`` may also be a flat array.
-    masks : iterable of boolean arrays, one per problem, optional
+    masks : sequence of boolean arrays, one per problem, optional
         Masks of kept claims, as returned by ``predict``. Use None for a problem without a
         mask.
-    groups : iterable of str or int, one per problem, optional
+    groups : sequence of str or int, one per problem, optional
         Groups of problems that must not be split between training and calibration. Use None for a
         problem that belongs to no group.
-    metadata : iterable of dict, one per problem, optional
+    metadata : sequence of dict, one per problem, optional
         Additional information about each problem, as JSON-compatible values. Use None for a
         problem without metadata.
 
@@ -103,7 +97,7 @@ def format_jsonl(
 
     Parameters
     ----------
-    graphs, labels, masks, groups, metadata : iterable
+    graphs, labels, masks, groups, metadata : sequence
         The problems and their values, as in `write_jsonl`.
 
     Returns
@@ -114,63 +108,45 @@ def format_jsonl(
     Raises
     ------
     ValueError
-        If an argument is not iterable. The iterator also raises ValueError when it reaches an
+        If an argument is not a list. The iterator also raises ValueError when it reaches an
         invalid problem.
     """
-    labels = _per_problem(labels, graphs)
-    masks = _per_problem(masks, graphs)
-    columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
-    columns_given = {k: v for k, v in columns if v is not None or k == "graphs"}
-    for k, column in columns_given.items():
-        if isinstance(column, (str, dict)) or not hasattr(column, "__iter__"):
+    columns = {"labels": labels, "masks": masks, "groups": groups, "metadata": metadata}
+    graphs = check_list("graphs", graphs)
+    for name, column in columns.items():
+        if column is None:
+            columns[name] = [None] * len(graphs)
+            continue
+        if name in ("labels", "masks"):
+            column = columns[name] = _per_problem(column, graphs)
+        if len(check_list(name, column)) != len(graphs):
             raise ValueError(
-                f"{k} must be a list with one entry per problem, got {column!r}"
+                f"{name} must have one entry for each of the {len(graphs)} problems, got "
+                f"{len(column)}"
             )
-    return _lines(columns_given)
+    return map(_format_row, enumerate(zip(graphs, *columns.values(), strict=True)))
 
 
 def _per_problem(values, graphs):
     """Split a flat array with one entry per claim into one array per problem."""
-    flat = isinstance(values, np.ndarray) and values.dtype != object
-    if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
-        return values
-    if values.shape != (graphs.n_claims,):
-        raise ValueError(
-            f"a flat array must have one value for each of the {graphs.n_claims} claims, "
-            f"got {len(values)}"
-        )
-    return graphs.split(values)
+    is_flat = isinstance(values, np.ndarray) and values.dtype != object
+    if is_flat and isinstance(graphs, GraphBatch) and len(values) == graphs.n_claims:
+        return graphs.split(values)
+    return values
 
 
-def _lines(given):
-    """Yield the JSON line of each problem."""
-    for number, values in enumerate(zip_longest(*given.values(), fillvalue=_END)):
-        row: dict[str, Any] = dict(zip(given, values, strict=True))
-        if short := [name for name, value in row.items() if value is _END]:
-            raise ValueError(
-                f"all arguments must have one entry per problem, got only {number} entries in "
-                f"{' and '.join(short)}"
-            )
-        try:
-            problem = Problem(
-                graph=row["graphs"],
-                labels=row.get("labels"),
-                mask=row.get("masks"),
-                group=row.get("groups"),
-                metadata=row.get("metadata"),
-            )
-            yield records.format_problem(problem)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(
-                Message(f"problem {number}: ", message_of(error))
-            ) from error
+def _format_row(numbered):
+    number, row = numbered
+    try:
+        return records.format_problem(Problem(*row))
+    except records.BROKEN as error:
+        raise ValueError(f"problem {number}: {error}") from error
 
 
 def read_jsonl(
     path: str | os.PathLike[str] | BinaryIO,
     *,
     rename: Mapping[str, str] | None = None,
-    on_invalid: Literal["raise", "drop"] = "raise",
 ) -> Bunch:
     """Read problems from a JSON Lines file.
 
@@ -183,16 +159,14 @@ def read_jsonl(
         ``{"steps": "claims", "retrieval.hits[].text": "context"}``. Each line must have a value
         (or null) under each of these keys, unless it has a value under the new key already. If it
         has both, they must be equal.
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or to drop invalid lines.
 
     Returns
     -------
     dataset : Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
         true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
-        array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
-        attribute is None if no line has the corresponding key. If only some lines have labels,
+        array or dictionary per problem). An attribute is None if no line has the corresponding
+        key. If only some lines have labels,
         the labels of the other lines are -1 (not judged). Except for labels, missing values are
         None. The group of a line is also stored in the metadata, under the key ``group``. Unknown
         keys are stored in the metadata, and `write_jsonl` writes them back to their original
@@ -205,15 +179,11 @@ def read_jsonl(
         features, or if an unknown key is nearly a known one. The error message contains the
         numbers of several invalid lines, counted from 1, and the reasons.
     """
-    return read_bunch(path, partial(records.read_row, rename=rename), on_invalid)
+    return read_bunch(path, partial(records.read_row, rename=rename))
 
 
 def iter_read(
-    source: Any,
-    read: Callable[[dict[str, Any]], Any],
-    on_invalid: str = "raise",
-    dropped: list[tuple[int, str]] | None = None,
-    part: tuple[int, ...] = (),
+    source: Any, read: Callable[[dict[str, Any]], Any], first_line: int = 1
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield the object of each line and the result of ``read``, in constant memory.
 
@@ -223,12 +193,8 @@ def iter_read(
         The file to read.
     read : callable
         Function ``read(record)`` that converts the object of a line.
-    on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or to drop invalid lines.
-    dropped : list of (line number, reason), optional
-        List to which invalid lines are appended.
-    part : tuple
-        Start position, stop position and first line number of the part, as in `iter_lines`.
+    first_line : int
+        Number of the first line.
 
     Raises
     ------
@@ -236,42 +202,34 @@ def iter_read(
         If lines are invalid. The message describes several of them, so they can be corrected
         together. If the source is a stream, it describes the first one.
     """
-    dropped = [] if dropped is None else dropped
     faults: list[str] = []
     n_shown = 1 if hasattr(source, "read") else _SHOWN
-    for number, record in iter_lines(source, *part):
+    for number, line in iter_lines(source, first_line):
         try:
-            if isinstance(record, ValueError):
-                raise record
+            record = parse_line(line)
             result = read(record)
         except records.BROKEN as error:
-            dropped.append((number, message_of(error)))
-            if on_invalid == "raise":
-                place = f"{name_of(source)}, line {number}: "
-                faults += ["\n", Message(place, message_of(error))]
-                if len(dropped) == n_shown:
-                    break
+            faults.append(f"{name_of(source)}, line {number}: {error}")
+            if len(faults) == n_shown:
+                break
         else:
             if not faults:
                 yield record, result
     if faults:
-        raise ValueError(Message(*faults[1:]))
+        raise ValueError("\n".join(faults))
 
 
 def read_bunch(
     source: Any,
     read: Callable[[dict[str, Any]], dict[str, Any]] = records.read_row,
-    on_invalid: str = "raise",
-    part: tuple[int, ...] = (),
+    first_line: int = 1,
 ) -> Bunch:
     """Return the problems of a file as a Bunch, given the arguments of `iter_read`."""
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    dropped: list[tuple[int, str]] = []
-    rows = [row for _, row in iter_read(source, read, on_invalid, dropped, part)]
+    rows = [row for _, row in iter_read(source, read, first_line)]
     try:
-        return records.as_bunch(rows, dropped)
+        return records.as_bunch(rows)
     except ValueError as error:
-        raise ValueError(Message(f"{name_of(source)}: ", message_of(error))) from error
+        raise ValueError(f"{name_of(source)}: {error}") from error
 
 
 # --- parts of a file --------------------------------------------------------------------
@@ -324,7 +282,11 @@ class JsonlPartition:
         ValueError
             If a line is invalid. The error message contains the line number and the reason.
         """
-        return read_bunch(self.path, part=(self.start, self.stop, self.first_line))
+        with open(self.path, "rb") as file:
+            file.seek(self.start)
+            lines = io.BytesIO(file.read(self.stop - self.start))
+        lines.name = self.path  # type: ignore[attr-defined]
+        return read_bunch(lines, first_line=self.first_line)
 
 
 def jsonl_partitions(
@@ -353,21 +315,22 @@ def jsonl_partitions(
     """
     check_count("n_problems", n_problems, 1)
     path = os.fspath(path)
-    cuts = []
-    filled = 0
-    if is_compressed(path):
-        raise ValueError(
-            f"{path} must be uncompressed, because it is read in parts. Decompress the file"
-        )
+    starts = []
+    n_before = 0
+    place = 0
     with open(path, "rb") as file:
-        place = 0
         for number, line in enumerate(file, start=1):
-            if line.strip(b"\xef\xbb\xbf \t\r\n"):
-                if filled % n_problems == 0:
-                    cuts.append((place, number))
-                filled += 1
+            if place == 0 and line.startswith(GZIP):
+                raise ValueError(f"{path} must be uncompressed. Decompress the file")
+            if not line.isspace():
+                if n_before % n_problems == 0:
+                    starts.append((place, number))
+                n_before += 1
             place += len(line)
-    if not cuts:
+    if not starts:
         raise ValueError(f"{path} must contain at least one problem, but it is empty")
-    pairs = pairwise([*cuts, (place, 0)])
-    return [JsonlPartition(path, start, stop, n) for (start, n), (stop, _) in pairs]
+    stops = [start for start, _ in starts[1:]] + [place]
+    return [
+        JsonlPartition(path, start, stop, number)
+        for (start, number), stop in zip(starts, stops, strict=True)
+    ]

@@ -1,31 +1,27 @@
-"""Read the objects of a JSON Lines file or stream, with their line numbers."""
+"""Read the lines of a JSON Lines file or stream, and parse them strictly."""
 
-import codecs
-import contextlib
 import gzip
-import io
+import itertools
 import json
-import math
 import re
 import zlib
+from contextlib import ExitStack
 
 #: Maximum line size in bytes. Without a limit, a small compressed file could contain a huge line.
 MAX_LINE_BYTES = 2**26
-_GZIP = b"\x1f\x8b"
+#: First bytes of a gzip file.
+GZIP = b"\x1f\x8b"
 # A surrogate is one half of a UTF-16 surrogate pair and is not a character by itself.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def iter_lines(source, start=0, stop=math.inf, first_line=1):
-    """Yield the number and the object of each line that is not empty, in constant memory.
+def iter_lines(source, first_line=1):
+    """Yield the number and the bytes of each line that is not empty, in constant memory.
 
     Parameters
     ----------
     source : path-like or binary file
         The file, which may be compressed with gzip.
-    start, stop : int
-        Byte offsets of the beginning and the end of the range to read. The byte at ``stop`` is
-        not included. If a range is passed, the file must be uncompressed.
     first_line : int
         Number of the first line.
 
@@ -33,26 +29,36 @@ def iter_lines(source, start=0, stop=math.inf, first_line=1):
     ------
     number : int
         The line number.
-    record : dict or ValueError
-        The object. If the line is invalid, an error that does not name the line.
+    line : bytes
+        The line.
 
     Raises
     ------
     ValueError
         If the file is not a complete gzip file, or if a line is longer than `MAX_LINE_BYTES`.
     """
-    with _opened(source, start) as file:
-        number = first_line
-        while start < stop and (line := file.readline(MAX_LINE_BYTES + 1)):
-            if len(line) > MAX_LINE_BYTES:
-                raise ValueError(
-                    f"{name_of(source)}, line {number}: a line must have at most "
-                    f"{MAX_LINE_BYTES:,} bytes. Write one problem per line"
-                )
-            if not line.isspace():
-                yield number, _object_or_error(line)
-            start += len(line)
-            number += 1
+    with ExitStack() as stack:
+        file = source
+        if not hasattr(source, "read"):
+            file = stack.enter_context(open(source, "rb"))
+        if hasattr(file, "peek") and file.peek(2)[:2] == GZIP:
+            file = stack.enter_context(gzip.open(file))
+        try:
+            for number in itertools.count(first_line):
+                line = file.readline(MAX_LINE_BYTES + 1)
+                if len(line) > MAX_LINE_BYTES:
+                    raise ValueError(
+                        f"{name_of(source)}, line {number}: a line must have at most "
+                        f"{MAX_LINE_BYTES:,} bytes. Write one problem per line"
+                    )
+                if not line:
+                    return
+                if not line.isspace():
+                    yield number, line
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(
+                f"{name_of(source)} is not a complete gzip file: {error}"
+            ) from error
 
 
 def name_of(source):
@@ -60,63 +66,24 @@ def name_of(source):
     return getattr(source, "name", "a stream") if hasattr(source, "read") else source
 
 
-@contextlib.contextmanager
-def _opened(source, start):
-    """Open a file or stream for reading its lines, as a context manager."""
-    with contextlib.ExitStack() as stack:
-        file = source
-        if not hasattr(source, "read"):
-            file = stack.enter_context(open(source, "rb"))
-        if not hasattr(file, "peek"):
-            file = io.BufferedReader(file)
-            stack.callback(file.detach)
-        if start:
-            file.seek(start)
-        if file.peek(2)[:2] == _GZIP:
-            file = stack.enter_context(gzip.open(file))
-        try:
-            yield file
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(
-                f"{name_of(source)} is not a complete gzip file: {error}"
-            ) from error
-
-
-def is_compressed(path):
-    """Return whether a file is compressed with gzip."""
-    with open(path, "rb") as file:
-        return file.read(2) == _GZIP
-
-
-def _object_or_error(line):
+def parse_line(line):
+    """Return the object in a line of bytes, or raise ValueError if the line is invalid."""
     try:
-        text = line.removeprefix(codecs.BOM_UTF8).decode().strip()
-        record = _DECODER.decode(text)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            reason = f"the byte {line[error.start]:#x} is not valid UTF-8"
-        elif b"\0" in line:
-            reason = "the line is in UTF-16 or UTF-32, or is not text"
-        else:
-            return ValueError(
-                f"each line must contain a complete JSON object: {error.msg} at character "
-                f"{error.pos + 1}"
-            )
-        return ValueError(f"{reason}. Save the file as UTF-8")
-    except RecursionError:
-        return ValueError("the line has too many levels of nested brackets")
-    except ValueError as error:
-        return error
+        record = _DECODER.decode(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{error}. Save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"each line must contain a complete JSON object in UTF-8, not in UTF-16: {error.msg} at "
+            f"character {error.pos + 1}"
+        ) from None
     if not isinstance(record, dict):
-        return ValueError(
+        raise ValueError(
             f"each line must be an object, got a {type(record).__name__}. Convert a JSON array "
             "with jq -c '.[]'"
         )
     if _SURROGATE.search(line):
-        try:
-            refuse_surrogates(record)
-        except ValueError as error:
-            return error
+        refuse_surrogates(record)
     return record
 
 

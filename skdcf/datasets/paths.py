@@ -15,7 +15,8 @@ from typing import Any
 #: Sentinel for a missing value, which cannot be None, because None is a valid value.
 MISSING = object()
 _DEEPEST = 6
-_BRACKETS = re.compile(r"\[(-?\d+)?\]")
+_KEY = re.compile(r"([^.\[]+)\.?(.*)", re.DOTALL)
+_ENTRY = re.compile(r"\[(-?\d+)?\]\.?(.*)", re.DOTALL)
 #: Keys that must be read from the messages of a certain role.
 _ROLES = {"answer": "assistant", "problem": "user"}
 
@@ -70,59 +71,56 @@ def value_at(record: Any, path: str, target: str | None = None) -> Any:
                 f"{target} must be the text of the {_ROLES[target]}, but {path} belongs to the "
                 f"role {role!r}. Select another message"
             )
-    record = decoded(record)
-    if record is None or path == "":
+    if path == "":
         return record
-    if isinstance(record, dict) and path in record:
-        return record[path]
-    key, bracket, rest = path.partition("[")
-    if bracket and "." not in key:
-        position, _, rest = rest.partition("]")
-        entries = decoded(value_at(record, key))
-        return _entries_at(entries, position, rest.removeprefix("."))
-    key, point, rest = path.partition(".")
-    if not point or not isinstance(record, dict):
+    record = decoded(record)
+    if record is None:
+        return None
+    if isinstance(record, dict):
+        return _value_in_object(record, path)
+    step = _ENTRY.fullmatch(path)
+    if not step or not isinstance(record, list):
         return MISSING
-    return value_at(record.get(key, MISSING), rest)
+    position, rest = step.groups()
+    if position is None:
+        values = [value_at(entry, rest) for entry in record]
+        values_found = [value for value in values if value is not MISSING]
+        return values_found if values_found or not record else MISSING
+    k = int(position)
+    is_inside = -len(record) <= k < len(record)
+    return value_at(record[k], rest) if is_inside else MISSING
 
 
-def _entries_at(entries, position, path):
-    """Return the value at a path in one entry of a list, or the values in all entries."""
-    if not isinstance(entries, list):
-        return entries if entries is None else MISSING
-    if position:
-        k = int(position)
-        exists = -len(entries) <= k < len(entries)
-        return value_at(entries[k], path) if exists else MISSING
-    values = [value_at(entry, path) if path else entry for entry in entries]
-    values_found = [value for value in values if value is not MISSING]
-    return values_found if values_found or not entries else MISSING
+def _value_in_object(record, path):
+    if path in record:
+        return record[path]
+    step = _KEY.fullmatch(path)
+    if not step or not step[2]:
+        return MISSING
+    return value_at(record.get(step[1], MISSING), step[2])
 
 
-def put_at(record: dict[str, Any], path: str, value: Any) -> None:
+def put_at(record: Any, path: str, value: Any) -> None:
     """Replace the value at an existing path without ``[]``.
 
     Parameters
     ----------
-    record : dict
+    record : dict or list
         The parsed object of a line, which is changed in place.
     path : str
         A key or a path without ``[]``, which does not go on within a JSON string.
     value : object
         The new value.
     """
-    if path in record:
-        record[path] = value
-        return
-    key, _, rest = path.partition(".")
+    if isinstance(record, list):
+        position, rest = _ENTRY.fullmatch(path).groups()
+        key = int(position)
+    else:
+        key, rest = (path, "") if path in record else _KEY.fullmatch(path).groups()
     if rest:
-        put_at(value_at(record, key), rest, value)
-        return
-    brackets = _BRACKETS.search(key)
-    assert (
-        brackets is not None
-    )  # The path exists, so its last part is an entry of a list.
-    record[key[: brackets.start()]][int(brackets[1])] = value
+        put_at(record[key], rest, value)
+    else:
+        record[key] = value
 
 
 def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
@@ -142,9 +140,11 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
         searched.
     """
     for key, value in record.items():
-        inside, mark = decoded(value), "."
-        if isinstance(inside, list) and inside and isinstance(inside[0], dict):
-            inside, mark = inside[0], "[]."
+        inside = decoded(value)
+        mark = "."
+        if isinstance(inside, list) and inside:
+            inside = inside[0]
+            mark = "[]."
         if isinstance(inside, dict) and inside and depth < _DEEPEST:
             yield from (f"{key}{mark}{path}" for path in paths_of(inside, depth + 1))
         else:

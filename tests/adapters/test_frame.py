@@ -1,12 +1,12 @@
 """Tables with one row per claim become problems, and problems become tables."""
 
-import json
 import math
+import re
 
 import numpy as np
 import pytest
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
 from skdcf.datasets import make_reasoning_graphs
 
@@ -50,13 +50,6 @@ def test_only_claims_and_answers_are_needed():
     assert [g.problem for g in data.graphs] == [None, None]
 
 
-def test_the_order_of_columns_and_the_index_do_not_matter():
-    frame = table().set_index(pd.Index([7, 7, 8, 9]))
-    data = from_frame(frame[frame.columns[::-1]], features=["score"], **NAMES)
-    other = from_frame(table(), features=["score"], **NAMES)
-    assert list(data.graphs) == list(other.graphs)
-
-
 @pytest.mark.parametrize("blank", [None, math.nan, pd.NA, "", " "])
 def test_a_blank_label_is_unknown(blank):
     right = pd.Series([1, blank, False, blank], dtype=object)
@@ -74,30 +67,22 @@ def test_labels_and_features_of_any_numeric_type(dtype):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("name", "values"),
     [
-        ("text", None, "a string, got None"),
-        ("text", 3, "a string, got 3"),
-        ("id", math.nan, "a string or an integer, got nan"),
-        ("id", True, "a string or an integer, got True"),
-        ("id", 1.0, "a string or an integer, got 1.0"),
-        ("asked", None, "a string, got None"),
-        ("asked", "R?", "same question, got 'R[?]' and 'P[?]'"),
-        ("right", 2, "a label must be .*got 2"),
-        ("right", 0.5, "a label must be .*got 0.5"),
-        ("right", "true", "a label must be .*got 'true'"),
-        ("score", math.nan, "a finite number, got nan"),
-        ("score", math.inf, "a finite number, got inf"),
-        ("score", 10**400, "a finite number, got 1000"),
-        ("score", "0.9", "a finite number, got '0.9'"),
-        ("score", None, "a finite number, got None"),
+        ("text", [None, 3]),
+        ("id", [math.nan, True, 1.0]),
+        ("asked", [None, "R?"]),
+        ("right", [2, 0.5, "true"]),
+        ("score", [math.nan, math.inf, 10**400, "0.9", None]),
     ],
 )
-def test_a_bad_cell_is_named_by_column_row_and_value(name, value, message):
-    frame = table().astype({name: object})
-    frame.loc[2, name] = value
-    with pytest.raises(ValueError, match=f"column '{name}', row 2: .*{message}"):
-        from_frame(frame, features=["score"], **NAMES)
+def test_a_bad_cell_is_named_by_column_row_and_value(name, values):
+    for value in values:
+        frame = table().astype({name: object})
+        frame.loc[2, name] = value
+        said = re.escape(repr(value))
+        with pytest.raises(ValueError, match=f"column '{name}', row 2: .*{said}"):
+            from_frame(frame, features=["score"], **NAMES)
 
 
 def test_two_verdicts_on_a_claim_are_refused():
@@ -112,7 +97,7 @@ def test_two_verdicts_on_a_claim_are_refused():
     names = {"claim": "text", "answer": "problem", "label": "label"}
     with pytest.raises(ValueError, match=r"row 1: .*'It is tall[.]'") as caught:
         from_frame(frame, **names)
-    assert "['annotator']" in str(caught.value)
+    assert "'annotator'" in str(caught.value)
     assert "frame.drop_duplicates(['problem', 'text'])" in str(caught.value)
     one = frame.drop_duplicates(["problem", "text"])
     assert from_frame(one, **names).labels[0].tolist() == [1, 0]
@@ -124,13 +109,13 @@ def test_two_verdicts_on_a_claim_are_refused():
     ("frame", "options", "message"),
     [
         ({"id": [1]}, {}, "DataFrame, got a dict"),
-        (table().iloc[:0], {}, "at least one row"),
-        (table(), {"claim": "txt"}, r"'txt' for claim.*has 0.*'text'"),
-        (table(), {"features": ["score", "f"]}, r"'f' for features\[1\].*has 0"),
-        (table(), {"features": "score"}, "list of names, got 'score'"),
-        (table(), {"features": ["right"]}, r"features\[0\].*'right'.*label"),
-        (table(), {"answer": "text"}, "'text'.*claim"),
-        (pd.concat([table(), table()[["text"]]], axis=1), {}, "'text'.*has 2"),
+        (table().iloc[:0], {}, "at least one"),
+        (table(), {"claim": "txt"}, r"'txt'.*'text'"),
+        (table(), {"features": ["score", "f"]}, "'f'"),
+        (table(), {"features": "score"}, "features .*str"),
+        (table(), {"features": ["right"]}, "'right'"),
+        (table(), {"answer": "text"}, "'text'"),
+        (pd.concat([table(), table()[["text"]]], axis=1), {}, "'text'"),
     ],
 )
 def test_what_cannot_be_read_is_named(frame, options, message):
@@ -147,14 +132,9 @@ def test_problems_survive_a_table():
     frame = to_frame(graphs, labels)
     names = list(graphs[0].feature_names)
     assert frame.columns.tolist() == ["answer", "question", "claim", "label", *names]
-    data = from_frame(
-        frame,
-        claim="claim",
-        answer="answer",
-        label="label",
-        question="question",
-        features=names,
-    )
+    columns = {name: name for name in ("claim", "answer", "label", "question")}
+    index = range(len(frame), 0, -1)
+    data = from_frame(frame.set_index(pd.Index(index)), features=names, **columns)
     kept = [g for g in graphs if g.n_claims]
     assert [g.claims for g in data.graphs] == [g.claims for g in kept]
     assert [g.problem for g in data.graphs] == [g.problem for g in kept]
@@ -173,20 +153,3 @@ def test_what_a_table_cannot_hold_is_named():
         to_frame([graph], [[1]])
     unnamed = ReasoningGraph([[1.0, 2.0]], ())
     assert to_frame([unnamed]).columns.tolist() == ["answer", "x0", "x1"]
-
-
-def test_a_table_can_be_filtered():
-    rng = np.random.default_rng(0)
-    label = (rng.random(400) < 0.9).astype(int)
-    frame = pd.DataFrame(
-        {
-            "answer": np.repeat(np.arange(100), 4),
-            "claim": [json.dumps(i) for i in range(400)],
-            "label": label,
-            "score": label + rng.random(400),
-        }
-    )
-    names = {"claim": "claim", "answer": "answer", "features": ["score"]}
-    data = from_frame(frame, label="label", **names)
-    cf = HardCF("score", edges="none", alpha=0.2).fit(data.graphs, data.labels)
-    assert sum(mask.sum() for mask in cf.predict(from_frame(frame, **names).graphs))

@@ -33,7 +33,7 @@ from skdcf.adapters import (
     from_uqlm,
 )
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.datasets.fetch import SOURCES, local_file
+from skdcf.datasets.fetch import SOURCES, published_file
 from skdcf.persistence import load_threshold, save_threshold
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks/results/fuzz.json"
@@ -202,10 +202,15 @@ class Jsonl:
             need(str(again.metadata) == str(data.metadata), "metadata changed")
 
 
-UQLM = [[{"claim": "x", "entailment": 0.9}, {"claim": "y", "entailment": 0.2}]]
+UQLM = {
+    "prompts": ["?"],
+    "claims_data": [
+        [{"claim": "x", "entailment": 0.9}, {"claim": "y", "entailment": 0.2}]
+    ],
+}
 FRAME = {"answer": [0, 0], "claim": ["a", "b"], "label": [1, 0], "f": [1.0, 2.0]}
 NAMES = {"answer": "answer", "claim": "claim", "label": "label", "features": ["f"]}
-POLYGRAPH = {"claims": [["x", "y"]], "estimates": {"e": [[0.1, 0.2]]}}
+POLYGRAPH = {"claims": [["x", "y"]], "estimates": {("claim", "e"): [0.1, 0.2]}}
 
 
 class Adapters:
@@ -304,7 +309,7 @@ class Cache:
         path = self.folder / self.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(rng.randbytes(rng.randrange(200)))
-        local_file(self.name, data_home=self.folder, download_if_missing=False)
+        published_file(self.name, self.folder, {self.name: ("file:///none", "0" * 64)})
         raise SilentError("a damaged download was taken")
 
 

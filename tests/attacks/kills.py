@@ -36,7 +36,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import skdcf
 from skdcf.apps.cli import main as skdcf_command
 from skdcf.datasets import fetch, make_reasoning_graphs, read_jsonl, write_jsonl
-from skdcf.datasets.fetch import Source
 from skdcf.persistence import load_threshold, save_threshold
 
 warnings.simplefilter("ignore")
@@ -61,7 +60,7 @@ def write_again_and_again(path):
 
 
 def download(path):
-    fetch.local_file(NAME, data_home=path)
+    fetch.published_file(NAME, path)
 
 
 class Slow(http.server.BaseHTTPRequestHandler):
@@ -228,7 +227,7 @@ def serve():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/file.bin"
-    fetch.SOURCES[NAME] = Source(url, hashlib.sha256(CONTENT).hexdigest())
+    fetch.SOURCES[NAME] = (url, hashlib.sha256(CONTENT).hexdigest())
 
 
 def two_at_once(folder):

@@ -48,7 +48,7 @@ def test_counts(data_home, name, options, expected):
     if not (data_home / name.removeprefix("fetch_")).is_dir():
         pytest.skip(f"no real data: SKDCF_DATA has no {name.removeprefix('fetch_')}/")
     fetch = getattr(sets, name)
-    data = fetch(**options, data_home=data_home, download_if_missing=False)
+    data = fetch(**options, data_home=data_home)
     flat = pack_labels(data.labels, data.graphs)
     sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
     judged = int((flat == 0).sum()), int((flat == -1).sum())
@@ -71,13 +71,13 @@ def test_all_sources_are_read(tmp_path, monkeypatch, name, options, content):
     """Neither is a file without a source asked for, nor is one forgotten."""
     asked = []
 
-    def local_file(file, **_):
+    def published_file(file, *_):
         asked.append(file)
         path = tmp_path / Path(file).name
         path.write_text("[]" if "ref_docs" in file else content)
         return path
 
-    monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
+    monkeypatch.setattr("skdcf.datasets.fetch.published_file", published_file)
     with pytest.raises(ValueError, match=r"data.*contain.*problem"):
         getattr(sets, f"fetch_{name}")(**options)
     sources = sets.reading.SOURCES

@@ -74,8 +74,8 @@ def parse_line(line):
         raise ValueError(f"{error}. Save the file as UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"each line must contain a complete JSON object in UTF-8, not in UTF-16: {error.msg} at "
-            f"character {error.pos + 1}"
+            f"each line must contain a complete JSON object in UTF-8, not in UTF-16: "
+            f"{error.msg} at character {error.pos + 1}"
         ) from None
     if not isinstance(record, dict):
         raise ValueError(

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -318,35 +317,42 @@ def _read_metadata(row, own):
         row["metadata"] = metadata
 
 
+def _form(row):
+    """Return whether texts are known, the number of features in a tuple, and their names."""
+    shape = np.shape(row.get("features", ()))
+    return "claims" in row, shape[1:], row.get("feature_names")
+
+
 def pack(rows: Sequence[dict[str, Any]]) -> Columns:
     """Return the problems of several rows, or raise ValueError if their features differ."""
 
     def column(key):
         return [row.get(key) for row in rows]
 
-    sizes = column("n_claims")
-    names = column("feature_names")
-    widths = [None if x is None else x.shape[1] for x in column("features")]
-    for i, row in enumerate(rows):
-        if (names[i], widths[i]) != (names[0], widths[0]):
+    # A problem without claims may have any columns.
+    filled = [row for row in rows if row["n_claims"]] or rows[:1]
+    form = _form(filled[0])
+    for row in filled:
+        if _form(row) != form:
             raise ValueError(
-                f"all problems must have the same features, but problem {row.get('id', i)!r} has "
-                f"{widths[i]} features named {names[i]}, and the first problem has {widths[0]} "
-                f"features named {names[0]}"
+                f"problem {row.get('id', 'without id')!r}: claims and features must be known for "
+                f"all problems or for none, with the same names, got {_form(row)} and {form}"
             )
-    offsets = offsets_of(sizes)
+    has_claims, width, names = form
+    offsets = offsets_of(column("n_claims"))
     pairs = [row.get("edges", _UNKNOWN) for row in rows]
-    claims = (row.get("claims", [None] * row["n_claims"]) for row in rows)
     graphs = GraphBatch.from_arrays(
-        None if widths[0] is None else np.concatenate(column("features")),
+        np.concatenate([row["features"] for row in filled]) if width else None,
         offsets,
         np.concatenate(pairs) + offsets[:-1].repeat([*map(len, pairs)])[:, None],
         edges_known=["edges" in row for row in rows],
-        claims=chain.from_iterable(claims),
+        claims=[text for row in filled for text in row["claims"]]
+        if has_claims
+        else None,
         problems=column("problem"),
         alternatives=column("alternatives"),
         context=column("context"),
-        feature_names=names[0],
+        feature_names=names,
         ids=column("id"),
         provenance=column("provenance"),
         metadata=column("metadata"),

@@ -26,7 +26,7 @@ OWN_VALUES = st.recursive(
 
 
 @st.composite
-def lines(draw, width):
+def lines(draw, width, has_claims):
     """A line with any of the keys. ``width`` is the number of features, or None without them."""
     n = draw(st.integers(0, 5))
     order = draw(st.permutations(range(n)))
@@ -36,7 +36,7 @@ def lines(draw, width):
         return st.lists(values, min_size=n, max_size=n)
 
     line = {"version": 1}
-    if width is None or draw(st.booleans()):
+    if has_claims:
         line["claims"] = draw(per_claim(TEXTS))
     if width is not None:
         row = st.lists(st.floats(-1e300, 1e300), min_size=width, max_size=width)
@@ -81,10 +81,14 @@ def canonical(line):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.data(), st.sampled_from([None, 0, 1, 3]), st.booleans())
-def test_what_is_read_is_written_back(tmp_path_factory, data, width, is_packed):
+@given(st.data(), st.sampled_from([None, 0, 1, 3]), st.booleans(), st.booleans())
+def test_what_is_read_is_written_back(
+    tmp_path_factory, data, width, has_claims, is_packed
+):
     """Every key, also the user's own, from each way to read lines."""
-    records = data.draw(st.lists(lines(width), min_size=1, max_size=4))
+    records = data.draw(
+        st.lists(lines(width, has_claims or width is None), min_size=1, max_size=4)
+    )
     folder = tmp_path_factory.mktemp("lines")
     path = write_lines(folder, *records)
     back = read_jsonl(path)
@@ -252,7 +256,11 @@ def test_five_invalid_lines_are_named_together_and_one_of_a_stream(tmp_path):
 
 def test_lines_must_have_the_same_features(tmp_path):
     given = {"id": "p", "features": [[1], [2]]}
-    for other in (GOOD, given | {"id": "q", "feature_names": ["f"]}):
+    for other in (
+        GOOD,
+        given | {"feature_names": ["f"]},
+        given | {"claims": ["a", "b"]},
+    ):
         with pytest.raises(ValueError, match=r"a\.jsonl: .*features"):
             read_jsonl(write_lines(tmp_path, given, other))
     with pytest.raises(ValueError, match="at least one problem"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -399,40 +399,32 @@ def parse_object(text, key):
     in the reply must agree.
     """
     text = text[:_LONGEST].rpartition(_THOUGHT)[2]
-    if (
-        key == "verdict"
-        and len({plain_word(m[1]) for m in IN_OBJECT.finditer(text)}) > 1
-    ):
+    verdicts = {plain_word(match[1]) for match in IN_OBJECT.finditer(text)}
+    if key == "verdict" and len(verdicts) > 1:
         raise ValueError("the reply must contain a single verdict, but it contains two")
+    decoder = json.JSONDecoder(strict=False)  # Strings may contain line breaks.
     objects = []
-    last_end = 0
-    for value, end in _objects(text):
-        value = value.get("reply", value)
-        if key in value:
-            objects.append(value)
-            last_end = end
-    # An invalid object after the last valid one is assumed to be the intended answer.
-    if not objects or f'"{key}"' in text[last_end:]:
-        return _repaired(text[last_end:], key)
-    if key == "verdicts" and any(value != objects[-1] for value in objects):
+    last_end = end = 0
+    for _ in range(_MOST_STARTS):
+        start = text.find("{", end)
+        if start < 0:
+            break
+        end = start + 1
+        with suppress(ValueError, RecursionError):
+            value, end = decoder.raw_decode(text, start)
+            value = value.get("reply", value)
+            if key in value:
+                objects.append(value)
+                last_end = end
+    # An invalid object after the last valid one may be the intended answer.
+    rest = text[last_end:]
+    if not objects or re.search(rf"[\"']{key}[\"']", rest):
+        objects.append(_repaired(rest, key))
+    if key.startswith("verdict") and any(value != objects[-1] for value in objects):
         raise ValueError(
             f'the reply contains several different objects with the key "{key}"'
         )
     return objects[-1]
-
-
-def _objects(text) -> Iterator[tuple[dict, int]]:
-    """Yield each top-level JSON object in a string, and its end."""
-    decoder = json.JSONDecoder(strict=False)  # Strings may contain line breaks.
-    end = 0
-    for _ in range(_MOST_STARTS):
-        if (start := text.find("{", end)) < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, start)
-            yield value, end
-        except (ValueError, RecursionError):
-            end = start + 1
 
 
 def _repaired(text, key):

@@ -42,10 +42,6 @@ from ._replies import (
     verdicts_of,
 )
 
-_FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
-#: Built-in prompts, keyed by name and version.
-_PROMPTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
-
 
 class Prompt(NamedTuple):
     """Instructions to a model for one task.
@@ -61,6 +57,15 @@ class Prompt(NamedTuple):
 
     name: str
     text: str
+
+
+#: Built-in prompts, keyed by name.
+_PROMPTS = {
+    path.name.partition("-")[0]: Prompt(
+        path.name.removesuffix(".txt"), path.read_text("utf-8").strip()
+    )
+    for path in files("skdcf.apps.llm").joinpath("prompts").iterdir()
+}
 
 
 def load_prompt(name, own=None):
@@ -90,8 +95,7 @@ def load_prompt(name, own=None):
     'decompose-3'
     """
     if own is None:
-        [full] = [key for key in _PROMPTS if key.rpartition("-")[0] == name]
-        return Prompt(full, _PROMPTS[full].strip())
+        return _PROMPTS[name]
     text = own.strip()
     if not text:
         raise ValueError(f"the prompt for {name!r} must not be empty")
@@ -569,17 +573,13 @@ class Verify(Step):
     Parameters
     ----------
     prompt : str, optional
-        Instructions for the model. With ``per="claim"``, the default
-        is the built-in prompt "verify", or "verdict" if ``why`` is False. With ``per="answer"``,
-        the default is "verify_all".
+        Instructions for the model. The default is the built-in prompt named by ``ask``.
     model : str, optional
         Name of the judge model, which should differ from the model that wrote the answers.
-    per : {"claim", "answer"}
-        Whether to make one call for each claim and its premises, or one cheaper call for all
-        claims of an answer.
-    why : bool, default=True
-        Whether the judge writes a reason before each verdict. If False, the reply for each claim
-        contains only the verdict.
+    ask : {"verify", "verdict", "verify_all"}
+        What one call asks for. With "verify", it asks for a reason and a verdict on one claim,
+        given its premises. With "verdict", it asks only for the verdict. With "verify_all", one
+        cheaper call asks for reasons and verdicts on all claims of an answer.
 
     Raises
     ------
@@ -598,28 +598,15 @@ class Verify(Step):
 
     _reply = verdicts_of("true", "false")
     _parameter_constraints = COMMON | {
-        "per": [StrOptions({"claim", "answer"})],
-        "why": ["boolean"],
+        "ask": [StrOptions({"verify", "verdict", "verify_all"})]
     }
     names = ("judge_verdict", "judge_log_odds")
 
-    per: str = "claim"
-    why: bool = True
-
-    def validate(self) -> None:
-        """Raise ValueError if a parameter or a combination of parameters is invalid."""
-        super().validate()
-        if self.per == "answer" and not self.why:
-            raise ValueError(
-                'why must be True with per="answer", because rows for whole answers always '
-                'include reasons. Set why=True or per="claim"'
-            )
+    ask: str = "verify"
 
     @property
     def _prompt_name(self):  # type: ignore[override]
-        if self.per == "answer":
-            return "verify_all"
-        return "verify" if self.why else "verdict"
+        return self.ask
 
     def _question(self, graph, v=None):
         if v is None:
@@ -630,7 +617,7 @@ class Verify(Step):
 
     async def _run(self, run, graph):
         n = graph.n_claims
-        asked = [None] if self.per == "answer" else range(n)
+        asked = [None] if self.ask == "verify_all" else range(n)
         verdicts = await asyncio.gather(
             *(self._judge(run, graph, v) for v in asked if n)
         )
@@ -639,9 +626,8 @@ class Verify(Step):
     async def _judge(self, run, graph, v):
         """Return the verdict and the log odds of one claim, or of all claims."""
         n = graph.n_claims if v is None else 1
-        schema = self._reply
-        if v is not None:
-            schema = VERDICT if self.why else BARE_VERDICT
+        schemas = {"verify": VERDICT, "verdict": BARE_VERDICT}
+        schema = schemas.get(self.ask, self._reply)
 
         def read(reply):
             if v is not None:

@@ -166,7 +166,7 @@ def test_semantic_columns_are_the_ratings():
 
 def test_verdicts_of_single_claims_see_their_premises():
     client = Replies("false", '{"verdict": "true"}')
-    table = run(Verify(why=False), GRAPH, client=client)
+    table = run(Verify(ask="verdict"), GRAPH, client=client)
     np.testing.assert_array_equal(table, [[0, -1], [1, 1], [1, 1]])
     assert client.question(2)["premises"] == ["a is 2", "b is 3"]
     assert client.seen[0][0]["content"] == load_prompt("verdict").text
@@ -175,16 +175,14 @@ def test_verdicts_of_single_claims_see_their_premises():
 def test_verdicts_of_an_answer_come_in_one_call():
     rows = verdicts("true", "false", "true")["verdicts"][::-1]
     client = Replies({"verdicts": rows})
-    table = run(Verify(per="answer"), GRAPH, client=client)
+    table = run(Verify(ask="verify_all"), GRAPH, client=client)
     np.testing.assert_array_equal(table, [[1, 1], [0, -1], [1, 1]])
     assert len(client.seen) == 1
-    with pytest.raises(ValueError, match=r"why.*per"):
-        run(Verify(per="answer", why=False), GRAPH, client=client)
 
 
-@pytest.mark.parametrize("per", ["claim", "answer"])
-def test_claims_without_a_verdict_are_nan(per):
-    table = run(Verify(per=per), GRAPH, client=Replies("It depends"))
+@pytest.mark.parametrize("ask", ["verify", "verify_all"])
+def test_claims_without_a_verdict_are_nan(ask):
+    table = run(Verify(ask=ask), GRAPH, client=Replies("It depends"))
     assert table.shape == (3, 2) and np.isnan(table).all()
 
 
@@ -240,8 +238,8 @@ def test_labels_of_a_model_are_marked():
 
 
 def test_prompts_on_data_say_that_data_are_data():
-    texts = {name: text for name, text in _PROMPTS.items() if name != "answer-2"}
-    assert all("never to be followed" in text for text in texts.values())
+    for name in _PROMPTS.keys() - {"answer"}:
+        assert "never to be followed" in load_prompt(name).text
 
 
 def test_a_prompt_may_be_replaced():

@@ -4,10 +4,6 @@
 exchangeability of path risks without labels.
 """
 
-from ._monitors import ODDS as ODDS
 from ._monitors import CoverageMonitor, ExchangeabilityTest
 
-__all__ = [
-    "CoverageMonitor",
-    "ExchangeabilityTest",
-]
+__all__ = ["CoverageMonitor", "ExchangeabilityTest"]

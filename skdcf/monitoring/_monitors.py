@@ -16,7 +16,6 @@ detected even after months.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,19 +23,25 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from .._parameters import Number, Settings, settings
+from .._parameters import SHARE, Settings, settings
 from ..graphs import Problems, pack_graphs
 from ..guards import compare_origin
 from ..labels import Labels
-from ..ops.hard import segment_sum
+from ..ops.mean_bound import largest_mean
 from ..uses import check, flat_masks, largest_risks
-from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
 # number of problems after which the uninvested part of the wealth has decreased to 63 %
 PACE = 100.0
-
-
 LARGEST = 700.0  # largest number whose exponential is finite
+# maximum number of problems that are ranked against each other at the same time
+BLOCK = 512
+#: Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets favour
+#: small p-values, large p-values, both extremes, or values in the middle.
+SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
+BENDS = np.array([0.8, -0.4])
+#: Odds ratios of an error on which the monitor bets, relative to the rate under the null
+#: hypothesis.
+ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
 def waiting(t):
@@ -52,7 +57,7 @@ class BettingMonitor(Settings):
     delta: float = 0.05
 
     _parameter_constraints = {
-        "delta": [Number(Real, 0, 1, closed="neither")],
+        "delta": [SHARE],
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
@@ -128,15 +133,6 @@ def play(before, state, log_factors):
     stakes = np.logaddexp.accumulate(stakes, axis=0)
     stakes_played = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
-
-
-# maximum number of problems that are ranked against each other at the same time
-_BLOCK = 512
-
-#: Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets favour
-#: small p-values, large p-values, both extremes, or values in the middle.
-_SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
-_BENDS = np.array([0.8, -0.4])
 
 
 @settings
@@ -220,12 +216,11 @@ class ExchangeabilityTest(BettingMonitor):
             The monitor, without bets.
         """
         self.validate()
-        is_filter = getattr(path_risk, "max_path_risks_", None) is not None
+        is_filter = hasattr(path_risk, "max_path_risks_")
         values = path_risk.max_path_risks_ if is_filter else largest_of(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        if is_filter:
-            self.filter_ = path_risk
+        self.filter_ = path_risk if is_filter else None
         self._start(np.sort(values))
         return self
 
@@ -263,12 +258,12 @@ class ExchangeabilityTest(BettingMonitor):
             values = largest_of(X)
         else:
             raise ValueError(
-                "groups has no effect if X contains path risks, because every path risk is "
+                "groups must be None if X contains path risks, because every path risk is "
                 "counted. Pass the problems instead"
             )
         uniform = self.rng_.random_sample(len(values))
-        for start in range(0, len(values), _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, len(values), BLOCK):
+            block = slice(start, start + BLOCK)
             factors = _log_factors(self._p_values(values[block], uniform[block]))
             log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
             self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
@@ -282,16 +277,12 @@ class ExchangeabilityTest(BettingMonitor):
                 "fit(filter) first, or pass path risks"
             )
         risks, hashes = largest_risks(self.filter_, batch, groups)
-        keys, calibrated_before = _keys(self.filter_, hashes)
-        counted = []
-        for row, key in enumerate(keys):
-            if calibrated_before[row] or key in self.taken_:
-                continue
-            counted.append(row)
-            if key is not None:
-                self.taken_[key] = True
-        self.n_repeated_ += len(risks) - len(counted)
-        return risks[counted]
+        keys, is_old = _keys(self.filter_, hashes)
+        rows = [
+            i for i, key in enumerate(keys) if not is_old[i] and _take(key, self.taken_)
+        ]
+        self.n_repeated_ += len(risks) - len(rows)
+        return risks[rows]
 
     def _start(self, risks):
         self.seen_ = risks
@@ -325,13 +316,8 @@ def largest_of(path_risk) -> NDArray[Any]:
 
 def _log_factors(p):
     centred = p[:, None] - 0.5
-    bends = 1 + _BENDS * (12 * centred**2 - 1)
-    return np.log(np.hstack([1 + _SLOPES * centred, bends]))
-
-
-#: Odds ratios of an error on which the monitor bets, relative to the rate under the null
-#: hypothesis.
-ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
+    bends = 1 + BENDS * (12 * centred**2 - 1)
+    return np.log(np.hstack([1 + SLOPES * centred, bends]))
 
 
 @settings
@@ -367,10 +353,9 @@ class CoverageMonitor(BettingMonitor):
     n_unwatched_ : int
         Number of answers that were ignored because they do not pass (``show=``), or because the
         filter keeps nothing or has no guarantee in their group.
-    groups_ : list
-        The groups that are monitored separately, or [None] if there are no groups.
-    counts_ : ndarray of int of shape (n_groups, 2)
-        Numbers of problems and errors in each group since the last calibration.
+    games_ : list of dict
+        State of the bets on each group since the last calibration, with the name of the ``group``,
+        which is None if there are no groups.
     log_wealth_ : ndarray of shape (n_problems,)
         Log wealth after each monitored problem.
 
@@ -428,9 +413,8 @@ class CoverageMonitor(BettingMonitor):
     filter: Any
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
-    n_shown_ = lost_ = 0.0
-    groups_, taken_ = [], []
-    counts_ = np.zeros((0, 2), dtype=np.int64)
+    lost_ = 0.0
+    games_ = ()
 
     def validate(self) -> None:
         """Raise ValueError if the filter cannot be monitored."""
@@ -448,7 +432,7 @@ class CoverageMonitor(BettingMonitor):
 
         Parameters
         ----------
-        X : {problems}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The judged answers, in the format of the filter.
         y : labels, as in the filter's ``calibrate``
             Claim labels. An unjudged claim (-1) is treated as false, as in calibration.
@@ -470,55 +454,44 @@ class CoverageMonitor(BettingMonitor):
         The choice of the answers to judge must not depend on whether they are wrong. Answers
         that users complain about are not representative of other answers.
         """
-        self.validate()
+        self._restart()
         fitted = self.filter
-        self._restart(fitted)
         part = fitted.calibration_part(X, y, groups)
         compare_origin(fitted._record, part.origin)
+        losses = self._losses(part, X, y)
         names = part.groups or [None] * len(part)
-        passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
-        places = {name: g for g, name in enumerate(self.groups_)}
-        rows_of = [[] for _ in places]
-        keys, calibrated_before = _keys(fitted, part.hashes)
-        order = np.lexsort(part.hashes.orders())
-        for row in order.tolist():
-            g = places.get(names[row])
-            key = keys[row]
-            if g is None or not passes[row]:
+        keys, is_old = _keys(fitted, part.hashes)
+        rows_of: dict[Any, list[int]] = {name: [] for name in self._games}
+        for row in np.lexsort(part.hashes.orders()).tolist():
+            name = names[row]
+            if (
+                name not in rows_of
+                or part.lowest[row] >= self._steps[name].cut < np.inf
+            ):
                 self.n_unwatched_ += 1
-            elif calibrated_before[row] or key in self.taken_[g]:
+            elif is_old[row] or not _take(keys[row], self._games[name]["taken"]):
                 self.n_repeated_ += 1
             else:
-                rows_of[g].append(row)
-                if key is not None:
-                    self.taken_[g][key] = True
-        for g, rows in enumerate(rows_of):
-            self._take(g, lost[rows])
-            self.n_shown_ += float(shown[rows].sum())
+                rows_of[name].append(row)
+        for name, rows in rows_of.items():
+            self._bet(name, losses[rows])
         return self
 
-    def _outcomes(self, fitted, part, X, y, *, names):
-        """Return whether each problem passes, its loss, and whether any of its claims is kept."""
-        nulls = self._nulls(self.n_calibrations_)
-        cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
-        passes = (part.lowest < cut) | np.isposinf(cut)
-        if all(isinstance(null, Urn) for null in nulls.values()):
-            thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
-            return passes, part.scores < thresholds, part.lowest < thresholds
-        batch, labels = check(fitted, X, y)
-        [kept] = flat_masks(fitted, batch, [None])
-        guarantee = fitted.calibration_.guarantee
-        losses = guarantee.loss(labels, kept, batch.offsets)
-        lost = np.asarray(losses, np.float64)
-        shown = segment_sum(kept, batch.offsets) > 0
-        return passes, lost, shown
+    def _losses(self, part, X, y):
+        """Return the loss of each problem of the part."""
+        if self._is_urn:
+            level = self._level
+            limits = {name: s.threshold(level) for name, s in self._steps.items()}
+            names = part.groups or [None] * len(part)
+            return part.scores < [limits.get(name, -np.inf) for name in names]
+        batch, labels = check(self.filter, X, y)
+        [kept] = flat_masks(self.filter, batch, [None])
+        return self.filter.calibration_.guarantee.loss(labels, kept, batch.offsets)
 
     def update_losses(
         self,
         losses: ArrayLike,
         group: Any = None,
-        *,
-        shown: ArrayLike | None = None,
     ) -> Self:
         """Add the losses of judged answers if the answers themselves are unavailable.
 
@@ -532,9 +505,6 @@ class CoverageMonitor(BettingMonitor):
             ``show=``, all answers must pass.
         group : str or number, optional
             The group of the answers, if the guarantee has groups.
-        shown : array-like of bool, shape (n_problems,), optional
-            Whether at least one claim of each answer was kept. If ``shown`` is missing, `summary`
-            cannot report the proportion of shown answers.
 
         Returns
         -------
@@ -546,14 +516,12 @@ class CoverageMonitor(BettingMonitor):
         ValueError
             If a loss is negative or not finite.
         """
-        self.validate()
         losses = np.asarray(losses, dtype=np.float64)
         if not (np.isfinite(losses) & (losses >= 0)).all():
-            raise ValueError("losses must be finite and nonnegative")
-        self._restart(self.filter)
-        if group in self.groups_:
-            self._take(self.groups_.index(group), losses)
-            self.n_shown_ += np.nan if shown is None else float(np.sum(shown))
+            raise ValueError(f"losses must be finite and nonnegative, got {losses}")
+        self._restart()
+        if group in self._games:
+            self._bet(group, losses)
         else:
             self.n_unwatched_ += len(losses)
         return self
@@ -567,58 +535,97 @@ class CoverageMonitor(BettingMonitor):
             The reason as a sentence, or None if the guarantee can be monitored.
         """
         self.validate()
-        return why_not_watched(self.filter)
+        if self.filter.ties == "include":
+            return 'there is no guarantee to monitor, because ties is "include"'
+        if not self._steps:
+            return "there is nothing to monitor, because the filter keeps nothing at its alpha"
+        return None
 
-    def _restart(self, fitted):
-        """Start new urns if the filter was recalibrated."""
-        level = level_of(fitted)
-        scores_now = np.append(fitted.nonconformity_scores_, level)
-        scores_before: Any = getattr(self, "calibration_", None)
-        if not np.array_equal(scores_before, scores_now):
-            self._begin_urns(fitted)
-            self.calibration_ = scores_now
+    @property
+    def _games(self):
+        return {game["group"]: game for game in self.games_}
 
-    def _begin_urns(self, fitted):
-        """Start new urns, with a new fraction of the wealth."""
-        nulls = self._nulls(self.n_calibrations_ + 1)
+    @property
+    def _level(self):
+        return self.filter.calibration_.guarantee.level(None, self.filter.alpha)
+
+    @property
+    def _steps(self):
+        """Step function of each group in which claims may be kept."""
+        by_group = self.filter.calibration_.by_group()
+        level = self._level
+        return {
+            n: steps for n, steps in by_group.items() if not steps.keeps_nothing(level)
+        }
+
+    @property
+    def _is_urn(self):
+        """Whether the threshold of each group is a score with a known rank."""
+        return all(steps.is_count for steps in self.filter.calibration_.steps)
+
+    def _restart(self):
+        """Start new urns, with a new fraction of the wealth, if the filter was recalibrated."""
+        if reason := self.why_not_watched():
+            raise ValueError(reason)
+        scores = np.append(self.filter.nonconformity_scores_, self._level)
+        if np.array_equal(getattr(self, "calibration_", None), scores):
+            return
+        self.calibration_ = scores
         self.n_calibrations_ += 1
-        self.calibration_delta_ = 0.0 if is_urn(fitted) else self.delta / 2
-        taken = dict(zip(self.groups_, self.taken_, strict=True))
-        self.taken_ = [taken.get(name, {}) for name in nulls]
-        self.groups_ = list(nulls)
-        n = len(nulls)
-        self.counts_ = np.zeros((n, 2), dtype=np.int64)
-        self.sums_ = np.zeros(n)  # sums of losses since the last calibration
-        self.group_wealth_ = np.zeros(n)
-        self.states_ = [None] * n  # logarithm of the wealth
+        self.calibration_delta_ = 0.0 if self._is_urn else self.delta / 2
+        before = self._games
+        self.games_ = [
+            {
+                "group": name,
+                "taken": before[name]["taken"] if name in before else {},
+                "n_problems": 0,
+                "n_errors": 0,
+                "lost": 0.0,
+                "log_wealth": 0.0,
+                "state": None,
+            }
+            for name in self._steps
+        ]
 
-    def _nulls(self, number):
-        """Return each group's null hypothesis after calibration ``number``."""
-        return nulls_of(
-            self.filter, level_of(self.filter), self.delta / (2 * number * (number + 1))
-        )
+    def _chances(self, name, count, lost_before):
+        """Return the largest mean loss that the null hypothesis allows for each new problem.
 
-    def _take(self, g, losses):
-        """Bet on the problems of group ``g``, given their losses."""
+        If e of the first t - 1 new problems were errors, the next one is an error with
+        probability (k + e) / (n + t). A mean loss has an upper bound instead, which holds for
+        all but a share of the calibration sets.
+        """
+        steps = self._steps[name]
+        level = self._level
+        if self._is_urn:
+            n_drawn = steps.n + count + 1 + np.arange(len(lost_before))
+            return (steps.rank(level) + lost_before) / n_drawn
         j = self.n_calibrations_
-        null = self._nulls(j)[self.groups_[g]]
-        (count, _), lost = self.counts_[g], self.sums_[g]
-        losses = losses.astype(np.float64)
-        lost_before = lost + np.append(0.0, np.cumsum(losses))[:-1]
-        chance = null.chances(int(count), lost_before)
-        factors = np.log(1 + losses[:, None] * (ODDS - 1)) - np.log1p(
-            chance[:, None] * (ODDS - 1)
-        )
-        log_wealth, self.states_[g] = play(int(count), self.states_[g], factors)
-        others_wealth = logsumexp(np.append(np.delete(self.group_wealth_, g), -np.inf))
-        share = np.log(len(self.groups_) * j * (j + 1))
-        self.log_wealth_ = np.append(
-            self.log_wealth_, np.logaddexp(others_wealth, log_wealth) - share
-        )
-        self.group_wealth_[g] = [self.group_wealth_[g], *log_wealth][-1]
+        share = self.delta / (2 * j * (j + 1) * len(self.games_))
+        # The loss of the new answer is at most 1. All other answers share the rest.
+        total = max((steps.n + 1) * level - 1, 0.0)
+        return np.full(len(lost_before), largest_mean(total, steps.n, share))
+
+    def _bet(self, name, losses):
+        """Bet on the problems of a group, given their losses."""
+        game = self._games[name]
+        losses = np.asarray(losses, np.float64)
+        count = game["n_problems"]
+        lost_before = game["lost"] + np.append(0.0, np.cumsum(losses))[:-1]
+        chance = self._chances(name, count, lost_before)
+        factors = np.log(1 + losses[:, None] * (ODDS - 1))
+        factors -= np.log1p(chance[:, None] * (ODDS - 1))
+        log_wealth, game["state"] = play(count, game["state"], factors)
+        others = [each["log_wealth"] for each in self.games_ if each is not game]
+        others_wealth = logsumexp([*others, -np.inf])
+        j = self.n_calibrations_
+        wealth = np.logaddexp(others_wealth, log_wealth)
+        wealth -= np.log(len(self.games_) * j * (j + 1))
+        self.log_wealth_ = np.append(self.log_wealth_, wealth)
         n_errors = int((losses > 0).sum())
-        self.counts_[g] += [len(losses), n_errors]
-        self.sums_[g] += losses.sum()
+        game["log_wealth"] = float([game["log_wealth"], *log_wealth][-1])
+        game["n_problems"] += len(losses)
+        game["n_errors"] += n_errors
+        game["lost"] += float(losses.sum())
         self.n_errors_ += n_errors
         self.lost_ += float(losses.sum())
 
@@ -630,29 +637,18 @@ class CoverageMonitor(BettingMonitor):
         descriptions : list of str
             One description per change.
         """
-        out = [
+        return [
             "errors in answers that were not judged, or that were judged because an error "
             "was suspected",
             "errors in further answers to a question, because only the first judged answer "
             "to each question is counted",
             "a coverage below a target of your own choice: the monitor only tests the "
             "guarantee of the filter",
+            "a loss of coverage in some answers if the overall coverage, or that of their "
+            "group, is unchanged",
+            f"errors in {self.n_unwatched_} answers that did not pass, or whose group has "
+            "no kept claims or no guarantee",
         ]
-        if self.calibration_delta_:
-            out.append(
-                "a mean loss that exceeds the bound by no more than the variation between "
-                "calibration sets can explain"
-            )
-        if self.groups_ in ([], [None]):
-            out.append(
-                "a loss of coverage in one group if the overall coverage is unchanged"
-            )
-        if n := self.n_unwatched_:
-            out.append(
-                f"errors in {n} answers that did not pass, or whose group has no kept claims "
-                "or no guarantee"
-            )
-        return out
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the current state.
@@ -662,38 +658,29 @@ class CoverageMonitor(BettingMonitor):
         summary : dict
             The keys ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
             ``alarm_at`` are the same as for every monitor. The other keys are ``n_errors``,
-            ``coverage`` and ``mean_loss`` (NaN before the first problem), ``shown`` (proportion
-            of answers with a kept claim) and ``false_among_shown`` with their standard errors,
-            ``alpha``, ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and
-            errors in each group since the last calibration), and ``cannot_see``.
+            ``coverage`` and ``mean_loss`` (NaN before the first problem), ``alpha``,
+            ``n_repeated``, ``n_calibrations`` and ``cannot_see``.
         """
         out = super().summary()
-        n = out["n_problems"]
-        shown, shown_error = _share(self.n_shown_, n)
-        wrong, wrong_error = _share(self.n_errors_, self.n_shown_)
-        counts = map(tuple, self.counts_.tolist())
+        n = out["n_problems"] or np.nan
         return out | {
             "n_errors": self.n_errors_,
-            "coverage": 1 - self.n_errors_ / n if n else float("nan"),
-            "mean_loss": self.lost_ / n if n else float("nan"),
-            "shown": shown,
-            "shown_error": shown_error,
-            "false_among_shown": wrong,
-            "false_among_shown_error": wrong_error,
-            "alpha": level_of(self.filter),
+            "coverage": 1 - self.n_errors_ / n,
+            "mean_loss": self.lost_ / n,
+            "alpha": self._level,
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
-            "groups": dict(zip(self.groups_, counts, strict=True)),
             "cannot_see": self.cannot_see(),
         }
 
 
-def _share(count, n):
-    """Return a proportion and its standard error, or NaN if ``n`` is 0."""
-    if not n > 0:
-        return float("nan"), float("nan")
-    share = count / n
-    return share, float(np.sqrt(max(share * (1 - share), 0.0) / n))
+def _take(key, taken):
+    """Note the key of an answer, and return whether it is new or unknown."""
+    if key in taken:
+        return False
+    if key is not None:
+        taken[key] = True
+    return True
 
 
 def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:

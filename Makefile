@@ -13,8 +13,7 @@ PAPER_ARGS ?=
 FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
-ATTACKS ?= fuzz kills edge_cases combinations mutations busy_neighbour \
-  review_removes small_batches several_answers
+ATTACKS ?= fuzz kills mutations
 ATTACK_ARGS ?=
 
 # The matrices are small and two test processes run, so threads inside BLAS only slow the tests.

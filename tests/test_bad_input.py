@@ -1,7 +1,6 @@
 """Each error names the problem, the value and the bound, before any work."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,19 +19,9 @@ from skdcf import (
     ReasoningGraph,
     SingleFeatureCF,
 )
-from skdcf.adapters import from_lm_polygraph
-from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import (
-    coverage_score,
-    evaluate_filter,
-    leave_one_out,
-)
-from skdcf.exceptions import GuaranteeWarning, ParameterWarning
-from skdcf.features import reasoning_features
+from skdcf.exceptions import ParameterWarning
 from skdcf.graphs import as_batch
 from skdcf.labels import pack_labels
-from skdcf.scorers import ClassifierScorer, ConfTrScorer
-from skdcf.uses import check
 
 ONE = np.zeros((3, 1))
 
@@ -196,49 +185,6 @@ def test_texts_of_some_problems():
         GraphBatch.from_arrays(None, [0, 1, 3], claims=[None, "b", "c"])
 
 
-def test_masks_without_masked_entries_pass():
-    features = np.ma.array([[1.0], [2.0]])
-    assert type(ReasoningGraph(features, []).features) is np.ndarray
-    batch = GraphBatch.from_arrays(features, [0, 2])
-    assert type(batch.features) is np.ndarray
-    labels = pack_labels(np.ma.array([1, -1]), batch)
-    assert type(labels) is np.ndarray and labels.tolist() == [1, -1]
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"claims": "abc"}, r'problem "a": claims.*list.*text'),
-        ({"claims": ["x", None]}, r'problem "a": claim 1.*str.*None'),
-        ({"claims": ["x", float("nan")]}, r'problem "a": claim 1.*nan'),
-        (
-            {"claims": ["x"], "problem": float("nan")},
-            r'problem "a".*question.*nan',
-        ),
-    ],
-)
-def test_texts_that_are_none(fields, message):
-    with pytest.raises(ValueError, match=message):
-        ReasoningGraph(None, [], id="a", **fields)
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([], r"X.*empty"),
-        (
-            [{"steps": ["a"]}],
-            r"X.*GraphBatch.*list.*ReasoningGraph.*dict",
-        ),
-        (ReasoningGraph(None, [], claims=["a"]), r"X.*single ReasoningGraph"),
-    ],
-)
-def test_transformers_say_what_they_want(X, message):
-    fitted = reasoning_features().fit([ReasoningGraph(None, [], claims=["a"])])
-    with pytest.raises(ValueError, match=message):
-        fitted.transform(X)
-
-
 EXPECTED = "a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers"
 TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
 
@@ -285,13 +231,6 @@ def test_what_is_no_problem_is_named(X, found, advice):
 def test_bad_tables(X, message):
     with pytest.raises(ValueError, match=like(message)):
         as_batch(X)
-
-
-@pytest.mark.parametrize("library", [pd, pl])
-def test_a_table_of_numbers_has_one_claim_per_row(library):
-    batch = as_batch(library.DataFrame({"a": [1, 2], "b": [0.5, 0.25]}))
-    assert batch.features.tolist() == [[1, 0.5], [2, 0.25]]
-    assert batch.offsets.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("bad", [None, "true", np.nan, pd.NA, pd.NaT, 2, -2, 0.5, 1j])
@@ -357,19 +296,6 @@ def test_missing_groups_are_named(problems, missing):
     groups = [*range(7), missing, *range(8, 20)]
     with pytest.raises(ValueError, match=r"problem 7.*group"):
         HardCF("a").fit(graphs, y, groups=groups)
-
-
-def test_missing_label_of_a_row():
-    with pytest.raises(ValueError, match=r"label 1 .*None"):
-        HardCF().fit(np.zeros((3, 1)), np.array([1, None, 0], dtype=object))
-
-
-def test_reversed_edges_are_noticed():
-    edges = [(v + 1, v) for v in range(10)]
-    graphs = [ReasoningGraph(np.ones((11, 1)), edges)] * 9
-    labels = [np.ones(11)] * 9
-    with pytest.warns(GuaranteeWarning, match=r"edge.*later claim"):
-        HardCF(0).fit(graphs, labels)
 
 
 def test_a_series_of_graphs_is_a_sequence(problems):
@@ -564,56 +490,6 @@ def test_bad_labels_of_a_table(y, message):
         HardCF(0).fit(np.zeros((21, 2)), y)
 
 
-TRUTH = np.random.default_rng(0).random(60) < 0.7
-
-
-@pytest.mark.parametrize(
-    ("false", "true"),
-    [
-        (0, 1),
-        (False, True),
-        (-3, 7),
-        (1, 2),
-        (0.5, 1.5),
-        ("false", "true"),
-        ("False", "True"),
-        ("FALSE", "True"),
-        ("false", "TRUE"),
-        ("No", "yes"),
-        ("n", "Y"),
-        ("F", "t"),
-        ("false ", " true"),
-    ],
-)
-def test_labels_of_a_table_are_read_by_meaning(false, true):
-    """Sorted as texts, "True" comes before "false", and would be taken as false."""
-    X = np.random.default_rng(1).normal(size=(60, 1)) + TRUTH[:, None]
-    y = [true if truth else false for truth in TRUTH]
-    plain = HardCF(0, alpha=0.3).fit(X, TRUTH)
-    fitted = HardCF(0, alpha=0.3).fit(X, y)
-    assert fitted.threshold_ == plain.threshold_
-    assert fitted.score(X, y) == plain.score(X, TRUTH) > 0
-    np.testing.assert_array_equal(check(HardCF(0), X, y)[1], TRUTH)
-    # Afterwards one value is enough, as its meaning is known from fit.
-    assert fitted.score(X[TRUTH], [true] * TRUTH.sum()) > 0
-    assert fitted.score(X[~TRUTH], [false] * (~TRUTH).sum()) == 0
-
-
-def test_texts_without_a_known_meaning_are_refused():
-    X, y = np.zeros((60, 1)), np.where(TRUTH, "right", "nonsense")
-    with pytest.raises(ValueError, match=r"'nonsense' .* np.where\(y == 'nonsense', 0"):
-        check(HardCF(0), X, y)
-    y = ["YES", "true ", "Correct", "no", "Wrong", "unknown"] * 10
-    assert check(HardCF(0), X, y)[1].tolist() == [1, 1, 1, 0, 0, -1] * 10
-
-
-def test_values_of_a_table_that_are_new_after_fit():
-    X = np.zeros((60, 1))
-    fitted = HardCF(0).fit(X, np.where(TRUTH, 2, 1))
-    with pytest.raises(ValueError, match=r"\[1.*2\]"):
-        fitted.calibrate(X, TRUTH.astype(int))
-
-
 @pytest.mark.parametrize("method", ["fit", "threshold", "predict"])
 def test_alpha_that_was_meant_the_other_way_round(problems, method):
     """At 0.9 almost everything is kept, and nobody wants that."""
@@ -638,40 +514,6 @@ def test_groups(problems):
         HardCF(GaussianNB()).fit(graphs, y, groups=np.zeros(20))
 
 
-def test_metrics(problems):
-    graphs, y = problems
-    fitted = HardCF(0).fit(graphs, y)
-    with pytest.raises(ValueError, match=r"alphas.*level"):
-        evaluate_filter(fitted, graphs, y, [])
-    with pytest.raises(ValueError, match=r'ties.*"exclude"'):
-        leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
-    with pytest.raises(ValueError, match=r"least.*questions"):
-        leave_one_out(fitted, graphs[:1], y[:1])
-    with pytest.raises(ValueError, match=r"y\[1\].*kept.*3.*2"):
-        coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: HardCF(0).fit([[10**400], [1]], [0, 1]),
-        lambda: ReasoningGraph.from_dict([1]),
-        lambda: ReasoningGraph.from_dict({"features": 3}),
-        lambda: ReasoningGraph.from_parents(2),
-        lambda: ReasoningGraph.from_parents([[], 0], claims=["a", "b"]),
-        lambda: ReasoningGraph.from_adjacency([[0]], 1.5),
-        lambda: ReasoningGraph([[10**400]], []),
-        lambda: from_lm_polygraph(
-            [[SimpleNamespace(claim_text="x")]], {("claim", "e"): 0.5}
-        ),
-    ],
-)
-def test_found_by_fuzzing(call):
-    """Values of another kind where a list is due, and numbers beyond floats."""
-    with pytest.raises(ValueError, match=r"list|large|dict"):
-        call()
-
-
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
@@ -689,24 +531,3 @@ def test_found_by_fuzzing(call):
 def test_parents_that_are_no_positions(parents, message):
     with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph.from_parents(parents, claims=["a", "b"])
-
-
-def test_problems_without_labels_among_others():
-    graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(3)]
-    with pytest.raises(ValueError, match=r"problem 1.*labels.*None"):
-        HardCF(0).fit(graphs, [[1, 0], None, [1, 1]])
-
-
-@pytest.mark.filterwarnings("ignore:loss or gradient was not finite")
-@pytest.mark.parametrize("scorer", [ConfTrScorer(), ClassifierScorer()], ids=str)
-def test_columns_too_large_to_standardise_are_refused(scorer):
-    """Their deviation is infinite, and no score could come of that."""
-    graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-    batch = as_batch(graphs)
-    table = batch.features.copy()
-    table[:, 0] = 1e308 * np.where(np.arange(len(table)) % 2, 1.0, -1.0)
-    large = batch.replace_features(table, batch.feature_names)
-    filter = HardCF(scorer, random_state=0)
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with quiet, pytest.raises(ValueError, match=r"contains NaN|got nan for problem"):
-        filter.fit(large, y)

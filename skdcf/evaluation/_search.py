@@ -44,7 +44,7 @@ class CalibratedSearch(BaseEstimator):
     A filter selected by ``search.fit(X, y)`` alone has no guarantee, because the same problems are
     used to select the settings and to calibrate the filter. With few problems and many settings,
     filters that were selected and calibrated on the same problems kept a false claim in 13 to 16 %
-    of problems at alpha = 0.1 (``tests/attacks/edge_cases.py``). `CalibratedSearch` first splits
+    of problems at alpha = 0.1. `CalibratedSearch` first splits
     the problems by question into a search part and a calibration part. The search part is used to
     select the settings and to train the best filter. The calibration part is used to calibrate the
     best filter.

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.choosing import choose, chosen_answers
 from skdcf.exceptions import ParameterWarning
@@ -24,11 +23,6 @@ def draw(rng, n_questions, k, n_claims=3):
 
 def pick(y, rows):
     return [y[i] for i in rows]
-
-
-def error_rate(cf, batch, y):
-    pairs = zip(cf.predict(batch), y, strict=True)
-    return np.mean([bool((row[mask] == 0).any()) for mask, row in pairs])
 
 
 @pytest.fixture(scope="module")
@@ -100,39 +94,6 @@ def test_what_is_chosen_is_the_same_alone_and_in_a_batch(fitted):
     assert together.tolist() == alone
 
 
-@pytest.mark.long
-def test_chosen_answers_keep_the_guarantee_if_chosen_ones_calibrate():
-    rng = np.random.default_rng(6)
-    train = draw(rng, 60, 1)
-    rates = {name: [] for name in ("sampled", "chosen", "of 2 on of 9")}
-    for _ in range(80):
-        cf = HardCF(0, alpha=ALPHA).fit(*train[:2])
-        X, y, question = draw(rng, 99, 3)
-        new, y_new, question_new = draw(rng, 150, 3)
-        rows = choose(cf, new, question_new)
-        one = np.arange(0, len(X), 3)
-        cf.calibrate(X[one], pick(y, one))
-        rates["sampled"].append(error_rate(cf, new[rows], pick(y_new, rows)))
-
-        cf.calibrate(chosen_answers(cf, X, question), pick(y, choose(cf, X, question)))
-        chosen = chosen_answers(cf, new, question_new)
-        rates["chosen"].append(error_rate(cf, chosen, pick(y_new, rows)))
-
-        # By hand, since the filter refuses it.
-        few = np.flatnonzero(np.arange(len(X)) % 3 < 2)
-        best_of_two = few[choose(cf, X[few], question[few])]
-        many, y_many, question_many = draw(rng, 100, 9)
-        best_of_nine = choose(cf, many, question_many)
-        cf.calibrate(X[best_of_two], pick(y, best_of_two))
-        rates["of 2 on of 9"].append(
-            error_rate(cf, many[best_of_nine], pick(y_many, best_of_nine))
-        )
-    error = np.std(rates["chosen"], ddof=1) / np.sqrt(80)
-    assert ALPHA - 0.02 <= np.mean(rates["chosen"]) <= ALPHA + 3 * error
-    assert np.mean(rates["sampled"]) > ALPHA + 3 * error
-    assert np.mean(rates["of 2 on of 9"]) > ALPHA + 3 * error
-
-
 def test_another_number_of_answers_is_refused(chosen_of_three):
     cf = chosen_of_three
     X, _, question = draw(np.random.default_rng(8), 10, 7)
@@ -182,27 +143,3 @@ def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
     with pytest.warns(ParameterWarning, match=r"5 questions.*one answer"):
         rows = choose(fitted, X, question)
     assert rows.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_a_saved_filter_goes_on_choosing(chosen_of_three, tmp_path):
-    back = skdcf.load(skdcf.save(chosen_of_three, tmp_path / "filter.skops"))
-    X, _, question = draw(np.random.default_rng(16), 10, 3)
-    chosen = chosen_answers(back, X, question)
-    masks = chosen_of_three.predict(chosen)
-    assert all(map(np.array_equal, back.predict(chosen), masks))
-    with pytest.raises(ValueError, match=r"chosen_from.*7"):
-        back.predict(chosen_answers(back, *draw(np.random.default_rng(8), 9, 7)[::2]))
-
-
-def test_parts_join_their_numbers_of_answers(chosen_of_three):
-    rng = np.random.default_rng(17)
-    parts = []
-    for k in (2, 4):
-        X, y, question = draw(rng, 40, k)
-        rows = choose(chosen_of_three, X, question)
-        chosen = chosen_answers(chosen_of_three, X, question)
-        parts.append(chosen_of_three.calibration_part(chosen, pick(y, rows)))
-    cf = chosen_of_three.calibrate_parts(parts)
-    assert cf.provenance_["chosen_from"] == [2, 4]
-    with pytest.raises(ValueError, match=r"chosen_from.*3"):
-        cf.predict(chosen_answers(cf, *draw(rng, 5, 3)[::2]))

@@ -1,18 +1,12 @@
 """CoherentConformalFilter: training on some problems, calibrating on others."""
 
 import pickle
-import subprocess
-import sys
-import warnings
 
 import numpy as np
 import pytest
 from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import (
     BoostedIndependentFactuality,
@@ -23,9 +17,8 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import leave_one_out
-from skdcf.exceptions import LabelWarning
-from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel, Scorer
+from skdcf.relaxation import GridRelaxation
+from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.splitting import hold_out
 from skdcf.uses import check
@@ -132,40 +125,6 @@ def test_it_learns_what_the_graph_needs():
     assert kept["conformal"] > kept["paper"]
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_grid_search_over_the_relaxation(data):
-    graphs, y = data
-    grid = {
-        "relaxation__ancestor_weight": [1.0, 4.0],
-        "relaxation__violation_weight": [1.05, 1.5],
-    }
-    three = SoftTraining(LBFGS(max_iter=3))
-    filter = linear(relaxation=GridRelaxation(), training=three, alpha=0.2)
-    search = GridSearchCV(filter, grid, cv=2, n_jobs=2).fit(graphs, y)
-    assert set(search.best_params_) == set(grid)
-    assert search.best_estimator_.relaxation.ancestor_weight in (1.0, 4.0)
-    nested = GridSearchCV(
-        CoherentConformalFilter(MLPModel(), random_state=0, training=three, alpha=0.2),
-        {"scorer__hidden_layer_sizes": [(3,), (4, 2)]},
-        cv=2,
-    ).fit(graphs, y)
-    assert nested.best_params_["scorer__hidden_layer_sizes"] in [(3,), (4, 2)]
-
-
-def test_in_a_pipeline(data):
-    graphs, y = data
-    first_ten = FunctionTransformer(
-        lambda b: b.replace_features(b.features[:, :10], b.feature_names[:10])
-    )
-    pipe = make_pipeline(first_ten, linear())
-    pipe.fit(graphs, y)
-    assert pipe[-1].coef_.shape == (21,)  # ten columns, their means, log n_claims
-    assert len(pipe.predict(graphs)) == 300
-    assert np.isfinite(pipe.score(graphs, y))
-
-
 def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     graphs, y = data
 
@@ -183,66 +142,6 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     ):
         filter.fit(graphs, y)
     np.testing.assert_array_equal(np.concatenate(filter.predict_alpha(graphs)), before)
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("scorer", ["linear", ClassifierScorer()], ids=str)
-def test_one_label_fits(data, scorer):
-    graphs, _ = data
-    true = [np.ones(g.n_claims, int) for g in graphs[:40]]
-    filter = CoherentConformalFilter(scorer, random_state=0)
-    with pytest.warns(LabelWarning, match="labelled false"):
-        filter.fit(graphs[:40], true)
-    assert filter.threshold_ == np.inf
-    assert np.concatenate(filter.predict(graphs[:40])).all()
-    filter.fit(graphs[:40], [1 - row for row in true])
-    assert np.isfinite(filter.nonconformity_scores_).all()
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.parametrize("optimizer", [LBFGS(max_iter=3), Adam(max_iter=3)], ids=str)
-@pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()], ids=str)
-def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
-    graphs, y = data
-    filter = linear(
-        scorer=ConfTrScorer(gain=None),
-        training=SoftTraining(optimizer),
-        relaxation=relaxation,
-    )
-    cases = {
-        "two problems": (graphs[:2], y[:2]),
-        "all true": (graphs[:40], [np.ones_like(row) for row in y[:40]]),
-        "all false": (graphs[:40], [np.zeros_like(row) for row in y[:40]]),
-        "features may be constant": (
-            graphs[:40].replace_features(np.ones((graphs[:40].n_claims, 2))),
-            y[:40],
-        ),
-        "one feature": (
-            graphs[:40].replace_features(graphs[:40].features[:, :1]),
-            y[:40],
-        ),
-    }
-    for name, (X, labels) in cases.items():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                filter.fit(X, labels)
-            except ValueError as error:
-                assert name == "two problems", error
-                assert "at least 1 sample" in str(error)
-                continue
-            kept = np.concatenate(filter.predict(X))
-        told = " ".join(str(w.message) for w in caught)
-        if name == "all true":
-            assert "no training claim is false" in told
-            assert kept.all()
-        if name == "all false":
-            assert "no training claim is true" in told
-            assert not kept.any()
-        if name == "features may be constant":
-            assert "same initial score" in told
-            assert not kept.any()
 
 
 def test_features_are_needed():
@@ -294,38 +193,8 @@ def test_a_model_of_ones_own_in_ten_lines(data):
     assert not hasattr(filter, "coef_")
 
 
-@pytest.mark.long
-def test_no_autograd_at_predict(data, tmp_path):
-    graphs, y = data
-    filter = linear().fit(graphs, y)
-    path = tmp_path / "filter.pickle"
-    path.write_bytes(pickle.dumps((filter, graphs[:5])))
-    code = (
-        "import pickle, sys\n"
-        f"filter, graphs = pickle.loads(open({str(path)!r}, 'rb').read())\n"
-        "filter.predict(graphs); filter.filter(graphs)\n"
-        "assert 'autograd' not in sys.modules, 'autograd was imported'\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-class Odd(Scorer):
-    """Gives one claim no number."""
-
-    def confidence(self, batch):
-        return np.where(batch.features[:, 0] > 0.9, np.nan, 0.5)
-
-
 def test_a_look_at_problems_leaves_nothing_on_a_filter_before_its_fit():
     cf = HardCF(0)
     before = dict(vars(cf))
     check(cf, one_claim_each([0.1, 0.9]))
-    assert vars(cf) == before
-
-
-def test_a_fit_that_fails_leaves_nothing_behind():
-    cf = HardCF(Odd(), alpha=0.2)
-    before = dict(vars(cf))
-    with pytest.raises(ValueError, match="finite"):
-        cf.fit(one_claim_each([0.1, 0.95, 0.3]), [[0]] * 3)
     assert vars(cf) == before

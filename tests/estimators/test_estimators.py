@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -20,7 +19,6 @@ from sklearn.model_selection import (
     GroupKFold,
     cross_val_predict,
     cross_val_score,
-    train_test_split,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -28,7 +26,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import (
     check_estimator,
     estimator_checks_generator,
-    parametrize_with_checks,
 )
 
 import skdcf
@@ -43,21 +40,18 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.exceptions import LabelWarning
 from skdcf.features import (
     AgreementFeatures,
     ClaimTransformer,
     ContextFeatures,
     DomainIndicators,
-    FunctionColumns,
     GraphFeatures,
-    GraphTransformer,
     MetadataIndicators,
     TextFeatures,
     paper_features,
     reasoning_features,
 )
-from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
+from skdcf.scorers import ClassifierScorer, FrequencyScorer, Scorer
 from skdcf.uses import check
 
 FILTERS = [
@@ -111,29 +105,7 @@ def test_scikit_learns_own_checks(filter):
     assert skipped <= {"check_array_api_input"}  # runs where SCIPY_ARRAY_API is set
 
 
-@parametrize_with_checks([HardCF()])
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-def test_scikit_learns_own_checks_one_by_one(estimator, check):
-    check(estimator)
-
-
 # All filters, and the default once with another scorer.
-@pytest.mark.long
-@parametrize_with_checks(FILTERS)
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learns_own_checks_of_every_filter_one_by_one(estimator, check):
-    check(estimator)
-
-
-class NoScore:
-    """A score of 0 for every pair, with a name that is the same in every process."""
-
-    def __call__(self, first, second):
-        return [0.0] * len(first)
-
-    def __repr__(self):
-        return "NoScore()"
 
 
 TRANSFORMERS = [
@@ -159,23 +131,6 @@ def test_scikit_learns_own_checks_of_transformers(transformer):
     results = check_estimator(transformer, on_skip=None)
     skipped = {r["check_name"] for r in results if r["status"] != "passed"}
     assert skipped <= {"check_array_api_input"}
-
-
-@pytest.mark.long
-@parametrize_with_checks(TRANSFORMERS)
-def test_scikit_learns_own_checks_of_transformers_one_by_one(estimator, check):
-    check(estimator)
-
-
-def test_no_public_transformer_is_left_out():
-    public = {
-        cls
-        for cls in map(skdcf.features.__dict__.get, skdcf.features.__all__)
-        if isinstance(cls, type) and issubclass(cls, GraphTransformer)
-    }
-    tried = {*map(type, TRANSFORMERS), GraphTransformer, FunctionColumns}
-    assert public | {ClaimTransformer} == tried
-    assert ClaimTransformer.__name__ in skdcf.features.__all__
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)
@@ -222,16 +177,6 @@ def test_a_table_is_one_claim_per_row(filter):
     ).tolist()
 
 
-@pytest.mark.parametrize("filter", FILTERS, ids=names)
-def test_labels_in_every_form(filter, data):
-    graphs, y = data[0][:90], data[1][:90]
-    flat = np.concatenate(y)
-    forms = [y, tuple(y), [list(map(int, row)) for row in y], flat, flat.astype(bool)]
-    masks = [clone(filter).fit(graphs, form).threshold_ for form in forms]
-    assert len(set(masks)) == 1
-    assert clone(filter).fit(list(graphs), y).threshold_ == masks[0]
-
-
 def test_model_selection(data):
     graphs, y = data
     search = GridSearchCV(
@@ -252,25 +197,6 @@ def test_model_selection(data):
     assert [len(k) for k in kept] == [g.n_claims for g in graphs]
 
 
-def test_splitters_slice_a_batch_whole(data, monkeypatch):
-    graphs, y = data
-    batch = GraphBatch.from_graphs(graphs)
-
-    def repacked(*args, **kwargs):
-        raise AssertionError("a batch was taken apart and packed again")
-
-    monkeypatch.setattr(GraphBatch, "_unpack", repacked)
-    monkeypatch.setattr(ReasoningGraph, "__init__", repacked)
-    train, test, y_train, y_test = train_test_split(batch, y, random_state=0)
-    assert isinstance(train, GraphBatch)
-    assert len(train) == len(y_train) == 180
-    filter = HardCF(LogisticRegression(max_iter=5000), random_state=0)
-    filter.fit(train, y_train).predict(test)
-    assert np.isfinite(filter.score(test, y_test))
-    assert cross_val_score(HardCF(), batch, y, cv=3).shape == (3,)
-    cross_val_predict(HardCF(), batch, y, cv=3)
-
-
 def test_pipeline_with_a_feature_step(data):
     graphs, y = data
 
@@ -284,31 +210,6 @@ def test_pipeline_with_a_feature_step(data):
     np.testing.assert_array_equal(
         np.concatenate(pipe.predict(graphs)), np.concatenate(plain.predict(graphs))
     )
-
-
-def test_every_kind_of_scorer(data):
-    graphs, y = data
-    column = graphs.feature_names.index("frequency-score")
-    same = [
-        HardCF(),
-        HardCF("frequency-score"),
-        HardCF(column),
-        HardCF(FeatureScorer("frequency-score")),
-        HardCF(FrequencyScorer()),
-        HardCF(lambda batch: batch.features[:, column]),
-        SingleFeatureCF(),
-    ]
-    thresholds = [f.fit(graphs, y).threshold_ for f in same]
-    np.testing.assert_allclose(thresholds, thresholds[0], atol=1e-9)
-    assert all(f.n_calibration_ == 239 for f in same)  # of rank 24, like 240
-    classifier = LogisticRegression(max_iter=5000)
-    trained = HardCF(classifier, random_state=0).fit(graphs, y)
-    assert trained.n_calibration_ == 99  # 0.1 * 100 is whole
-    assert not hasattr(classifier, "coef_")
-    wrapped = HardCF(ClassifierScorer(classifier), random_state=0).fit(graphs, y)
-    assert wrapped.threshold_ == trained.threshold_
-    unnamed = graphs.replace_features(graphs.features)
-    assert isinstance(HardCF().fit(unnamed, y).scorer_, ClassifierScorer)
 
 
 @pytest.mark.parametrize(
@@ -382,22 +283,6 @@ def test_score_is_true_claims_kept_per_problem(data):
     assert expected != pytest.approx(np.mean(each), rel=1e-3)
 
 
-def test_weights_reach_the_score_in_a_routed_search(data):
-    """Without sample_weight in score, all scores were nan and any candidate won."""
-    graphs, y = data
-    weights = np.where(np.arange(240) < 120, 1.0, 1e-9)
-    halves = [(np.arange(240), np.arange(240))]
-    with config_context(enable_metadata_routing=True):
-        filter = SingleFeatureCF(alpha=0.2).set_score_request(sample_weight=True)
-        search = GridSearchCV(filter, {"beta_mix": [0.0, 1.0]}, cv=halves)
-        search.fit(graphs, y, sample_weight=weights)
-    for beta_mix, found in zip(
-        (0.0, 1.0), search.cv_results_["mean_test_score"], strict=True
-    ):
-        plain = SingleFeatureCF(beta_mix=beta_mix, alpha=0.2).fit(graphs, y)
-        assert found == pytest.approx(plain.score(graphs[:120], y[:120]))
-
-
 def test_check_is_what_all_methods_do_first(data):
     graphs, y = data
     unfitted = HardCF("frequency-score")
@@ -462,19 +347,6 @@ def test_groups_stay_together(data):
     assert not filter.scorer_.seen_ & Remember.asked
     assert len(filter.scorer_.seen_ | Remember.asked) == 60
     assert filter.n_calibration_ == 19  # one answer of each of the questions held out
-
-
-def test_one_class_of_claims_keeps_all_or_nothing(data):
-    graphs, _ = data
-    true = [np.ones(g.n_claims, int) for g in graphs]
-    with pytest.warns(LabelWarning, match="labelled false"):
-        filter = HardCF(LogisticRegression()).fit(graphs, true)
-    assert filter.threshold_ == np.inf
-    assert np.concatenate(filter.predict(graphs)).all()
-    false = [np.zeros(g.n_claims, int) for g in graphs]
-    plain = ClassifierScorer(LogisticRegression(), gain=None)
-    filter = HardCF(plain).fit(graphs, false)
-    assert not np.concatenate(filter.predict(graphs)).any()
 
 
 def test_frequency_scorer_against_a_loop(data):

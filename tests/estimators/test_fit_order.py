@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from levels import fit_levels
 from one_claim import numbered, one_claim_each
-from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
-from skdcf.uses import seen
 
 GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
@@ -30,35 +27,6 @@ def test_columns_that_declare_to_learn_nothing_see_no_label(declared):
     cf.fit(GRAPHS, Y)
     [labels] = Peeps.labels
     assert (labels >= 0).all() if declared else (labels == -1).all()
-
-
-def test_each_level_has_an_origin_of_its_own():
-    """The two levels calibrate on parts of other sizes, with other shares of a judge."""
-    share = []
-    graphs = [
-        graph.replace(
-            provenance={"label_source": "model judge" if i % 40 == 0 else "person"}
-        )
-        for i, graph in enumerate(GRAPHS)
-    ]
-    cf = HardCF(ClassifierScorer(), random_state=0)
-    alphas = [0.1, 0.3]
-    for level in fit_levels(cf, graphs, Y, alphas).values():
-        _, calibrated = seen(level, graphs)
-        held = np.union1d(np.flatnonzero(calibrated), level.unused_indices_)
-        judged_by_model = held % 40 == 0
-        n_claims = GRAPHS.sizes[held]
-        expected = n_claims[judged_by_model].sum() / n_claims.sum()
-        assert level._record.origin["judges"]["share"] == [pytest.approx(expected)]
-        share.append(expected)
-    assert share[0] != share[1]
-
-
-@pytest.mark.parametrize("alphas", [[0.05, 0.4], [0.4, 0.05]])
-def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
-    y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
-    with pytest.warns(LabelWarning, match=r"24.*120"):
-        fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
 
 
 class Remembers(Scorer):
@@ -157,20 +125,6 @@ def test_what_is_held_out_is_hidden_from_who_learns_nothing(calibration_size, n)
     X, y = numbered(60)
     cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)
     assert len(cf.scorer_.labels_) == n
-
-
-def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
-    X, y = numbered(80)
-    settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
-    levels = [0.1, 0.3]
-    filters = fit_levels(HardCF(0, **settings), X, y, levels)
-    assert list(filters) == levels
-    for alpha, cf in filters.items():
-        alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
-        assert cf.threshold_ == alone.threshold_
-        np.testing.assert_array_equal(
-            cf.transform_features(X).features, alone.transform_features(X).features
-        )
 
 
 def test_equal_texts_with_different_columns_are_selected_in_any_row_order():

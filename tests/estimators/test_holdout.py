@@ -25,11 +25,6 @@ def test_no_calibration_problem_is_wasted(alpha):
         assert conformal_rank(count - 1, float(alpha)) == k - 1
 
 
-def test_a_hundred_problems_at_one_in_twenty():
-    assert whole_count(100, 0.05) == 39
-    assert whole_count(30, 0.05) == 9  # 39 would be more than there are
-
-
 def test_groups_stay_on_one_side():
     groups = np.repeat(np.arange(20), 5)
     rest, held = hold_out(100, 8, groups, np.random.RandomState(0))

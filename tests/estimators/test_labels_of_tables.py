@@ -1,14 +1,8 @@
 """On a table a filter predicts values of y, as a classifier of scikit-learn does."""
 
 import numpy as np
-import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.evaluation import coverage_score
@@ -60,55 +54,6 @@ def test_predictions_are_values_of_y(filter, coding):
     )
 
 
-@pytest.mark.parametrize("coding", [name for name in CODINGS if name != "bytes"])
-def test_accuracy_does_not_depend_on_the_coding(coding):
-    def accuracy(y):
-        return cross_val_score(FILTERS[0], X, y, cv=3, scoring="accuracy").tolist()
-
-    by_hand = np.mean(cross_val_predict(FILTERS[0], X, IS_TRUE, cv=3) == IS_TRUE)
-    assert by_hand > 0.75
-    assert np.mean(accuracy(coded(coding))) == pytest.approx(by_hand, abs=0.01)
-    assert accuracy(coded(coding)) == accuracy(IS_TRUE)
-
-
-@pytest.mark.parametrize("box", [list, pd.Series, lambda y: np.array(y, dtype=object)])
-@pytest.mark.parametrize("coding", ["0 and 1", "booleans", "words"])
-def test_labels_in_other_boxes(coding, box):
-    y = coded(coding)
-    cf = clone(FILTERS[0]).fit(X, box(y.tolist()))
-    assert set(cf.predict(X).tolist()) == set(CODINGS[coding])
-    if coding == "words" or box in (
-        list,
-        pd.Series,
-    ):  # no metric takes numbers as objects
-        accuracy = cross_val_score(cf, X, box(y.tolist()), cv=3, scoring="accuracy")
-        assert accuracy.mean() > 0.75
-
-
-@pytest.mark.parametrize("coding", ["0 and 1", "1 and 2", "booleans", "words"])
-def test_meta_estimators_of_scikit_learn(coding):
-    y = coded(coding)
-    cf = HardCF(LogisticRegression(), alpha=0.1, random_state=0)
-    bagged = BaggingClassifier(cf, 5, random_state=0).fit(X, y)
-    assert 0.3 < np.mean(bagged.predict(X) == CODINGS[coding][1]) < 0.8
-    assert bagged.score(X, y) > 0.7
-    margin = cross_val_predict(cf, X, y, method="decision_function")
-    assert np.mean((margin > 0) == IS_TRUE) > 0.75
-
-
-@pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
-    reason="older versions calibrate only what is a classifier",
-)
-@pytest.mark.parametrize("coding", ["0 and 1", "1 and 2", "booleans", "words"])
-def test_probabilities_of_scikit_learn(coding):
-    y = coded(coding)
-    cf = HardCF(LogisticRegression(), alpha=0.1, random_state=0)
-    calibrated = CalibratedClassifierCV(cf, cv=3).fit(X, y)
-    assert calibrated.score(X, y) > 0.8
-    assert calibrated.classes_.tolist() == list(CODINGS[coding])
-
-
 def test_what_is_predicted_as_true_keeps_the_guarantee():
     y = coded("1 and 2")
     cf = HardCF(0, alpha=0.1).fit(X[:200], y[:200])
@@ -157,15 +102,6 @@ def test_one_class_is_enough_where_its_meaning_is_known(only, classes):
         assert kept.all()
     with pytest.raises(ValueError, match=r"y .*got only 5"):
         HardCF(0).fit(X, np.full(400, 5))
-
-
-@pytest.mark.filterwarnings("ignore:.*no claims judged")
-def test_of_many_words_the_usual_ones_are_predicted():
-    words = np.where(IS_TRUE, "supported", "refuted").astype(object)
-    words[np.flatnonzero(~IS_TRUE)[:10]] = "hallucinated"
-    words[:3] = "unknown"
-    cf = HardCF(0, alpha=0.1).fit(X, words)
-    assert cf.classes_.tolist() == ["refuted", "supported"]
 
 
 def test_graphs_keep_masks_and_have_no_classes():

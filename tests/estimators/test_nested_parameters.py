@@ -3,7 +3,6 @@
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -39,13 +38,6 @@ LINEAR = CoherentConformalFilter("linear", alpha=0.3, random_state=0)
 def test_the_error_names_the_value_to_pass_first(filter, key, pass_first):
     with pytest.raises(ValueError, match=pass_first):
         filter.set_params(**{key: 1})
-
-
-def test_a_search_says_so_before_it_fits_anything():
-    with pytest.raises(ValueError, match=r"relaxation=PathRelaxation\(\)"):
-        GridSearchCV(LINEAR, {"relaxation__keep_temperature": [0.2]}, cv=2).fit(
-            GRAPHS, Y
-        )
 
 
 def test_values_that_are_there_or_come_along_take_parameters():

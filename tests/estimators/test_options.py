@@ -1,19 +1,13 @@
 """Options that no other test sets: each of them makes the difference that it names."""
 
-import inspect
-
 import numpy as np
 import pytest
-from levels import with_alpha
 
 import skdcf
 from skdcf import HardCF
-from skdcf.apps.labelling import ReviewOrder, next_to_label
-from skdcf.apps.reporting import write_report
 from skdcf.choosing import release
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.guarantees import NoFalseClaim
-from skdcf.inspection import permutation_importance
 from skdcf.monitoring import CoverageMonitor
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
@@ -68,65 +62,10 @@ def test_settings_of_boosted_trees(option):
     assert not np.allclose(usual.confidence(X), other.confidence(X))
 
 
-@pytest.mark.parametrize("kind", ["IndependentFactuality", "SingleFeatureCF"])
-def test_presets_take_the_guarantees_of_all_filters(kind):
-    """What they keep is what a filter of these settings keeps."""
-    edges = "none" if kind == "IndependentFactuality" else "given"
-    settings = {"alpha": 0.2, "guarantee": NoFalseClaim(max_false=1)}
-    preset = getattr(skdcf, kind)("frequency-score", **settings)
-    general = HardCF("frequency-score", edges=edges, **settings)
-    masks = [
-        np.concatenate([*cf.fit(X[:120], Y[:120]).predict(X)])
-        for cf in (preset, general)
-    ]
-    np.testing.assert_array_equal(*masks)
-
-
 # --- what looks at filters -----------------------------------------------------------
 
 
-def test_importance_at_another_level(filter):
-    def means(filter, alpha=None):
-        options = {"alpha": alpha, "n_repeats": 1, "random_state": 0}
-        return permutation_importance(filter, X[120:], Y[120:], **options).mean
-
-    np.testing.assert_array_equal(means(filter, 0.05), means(with_alpha(filter, 0.05)))
-    assert (means(filter, 0.05) != means(filter)).any()
-
-
-@pytest.mark.long
-def test_a_report_of_groups_and_of_fewer_answers(filter, tmp_path):
-    pages = {}
-    for name, options in {
-        "usual": {},
-        "by": {"by": lambda batch: np.where(batch.sizes > 7, "long one", "short one")},
-        "groups": {"groups": np.arange(60) // 2},
-        "n_answers": {"n_answers": 2},
-    }.items():
-        path = write_report(
-            tmp_path / f"{name}.html", filter, X[180:], Y[180:], alphas=[0.2], **options
-        )
-        pages[name] = path.read_text("utf-8")
-    assert "long one" in pages["by"] and "long one" not in pages["usual"]
-    assert "30 questions" in pages["groups"] and "30 questions" not in pages["usual"]
-    assert len(pages["n_answers"]) < 0.5 * len(pages["usual"])
-
-
 # --- levels of what people are asked -------------------------------------------------
-
-
-def test_orders_of_people_at_another_level(filter):
-    """Where more is kept, others are asked for."""
-    unjudged = [np.full_like(labels, -1) for labels in Y[120:150]]
-    strict, loose = (
-        [
-            next_to_label(filter, X[120:150], unjudged, alpha=alpha),
-            ReviewOrder(filter, X[120:150], alpha).next(),
-        ]
-        for alpha in (0.02, 0.4)
-    )
-    for at_strict, at_loose in zip(strict, loose, strict=True):
-        assert at_strict != at_loose
 
 
 # --- groups and batches --------------------------------------------------------------
@@ -164,19 +103,3 @@ def test_several_levels_give_a_row_of_masks_each():
     table = HardCF(0).fit(X, np.arange(60) % 3 > 0)
     found = table.predict(X, alpha=np.array(alphas))
     np.testing.assert_array_equal(found, [table.predict(X, alpha=a) for a in alphas])
-
-
-@pytest.mark.parametrize("name", ["HardCF", "CoherentConformalFilter"])
-def test_a_filter_has_few_methods(name):
-    """Who meets one method too many looks for what it is for."""
-    of_scikit_learn = {"get_params", "set_params", "get_metadata_routing"}
-    methods = [
-        method
-        for method in dir(getattr(skdcf, name)())
-        if not method.startswith("_")
-        and not (method.startswith("set_") and method.endswith("_request"))
-        and inspect.isroutine(
-            inspect.getattr_static(getattr(skdcf, name), method, None)
-        )
-    ]
-    assert len(set(methods) - of_scikit_learn) <= 18 + (name != "HardCF")

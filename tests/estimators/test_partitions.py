@@ -2,27 +2,17 @@
 
 import itertools
 
-import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
+from skdcf import CoherentConformalFilter
 from skdcf.datasets import (
     jsonl_partitions,
     make_reasoning_graphs,
-    make_word_problems,
     read_jsonl,
     write_jsonl,
-)
-from skdcf.evaluation import compare_filters
-from skdcf.features import (
-    AgreementFeatures,
-    GraphFeatures,
-    TextFeatures,
-    reasoning_features,
 )
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
@@ -99,74 +89,3 @@ def test_parts_are_the_whole(path, n_jobs):
         assert same(
             [row for part in masks for row in part], whole.predict(GRAPHS, alpha)
         )
-
-
-@pytest.mark.long
-def test_same_bits_wherever_the_parts_are_scored(path):
-    parts, results = jsonl_partitions(path, 64), []
-    for backend in ("sequential", "loky", "threading"):
-        cf = clone(FITTED).fit(*KNOWN)
-        with joblib.parallel_config(backend=backend, n_jobs=2):
-            calibrate(cf, parts)
-            masks = list(itertools.chain.from_iterable(masks_of(cf, parts)))
-        results.append((cf.nonconformity_scores_, masks))
-    for scores, masks in results[1:]:
-        assert np.array_equal(scores, results[0][0])
-        assert same(masks, results[0][1])
-
-
-def test_columns_and_streams(tmp_path):
-    cf = HardCF("nx_out_degree", features=GraphFeatures())
-    cf.fit(GRAPHS[:150], Y[:150])
-    path = write_jsonl(tmp_path / "a.jsonl", GRAPHS, Y)
-    assert calibrate(cf, jsonl_partitions(path, 100)) is cf
-    assert cf.n_calibration_ == 399
-    masks = itertools.chain.from_iterable(masks_of(cf, jsonl_partitions(path, 150)))
-    rows = iter(read_jsonl(path).graphs)
-    kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
-    assert same(kept.masks, cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match=r"parts.*got none"):
-        calibrate(cf, [])
-
-
-@pytest.mark.parametrize(
-    "features",
-    [GraphFeatures(), TextFeatures(), AgreementFeatures(), reasoning_features()],
-    ids=lambda f: type(f).__name__,
-)
-def test_features_are_the_same_in_parts(features):
-    graphs = make_word_problems(230, random_state=0).graphs
-    whole = clone(features).fit(graphs).transform(graphs)
-    for backend in ("threading", "loky"):
-        with joblib.parallel_config(backend=backend, n_jobs=2):
-            parted = clone(features).fit(graphs).transform(graphs)
-        assert np.array_equal(whole.features, parted.features)
-        assert whole.feature_names == parted.feature_names
-
-
-@pytest.mark.long
-def test_same_bits_over_jobs_and_kinds_of_input():
-    hard = SingleFeatureCF(ties="jitter", random_state=0)
-    packed, reports = GRAPHS[:200], []
-    for X, n_jobs in ((packed, 1), (list(packed), 1), (packed, 2), (list(packed), 2)):
-        reports.append(
-            compare_filters(
-                {"a": hard}, X, Y[:200], [0.2], cv=3, random_state=0, n_jobs=n_jobs
-            )
-        )
-    assert all(np.array_equal(r.retention, reports[0].retention) for r in reports)
-    assert all(np.array_equal(r.coverage, reports[0].coverage) for r in reports)
-    searches = [
-        GridSearchCV(hard, {"beta_mix": [0.0, 0.5]}, cv=2, n_jobs=n).fit(
-            packed, Y[:200]
-        )
-        for n in (1, 2)
-    ]
-    scores = [search.cv_results_["mean_test_score"] for search in searches]
-    assert np.array_equal(*scores)
-    fits = [
-        CoherentConformalFilter(random_state=0).fit(X, Y[:200])
-        for X in (packed, list(packed))
-    ]
-    assert np.array_equal(fits[0].nonconformity_scores_, fits[1].nonconformity_scores_)
-    assert same(fits[0].predict_alpha(packed), fits[1].predict_alpha(list(packed)))

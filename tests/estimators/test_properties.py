@@ -1,9 +1,7 @@
 """What holds for every problem, filter and alpha (hypothesis)."""
 
-import pickle
 import warnings
 
-import networkx as nx
 import numpy as np
 import pytest
 from assertions import (
@@ -15,7 +13,7 @@ from assertions import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf import HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning
 from skdcf.uses import calibration_scores
 
@@ -152,98 +150,6 @@ def test_coherence_off_is_the_independent_preset(data):
     preset = IndependentFactuality(0).fit(problems, labels, False)
     for a, b in zip(off.predict(problems), preset.predict(problems), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-@given(st.lists(graphs(), min_size=1, max_size=8))
-def test_unpacking_undoes_packing(problems):
-    batch = GraphBatch.from_graphs(problems)
-    assert list(batch) == problems
-    assert [batch[i] for i in range(-len(problems), 0)] == problems
-    assert GraphBatch.from_graphs(list(batch)).edges.tolist() == batch.edges.tolist()
-    again = GraphBatch.from_arrays(
-        batch.features,
-        batch.offsets,
-        batch.edges[::-1],
-        claims=batch.claims,
-        problems=batch.problems,
-        ids=batch.ids,
-    )
-    assert list(again) == problems
-
-
-@given(st.lists(graphs(), min_size=1, max_size=8), st.data())
-def test_slicing_a_batch_slices_the_sequence(problems, data):
-    batch = GraphBatch.from_graphs(problems)
-    n = len(problems)
-    rows = data.draw(st.lists(st.integers(-n, n - 1), max_size=10))
-    assert list(batch[rows]) == [problems[i] for i in rows]
-    assert list(batch[1::2]) == problems[1::2]
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    assert list(batch[mask]) == [
-        g for g, keep in zip(problems, mask, strict=True) if keep
-    ]
-    assert list(batch[np.array(rows, int), ...]) == [problems[i] for i in rows]
-    if rows:
-        chosen = batch[rows]
-        fresh = GraphBatch.from_graphs([problems[i] for i in rows])
-        np.testing.assert_array_equal(chosen.depth, fresh.depth)
-        np.testing.assert_array_equal(chosen.closure[1], fresh.closure[1])
-
-
-@given(graphs())
-def test_structure_equals_networkx(graph):
-    nxg = graph.to_networkx()
-    batch = GraphBatch.from_graphs([graph])
-    indptr, indices = batch.closure
-    for v in range(graph.n_claims):
-        expected = sorted(nx.ancestors(nxg, v))
-        assert graph.ancestors(v).tolist() == expected
-        row = indices[indptr[v] : indptr[v + 1]]
-        assert row.tolist() == sorted([*expected, v])
-    generation = {
-        v: i for i, layer in enumerate(nx.topological_generations(nxg)) for v in layer
-    }
-    assert batch.depth.tolist() == [generation[v] for v in range(graph.n_claims)]
-
-
-@pytest.mark.parametrize("features", [None, np.empty((0, 2))])
-def test_a_graph_without_claims_can_be_changed(features):
-    """What `filter` returns where nothing is kept."""
-    empty = ReasoningGraph(features, [], claims=[], id="a")
-    changed = empty.replace(problem="q")
-    assert (changed.n_claims, changed.problem, changed.id) == (0, "q", "a")
-    if features is None:
-        assert ReasoningGraph.from_networkx(empty.to_networkx()) == empty
-    assert GraphBatch.from_graphs([changed])[0].replace(problem=None) == empty
-
-
-@given(graphs())
-def test_graph_round_trips(graph):
-    assert ReasoningGraph.from_dict(graph.to_dict()) == graph
-    assert pickle.loads(pickle.dumps(graph)) == graph
-    if graph.n_claims:
-        assert ReasoningGraph.from_networkx(graph.to_networkx()) == graph
-    matrix = np.zeros((graph.n_claims,) * 2, int)
-    matrix[graph.edges[:, 0], graph.edges[:, 1]] = 1
-    same = {"claims": graph.claims, "problem": graph.problem, "id": graph.id}
-    rebuilt = ReasoningGraph.from_adjacency(
-        matrix, graph.features, orientation="parent_row", **same
-    )
-    assert rebuilt == graph
-    assert ReasoningGraph.from_adjacency(matrix.T, graph.features, **same) == graph
-    parents = [graph.edges[graph.edges[:, 1] == v, 0] for v in range(graph.n_claims)]
-    assert ReasoningGraph.from_parents(parents, graph.features, **same) == graph
-
-
-@given(graphs(), st.data())
-def test_subgraph_is_networkx_subgraph(graph, data):
-    n = graph.n_claims
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
-    sub = graph.subgraph(mask)
-    expected = graph.to_networkx().subgraph(np.flatnonzero(mask).tolist())
-    kept = np.flatnonzero(mask)
-    assert sorted((kept[u], kept[v]) for u, v in sub.edges) == sorted(expected.edges)
-    np.testing.assert_array_equal(sub.features, graph.features[mask])
 
 
 def test_jitter_does_not_depend_on_company_or_call():

@@ -3,7 +3,6 @@
 import copy
 import pickle
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from levels import fit_levels
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +22,6 @@ from skdcf import (
     IndependentFactuality,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
@@ -164,47 +161,6 @@ def test_every_filter_takes_every_scorer(cls, name):
     assert pickle.dumps(scorer) == before
 
 
-@pytest.mark.long
-def test_searches_over_scorers(cls):
-    """The best of all scorers, whatever they are, in one grid."""
-    search = GridSearchCV(
-        cls(alpha=0.2, random_state=0),
-        {"scorer": [scorer for scorer, _ in SCORERS.values()]},
-        cv=2,
-        error_score="raise",
-    ).fit(GRAPHS, Y)
-    scores = search.cv_results_["mean_test_score"]
-    assert np.isfinite(scores).all() and len(set(scores)) > 5
-    assert search.best_score_ == scores.max()
-
-
-@cache
-def retention_of_hard_filters(edges):
-    filters = {
-        name: HardCF(scorer, edges=edges, random_state=0)
-        for name, (scorer, _) in SCORERS.items()
-    }
-    report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)
-    return report.splits.retention.reshape(2, len(filters), 2)
-
-
-@pytest.mark.long
-def test_comparisons_of_scorers(cls):
-    filters = {
-        name: cls(scorer, random_state=0) for name, (scorer, _) in SCORERS.items()
-    }
-    report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)
-    lower, higher = report.retention.reshape(2, len(filters))
-    assert (higher >= lower).all() and (higher > 0).all()
-    # A filter adds nothing to its scorer: HardCF gives the same.
-    by_hand = retention_of_hard_filters(cls().edges)
-    same = slice(
-        cls is BoostedIndependentFactuality, None
-    )  # whose None is another scorer
-    found = report.splits.retention.reshape(2, len(filters), 2)
-    np.testing.assert_array_equal(found[:, same], by_hand[:, same])
-
-
 def test_the_page_lists_all_that_is_asked_of_a_scorer(checkout):
     page = (checkout / "docs" / "development" / "scorer.rst").read_text("utf-8")
     start = page.index("The complete protocol")
@@ -280,21 +236,6 @@ def test_edges_are_dropped_before_a_scorer_sees_them(calls):
     calls.clear()
     HardCF(Spy(), random_state=0).fit(NUMBERED, Y).predict(NUMBERED)
     assert any(len(batch.edges) for _, batch, *_ in calls)
-
-
-@pytest.mark.parametrize("name", ["frequency", "classifier scorer", "linear"])
-def test_incoherent_is_coherent_without_edges(name):
-    """The same computation: a filter that never had the edges."""
-    scorer, _ = SCORERS[name]
-    bare, bare_fresh = GRAPHS.replace_edges(()), FRESH.without_edges()
-    one = HardCF(scorer, edges="none", random_state=0).fit(GRAPHS, Y)
-    other = HardCF(scorer, random_state=0).fit(bare, Y)
-    assert one.threshold_ == other.threshold_
-    np.testing.assert_array_equal(
-        flat(one.path_risk(FRESH)), flat(other.path_risk(bare_fresh))
-    )
-    with_edges = HardCF(scorer, random_state=0).fit(GRAPHS, Y)
-    assert (levels_of(one) != levels_of(with_edges)).any()
 
 
 def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
@@ -433,31 +374,6 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     again = filter.fit(GRAPHS, Y)
     if "scorer__spread" not in changes:  # which decides about a random start alone
         assert (levels_of(again) != before[0]).any()
-
-
-class Stateful:
-    """A function with a state."""
-
-    def __init__(self):
-        self.column = 0
-
-    def __call__(self, batch):
-        return batch.features[:, self.column]
-
-
-@pytest.mark.parametrize("form", ["object", "method", "scorer"])
-def test_a_function_with_a_state_is_copied(form):
-    held = Stateful()
-    given = {
-        "object": held,
-        "method": held.__call__,
-        "scorer": FunctionScorer(held),
-    }[form]
-    filter = HardCF(given, alpha=0.2).fit(GRAPHS, Y)
-    before = levels_of(filter)
-    held.column = 3
-    np.testing.assert_array_equal(levels_of(filter), before)
-    assert (levels_of(filter.fit(GRAPHS, Y)) != before).any()
 
 
 # --- what may be written for scorer=

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from one_claim import one_claim_each
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf import HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.identity import hashes_of
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.uses import seen
 
@@ -67,30 +66,10 @@ def test_a_question_that_trained_is_refused_whatever_it_is_called(case):
         assert cf.calibrate(new, labels, groups=groups_new).n_calibration_ == 59
 
 
-def test_documents_under_one_instruction_are_no_one_question():
-    """Several names under one text are the caller's word, and are counted in a warning."""
-    instruction = {"text": "Summarise the passage.", "key": str}
-    cf = trained_on(*answers(60, **instruction))
-    X, y = answers(60, start=100, seed=1, **instruction)
-    with pytest.warns(GuaranteeWarning, match=r"60.*60.*problems"):
-        assert cf.calibrate(X, y).n_calibration_ == 59
-    with pytest.raises(ValueError, match=r"train.*filter"):
-        cf.calibrate(*answers(60, seed=1, **instruction))
-
-
 def test_each_by_itself_at_both_doors_is_the_callers_word():
     cf = trained_on(*answers(60), False)
     with pytest.warns(GuaranteeWarning, match=r"36.*60.*problems"):
         cf.calibrate(*answers(60, seed=1), groups=False)
-
-
-def test_two_names_under_one_text_with_other_passages_are_two_questions():
-    cf = trained_on(*answers(60, text="Is it so?", key=str, context="one {}"))
-    about_others = answers(
-        60, text="Is it so?", key=lambda i: f"b{i}", context="other {}", seed=1
-    )
-    with pytest.warns(GuaranteeWarning, match=r"training.*question"):
-        cf.calibrate(*about_others)
 
 
 def test_one_name_with_two_texts_is_one_question():
@@ -150,14 +129,6 @@ def test_labels_have_no_say_in_which_answers_calibrate():
         for labels in (y, [[1, 1]] * 58, [[0, 0]] * 58)
     ]
     assert left[0] == left[1] == left[2] and len(left[0]) == 9
-
-
-def test_hashes_of_texts_and_names():
-    batch = GraphBatch.from_graphs(answers(2, text="What  Is It? {}", key=int)[0])
-    again = GraphBatch.from_graphs(answers(2, text="what is it? {}", key=str)[0])
-    np.testing.assert_array_equal(hashes_of(batch).text, hashes_of(again).text)
-    np.testing.assert_array_equal(hashes_of(batch).question, hashes_of(again).question)
-    assert (hashes_of(batch, False).question < 0).all()
 
 
 def test_content_with_a_question_is_refused_where_its_key_is_another():

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from one_claim import NO_EDGES, numbered
-from scipy.special import expit
+from one_claim import NO_EDGES
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from skdcf import (
@@ -21,21 +19,14 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    CalibratedSearch,
-    compare_filters,
     coverage_score,
-    evaluate_filter,
-    leave_one_out,
-    retention_score,
 )
 from skdcf.exceptions import LabelWarning
 from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    ConfTrScorer,
     FitTask,
-    Scorer,
 )
 from skdcf.training import Adam, SoftTraining
 from skdcf.uses import check
@@ -105,42 +96,6 @@ def test_where_nothing_is_learnt_a_fit_is_that_of_false_claims(filter):
     )
 
 
-def test_after_the_first_error_of_a_chain_labels_make_no_difference():
-    """Every later claim has the error among its ancestors."""
-    rng = np.random.default_rng(0)
-    graphs, full, first_only = [], [], []
-    for _ in range(60):
-        graphs.append(
-            ReasoningGraph(rng.normal(size=(6, 1)), [(v, v + 1) for v in range(5)])
-        )
-        y = (rng.random(6) > 0.15).astype(int)
-        full.append(y)
-        wrong = np.flatnonzero(y == 0)
-        first_only.append(np.where(np.arange(6) > min(wrong, default=6), -1, y))
-    assert any((row == -1).any() for row in first_only)
-    one, other = (HardCF(0, alpha=0.2).fit(graphs, y) for y in (full, first_only))
-    np.testing.assert_array_equal(
-        one.nonconformity_scores_, other.nonconformity_scores_
-    )
-
-
-@UNJUDGED
-def test_coverage_stays_at_the_target():
-    """With a third of the calibration labels unknown, and the truth known at the end."""
-    graphs, y = make_reasoning_graphs(
-        1500, kind="felm", random_state=2, return_X_y=True
-    )
-    filter = HardCF("frequency-score", alpha=0.2)
-    report = []
-    for unknown in (y, forget(y, 0.3)):
-        filter.fit(graphs[:500], unknown[:500])
-        kept = filter.predict(graphs[500:])
-        report.append((coverage_score(y[500:], kept), retention_score(y[500:], kept)))
-    (coverage, retention), (careful, fewer) = report
-    assert careful >= coverage >= 0.8 - 3 * np.sqrt(0.16 / 500)
-    assert 0 < fewer < retention
-
-
 # --- tables
 
 
@@ -159,19 +114,6 @@ def test_tables_with_unknown_rows():
     same = clone(learnt).fit(problems, [[label] for label in y])
     assert learnt.threshold_ == same.threshold_
     assert learnt.score(X, y) == same.score(problems, [[label] for label in y])
-
-
-def test_minus_one_on_a_table_is_unknown_next_to_0_and_refused_next_to_1():
-    X = np.random.default_rng(0).normal(size=(60, 1))
-    truth = X[:, 0] > 0
-    assert (
-        check(HardCF(0), X, np.where(truth, 0, -1))[1].tolist()
-        == np.where(truth, 0, -1).tolist()
-    )
-    with pytest.raises(ValueError, match=r"labels.*-1"):
-        check(HardCF(0), X, np.where(truth, 1, -1))
-    with pytest.raises(ValueError, match=r"distinct values.*3"):
-        check(HardCF(0), X, np.resize([-1, 1, 2], 60))
 
 
 # --- training: left out
@@ -241,43 +183,7 @@ def test_soft_training_gains_nothing_by_keeping_unknown_claims(relaxation):
     assert plan.labels.tolist() == (labels == 1).astype(float).tolist()
 
 
-def test_a_claim_set_of_which_nothing_is_known_teaches_nothing():
-    labels = np.full(GRAPHS.n_claims, -1)
-    with pytest.warns(UserWarning, match=r"training.*claim"):
-        ConfTrScorer().fit(GRAPHS, labels)
-    assert ClassifierScorer().fit(GRAPHS, labels).estimator_ is None
-
-
 # --- metrics and comparisons
-
-
-def test_reports_count_them_as_false():
-    filter = HardCF(alpha=0.2).fit(GRAPHS, Y)
-    unknown = forget(FRESH_Y)
-    for evaluate in (evaluate_filter, leave_one_out):
-        one, other = (
-            evaluate(filter, FRESH, y, [0.1, 0.2]) for y in (unknown, as_false(unknown))
-        )
-        assert str(one.rows) == str(other.rows)
-    kept = filter.predict(FRESH)
-    assert filter.score(FRESH, unknown) == pytest.approx(retention_score(unknown, kept))
-    assert filter.score(FRESH, unknown) < filter.score(FRESH, FRESH_Y)
-
-
-def test_comparisons_and_searches_take_them():
-    filters = {"plain": HardCF(), "learnt": HardCF(GaussianNB())}
-    run = {"alphas": [0.2], "cv": 3, "random_state": 0}
-    report = compare_filters(filters, GRAPHS, UNKNOWN, **run)
-    false = compare_filters(filters, GRAPHS, as_false(UNKNOWN), **run)
-    assert str(report.rows[0]) == str(false.rows[0])
-    np.testing.assert_array_equal(report.splits.true_claims, false.splits.true_claims)
-    assert report.retention[1] != false.retention[1]
-    search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=3)
-    one, other = (
-        CalibratedSearch(search, random_state=0).fit(GRAPHS, y)
-        for y in (UNKNOWN, as_false(UNKNOWN))
-    )
-    assert one.threshold() == other.threshold()
 
 
 @UNJUDGED
@@ -299,43 +205,6 @@ def test_problems_that_nobody_judged_are_told_of():
         filter.calibrate(GRAPHS, some)
 
 
-def test_labels_that_are_missing_and_labels_that_are_unsure():
-    """-1, nobody looked, teaches nothing; 0, nobody could call it true, is an error."""
-    chains = [([1, 1], [(0, 1)]), ([1, 0], [(0, 1)]), ([0, 1], [(0, 1)])] * 20
-    graphs = [ReasoningGraph(np.zeros((2, 1)), edges) for _, edges in chains]
-    batch = GraphBatch.from_graphs(graphs)
-    truth = np.concatenate([labels for labels, _ in chains])
-    removed = np.random.default_rng(0).uniform(size=len(truth)) < 0.3
-
-    def hazard_of(labels):
-        return expit(ClassifierScorer().fit(batch, labels).hazard(batch)[0])
-
-    for word in (-1, 0):
-        labels = np.where(removed, word, truth)
-        errors = looked_at = 0
-        for first, second in labels.reshape(-1, 2):
-            errors += first == 0
-            looked_at += first >= 0
-            if first == 1 and second >= 0:  # below an error nothing is asked
-                errors += second == 0
-                looked_at += 1
-        assert hazard_of(labels) == pytest.approx(errors / looked_at, rel=0.03)
-    assert hazard_of(np.where(removed, 0, truth)) > 1.3 * hazard_of(truth)
-    assert hazard_of(np.where(removed, -1, truth)) == pytest.approx(
-        hazard_of(truth), rel=0.15
-    )
-
-
-class Learning(Scorer):
-    requires_fit = True
-
-    def fit(self, batch, labels, task=None):
-        return self
-
-    def confidence(self, batch):
-        return batch.features[:, 0]
-
-
 def test_answers_without_claims_are_none_that_nobody_judged():
     """One claim of all is unknown, and a quarter of the answers hold no claim."""
     rng = np.random.default_rng(0)
@@ -345,22 +214,3 @@ def test_answers_without_claims_are_none_that_nobody_judged():
     labels = (rng.random(offsets[-1]) < 0.7).astype(int)
     labels[0] = -1
     HardCF(0, alpha=0.1).fit(X, labels)  # a warning would be an error here
-
-
-class Noting(Learning):
-    """Notes what it is fitted to."""
-
-    def fit(self, batch, labels, task=None):
-        self.rows_ = batch.features[:, 1].astype(int)
-        self.labels_ = np.array(labels)
-        self.groups_ = task.groups
-        return self
-
-
-@UNJUDGED
-def test_answers_that_nobody_judged_teach_nothing():
-    X, y = numbered(90)
-    y[::5] = [[-1]] * 18
-    scorer = HardCF(Noting(), alpha=0.4, random_state=0).fit(X, y).scorer_
-    assert len(scorer.labels_) > 20
-    assert (scorer.labels_ >= 0).all()

@@ -45,17 +45,6 @@ def test_edges_that_all_lead_back_are_doubted_and_others_are_not(n_forward):
             HardCF(0, alpha=0.2).fit(X, y)
 
 
-def test_a_score_that_is_surely_worse_than_chance_warns():
-    """Of pairs of a true and a false claim 37 % are in order, of which chance makes 50 %."""
-    rng = np.random.default_rng(0)
-    y = rng.random(2000) < 0.6
-    trust = rng.normal(size=2000) - 0.45 * y
-    in_order = np.mean(trust[y][:, None] > trust[~y])
-    assert 0.33 < in_order < 0.41
-    with pytest.warns(ParameterWarning, match=f"{1 - in_order:.0%}"):
-        HardCF(0, alpha=0.2).fit(trust[:, None], y)
-
-
 def test_claims_of_one_answer_that_resemble_each_other_count_less():
     """In 100 draws of 40 answers, whose 20 claims each have one score and mostly one label."""
     rng = np.random.default_rng(0)

@@ -64,20 +64,6 @@ def trained_on_a_model(n=60, **settings):
     return cf.fit(graphs, labels)
 
 
-@pytest.mark.long
-def test_the_promise_holds_by_what_people_call_false():
-    cf = trained_on_a_model()
-    new, _, truth = draw(4_000, "person", first=10_000)
-    missed = []
-    for i in range(40):
-        cf.calibrate(*draw(39, "person", first=100 * i)[:2])
-        pairs = zip(cf.predict(new), truth, strict=True)
-        missed.append(np.mean([(row[mask] == 0).any() for mask, row in pairs]))
-    assert np.mean(missed) <= 0.1 + 3 * np.std(missed, ddof=1) / np.sqrt(len(missed))
-    with pytest.warns(LabelWarning, match="language model.*other"):
-        cf.calibrate(*draw(39, "model other", first=50_000)[:2])
-
-
 @pytest.mark.parametrize("order", ["doubtful", "review"])
 def test_answers_in_another_order_do_not_calibrate(order):
     graphs, labels, _ = draw(60, "person", first=300)

@@ -5,10 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from one_claim import NO_EDGES
 from sklearn.ensemble import IsolationForest
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.neighbors import KernelDensity, NearestNeighbors
+from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load, save
@@ -22,7 +20,7 @@ from skdcf.exceptions import (
 from skdcf.features import AgreementFeatures, GivenColumns, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
 from skdcf.monitoring import CoverageMonitor
-from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
+from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.uses import seen
 
 EDGES = {"given": [(0, 1)], "none": (), "unknown": None}
@@ -310,23 +308,6 @@ def answers(n_questions, n_answers, seed, spread=0.1):
     return x[:, None], truth, question
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("n", "m", "alpha"), [(30, 2, 0.2), (30, 5, 0.1), (60, 4, 0.05), (15, 10, 0.2)]
-)
-@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
-def test_one_answer_of_a_new_question_misses_at_most_alpha(n, m, alpha):
-    missed = []
-    for seed in range(250):
-        X, y, groups = answers(n, m, seed)
-        cf = HardCF(lambda b: np.sin(7 * b.features[:, 0]), alpha=alpha)
-        cf.fit(X, y, groups=groups)
-        new, truth, _ = answers(200, 1, 10_000 + seed)
-        missed.append(np.mean(cf.predict(new) & ~truth))
-    error = np.std(missed) / len(missed) ** 0.5
-    assert np.mean(missed) < alpha + 3 * error
-
-
 def test_the_answer_is_chosen_by_its_content_and_by_no_seed():
     X, y, groups = answers(30, 5, 0)
     first = HardCF(0, random_state=0).fit(X, y, groups=groups)
@@ -406,15 +387,6 @@ class Density(Scorer):
         return -self.density_.score_samples(batch.features)
 
 
-class Near(Density):
-    def fit(self, batch, labels, task=None):
-        self.near_ = NearestNeighbors(n_neighbors=1).fit(batch.features)
-        return self
-
-    def confidence(self, batch):
-        return self.near_.kneighbors(batch.features)[0][:, 0]
-
-
 class Forest(Density):
     def fit(self, batch, labels, task=None):
         self.forest_ = IsolationForest(n_estimators=30, random_state=0).fit(
@@ -424,44 +396,6 @@ class Forest(Density):
 
     def confidence(self, batch):
         return self.forest_.score_samples(batch.features)
-
-
-class Words(Density):
-    def fit(self, batch, labels, task=None):
-        texts = [" ".join(f"{v:.3f}" for v in row) for row in batch.features]
-        self.words_ = TfidfVectorizer(token_pattern=r"\S+").fit(texts)
-        return self
-
-    def confidence(self, batch):
-        known = self.words_.vocabulary_
-        rows = [[f"{v:.3f}" in known for v in row] for row in batch.features]
-        return -np.mean(rows, axis=1)
-
-
-class OfAFeature(FeatureScorer):
-    """``requires_fit = False`` is what the parent class says, of its own `fit`."""
-
-    fit, confidence = Density.fit, Density.confidence
-
-
-class OfAFrequency(FrequencyScorer):
-    fit, confidence = Density.fit, Density.confidence
-
-
-LOOKING = [Density(), Near(), Words(), OfAFeature(0)]
-LOOKING += [OfAFrequency(feature=0)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scorer", LOOKING, ids=lambda s: type(s).__name__)
-def test_what_looks_at_problems_is_held_out_of_those_that_calibrate(scorer):
-    rng, missed = np.random.default_rng(0), []
-    for _ in range(40):
-        X, y = rng.normal(size=(300, 5)), rng.random(300) < 0.5
-        cf = HardCF(scorer, random_state=0).fit(X[:100], y[:100])
-        assert cf.n_calibration_ == 39
-        missed.append(np.mean(cf.predict(X[100:]) & ~y[100:]))
-    assert np.mean(missed) < 0.1 + 4 * np.std(missed) / 40**0.5
 
 
 @pytest.mark.parametrize("n_draws", [1, pytest.param(10, marks=pytest.mark.long)])
@@ -579,15 +513,6 @@ def test_the_level_in_force_is_clear():
     assert trained.threshold(0.3) == before
 
 
-@pytest.mark.parametrize("scorer", ["frequency-score", None, "linear"])
-@pytest.mark.parametrize("guarantee", [None, NoFalseClaim(delta=0.1)])
-def test_the_smallest_level_there_is(scorer, guarantee):
-    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    cf = HardCF(scorer, alpha=5e-324, guarantee=guarantee, random_state=0)
-    with pytest.warns(CalibrationWarning, match="too few"):
-        assert not np.concatenate(list(cf.fit(X, y).predict(X))).any()
-
-
 def test_weights_of_scores_are_checked():
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     cf = HardCF("frequency-score").fit(X, y)
@@ -600,15 +525,3 @@ def test_weights_of_scores_are_checked():
 def test_a_dict_is_no_problem(wrong):
     with pytest.raises(ValueError, match=r"ReasoningGraph\.from_dict"):
         HardCF().fit([wrong], [[1]])
-
-
-def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():
-    rng = np.random.default_rng(0)
-    offsets = np.append(0, np.cumsum(np.where(np.arange(60) % 10, 2, 1)))
-    table = rng.random((offsets[-1], 1))
-    pairs = [(start, start + 1) for start in offsets[:-1][np.diff(offsets) == 2]]
-    X = GraphBatch.from_arrays(table, offsets, pairs)
-    cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
-    cf.predict(X)  # a warning would be an error here
-    with pytest.warns(GuaranteeWarning, match=r"54 problems.*edges"):
-        cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))

@@ -5,8 +5,6 @@ import importlib.util
 import numpy as np
 import pytest
 
-from skdcf.features import reasoning_features
-
 
 def script(checkout, name):
     path = checkout / "benchmarks" / "guarantees" / f"{name}.py"
@@ -104,28 +102,6 @@ def test_rows_are_kept(bench, tmp_path, monkeypatch):
     first = bench.run(["law"], 7, tmp_path)
     assert bench.run(["law"], 7, tmp_path) == first and calls == [["a", "1"]]
     assert "law" in bench.table(first)
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning")
-def test_groups_of_real_answers(checkout, data_home):
-    """FELM: one threshold leaves a domain below the target, and by= less so."""
-    groups = script(checkout, "groups")
-    fetch, parts, tables = groups.DATA["FELM"]
-    data = fetch(parts, data_home=data_home)
-    graphs = reasoning_features().fit_transform(data.graphs)
-    questions = np.unique(data.groups, return_inverse=True)[1]
-    ways = {"one": None} | tables
-    _, found = groups.measure(graphs, data.labels, questions, ways, 40)
-    names = np.array([about["domain"] for about in graphs.metadata])
-    one, own = (
-        {g: np.nanmean(found[way][0][:, names == g]) for g in np.unique(names)}
-        for way in ("one", "domains")
-    )
-    assert len(one) == 4 and min(one.values()) < min(own.values())
-    assert min(one.values()) < 0.88
-    assert min(own.values()) > 0.9 - 0.04
 
 
 @pytest.mark.long

@@ -321,7 +321,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         # The smallest number is used whose rank is that of about two fifths of the problems.
         auto = self.show == "auto"
         expected = level * self.share * n
-        rank = max(2, round(0.4 * expected))
+        rank = max(2, round(0.4 * level * self.share * n))
         count = conformal.fewest_of_rank(n, level, share=self.share, rank=rank)
         if expected < 1 or count > 0.6 * n:
             count = floor(0.6 * n + 1e-9) if auto else max(1, round(0.3 * n))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 import numpy as np
 
 from . import _sklearn
-from ._docs import documented
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
@@ -160,4 +159,4 @@ class Settings(BaseEstimator):
 @dataclass_transform(eq_default=False)
 def settings(cls):
     """Add a constructor that stores the annotated attributes without validation."""
-    return documented(dataclass(cls, eq=False, repr=False))
+    return dataclass(cls, eq=False, repr=False)

@@ -20,7 +20,6 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 LAYERS = [
     {
         "_checks",
-        "_docs",
         "_files",
         "_html",
         "_jobs",

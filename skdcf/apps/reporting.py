@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import counted
-from .._docs import documented
 from .._files import write_text
 from .._html import CLAIMS_LISTED, card, escape, folded, problem_html, table
 from .._version import __version__
@@ -65,7 +64,6 @@ _MISSED = 20  # maximum number of answers to list among those with a kept false 
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 
-@documented
 def write_report(
     path: str | os.PathLike[str],
     filter: ConformalFilter,
@@ -92,9 +90,9 @@ def write_report(
         The file to write. The file is created only after the report is complete.
     filter : fitted filter
         The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
-    X : {problems}
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, in the format that the filter's `fit` accepts.
-    y : {labels}
+    y : sequence of 1-D arrays, one per problem
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
         Levels in the results table. Single answers are shown at the filter's level.

@@ -99,9 +99,9 @@ class CalibratedSearch(BaseEstimator):
 
         Parameters
         ----------
-        X : {problems}
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems, in the format of the filter's `fit`.
-        y : {labels}
+        y : sequence of 1-D arrays, one per problem
             Labels, in the format of the filter's `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in the filter's `fit`.

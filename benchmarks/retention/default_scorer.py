@@ -239,8 +239,11 @@ def geometric(found, column):
             if before > 0 and after > 0:
                 logs.append(np.log(after / before))
                 errors.append(error[level, column] / before)
-        total = np.sqrt(np.sum(np.square(errors))) / len(errors)
-        rows.append((100 * np.expm1(np.mean(logs)), 100 * total))
+        if logs:
+            error = np.linalg.norm(errors) / len(errors)
+            rows.append((100 * np.expm1(np.mean(logs)), 100 * error))
+        else:
+            rows.append((np.nan, np.nan))
     return rows
 
 
@@ -268,7 +271,10 @@ def compare(options):
         "worth, %": geometric(found, 4),
     }
     for what, row in lines.items():
-        cells = "".join(f"{mean:+9.1f} ± {error:3.1f}" for mean, error in row)
+        cells = "".join(
+            f"{mean:+9.1f} ± {error:3.1f}" if np.isfinite(mean) else f"{'-':>15}"
+            for mean, error in row
+        )
         print(f"{what:20}{cells}")
     halves = sorted({row[0] for row in found.values()})
     counted = " to ".join(str(n) for n in {halves[0]: None, halves[-1]: None})

@@ -31,7 +31,7 @@ def filter_text(cf, path):
     model = f"{path}.model"
     write_jsonl(problems, GRAPHS)
     skdcf.save(cf, model)
-    assert main(["filter", model, problems, "-o", str(path)]) == 0
+    assert main(["filter", model, problems, "-o", str(path), "--json"]) == 0
 
 
 WRITERS = {

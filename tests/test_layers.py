@@ -43,7 +43,7 @@ LAYERS = [
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
     {"apps", "apps._messages"},
-    {"apps.text", "apps.web"},
+    {"apps._tables", "apps.text"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
     {"__main__", "apps.cli", "apps.service"},
 ]
@@ -82,7 +82,7 @@ WEB = {"fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}
 
 def is_web(path):
     return place(path).startswith(
-        ("apps/service/", "apps/web/", "apps/labelling/_pages", "apps/cli/_serve")
+        ("apps/service/", "apps/labelling/_pages", "apps/cli/_serve")
     )
 
 

@@ -155,8 +155,8 @@ def test_wheel_goes_from_json_lines_to_a_report(with_apps, tmp_path):
         return run(with_apps / "skdcf", *words, cwd=tmp_path)
 
     skdcf("fit", "labelled.jsonl.gz", "-o", "filter.skops", "--alpha", "0.1")
-    skdcf("filter", "filter.skops", "new.jsonl.gz", "-o", "kept.jsonl.gz")
-    texts = "filter", "filter.skops", "new.jsonl.gz", "--text", "--empty", "(nothing)"
+    skdcf("filter", "filter.skops", "new.jsonl.gz", "--json", "-o", "kept.jsonl.gz")
+    texts = "filter", "filter.skops", "new.jsonl.gz", "--empty", "(nothing)"
     packed = [(tmp_path / f"{name}.jsonl.gz").read_bytes() for name in ("new", "kept")]
     lines = [gzip.decompress(one).splitlines() for one in packed]
     given, kept = ([json.loads(line) for line in file] for file in lines)

@@ -6,11 +6,11 @@ import string
 from pathlib import Path
 
 import pytest
+from skdcf.apps.web.refusal import fault_of
 
 import skdcf
 from skdcf._messages import Advice, Message
 from skdcf.apps._messages import advice_words, renumbered, reworded
-from skdcf.apps.web.refusal import fault_of
 from skdcf.datasets.records import read_problem
 
 PACKAGE = Path(skdcf.__file__).parent

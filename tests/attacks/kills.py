@@ -193,7 +193,10 @@ def run_commands(folder, names, kills, rng):
         jobs = {
             "fit": (["fit", old, "--scorer", "logistic", "--alpha", 0.2], check_model),
             "calibrate": (["calibrate", model, new], check_model),
-            "filter": (["filter", model, new], functools.partial(check_lines, 150)),
+            "filter": (
+                ["filter", model, new, "--json"],
+                functools.partial(check_lines, 150),
+            ),
             "report": (["report", model, new], check_page),
             "extract": (
                 ["extract", answers, *endpoint],

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
-from skdcf.apps.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
+from skdcf.apps.labelling import RandomOrder, ReviewOrder, agreement
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
 from skdcf.apps.service import create_app
@@ -111,9 +111,9 @@ def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> st
     monitor = CoverageMonitor(cf).update(graphs[:5], labels[:5])
     app = create_app(cf)
     review = ReviewOrder(cf, graphs[:20])
-    check = review.next()
-    if check is not None:
-        review.told(check.problem, check.claim, "true")
+    place = review.next()
+    if place is not None:
+        review.told(*place, "true")
     kept: Masks = release(cf, graphs[:20], alpha=0.3)
     return f"{monitor}{app}{review.describe(0.1)}{len(kept)}"
 
@@ -123,7 +123,6 @@ def read(folder: Path) -> str:
     claims = split_sentences("Two is even. So is four.")
     graph = ReasoningGraph(None, chain_edges(claims), claims=claims, problem="Even?")
     labels = labels_from_first_error(n_claims=2, first_error=1)
-    source = LabelSource(by="a person", when="2026-01-01")
     kappa = agreement([labels], [labels])
     order = RandomOrder()
     table = to_frame(reasoning_features().fit_transform([graph]))
@@ -132,7 +131,7 @@ def read(folder: Path) -> str:
     extractor = ClaimExtractor("a-model", client)
     edges = number_flow_edges(claims)
     columns = AgreementFeatures(optional=True)
-    return f"{source}{kappa}{order}{data}{extractor}{edges}{columns}{folder}"
+    return f"{kappa}{order}{data}{extractor}{edges}{columns}{folder}"
 
 
 def main(folder: Path) -> None:

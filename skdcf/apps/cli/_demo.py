@@ -2,17 +2,16 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from ... import datasets, evaluation, presets
+from ..._checks import printable
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
 from ..reporting import write_report
-from ._files import show_claims
 
 LEARNT = "CoherentConformalFilter"
 #: The filters to compare, from the simplest to the most complex.
@@ -30,67 +29,47 @@ def demo(options):
     # The printed table already contains the information in the warning.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
-    problems: Any = SOURCES[options.data](options.n_problems, options.seed)
+    problems = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
-    labels = problems.labels
-    groups = problems.groups
     if graphs.features is None:
         graphs = reasoning_features().fit_transform(graphs)
+    groups = problems.groups
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
-    fit, test = next(cut.split(groups, groups=groups))
-    graphs_to_fit = graphs[fit]
-    y_to_fit = [labels[i] for i in fit]
-    test_graphs = graphs[test]
-    y_test = [labels[i] for i in test]
-    settings = {"alpha": alpha, "ties": "jitter", "random_state": options.seed}
-    filters = {
-        kind: getattr(presets, kind)(**settings).fit(
-            graphs_to_fit, y_to_fit, groups=groups[fit]
+    train, test = next(cut.split(groups, groups=groups))
+    y_train = [problems.labels[i] for i in train]
+    y_test = [problems.labels[i] for i in test]
+
+    def evaluated(kind, **more):
+        filter = getattr(presets, kind)(
+            alpha=alpha, ties="jitter", random_state=options.seed, **more
         )
-        for kind in KINDS
-    }
+        filter.fit(graphs[train], y_train, groups=groups[train])
+        return filter, evaluation.evaluate_filter(filter, graphs[test], y_test, [alpha])
+
     print(
-        f"Three filters are trained and calibrated on {len(fit)} labelled answers "
+        f"Three filters are trained and calibrated on {len(train)} labelled answers "
         f"({options.data}) and evaluated on {len(test)} other answers.\n"
         f"alpha = {alpha:g}: a false claim may be kept in at most {100 * alpha:g} % of the "
         "answers.\n"
     )
-    reports = {
-        name: evaluation.evaluate_filter(f, test_graphs, y_test, [alpha])
-        for name, f in filters.items()
-    }
-    print(*_table(reports), sep="\n")
-    passing = getattr(presets, LEARNT)(guarantee=NoFalseClaim(show="auto"), **settings)
-    passing.fit(graphs_to_fit, y_to_fit, groups=groups[fit])
-    print(f'\nWith show="auto": {passing.describe()}.')
-    report = evaluation.evaluate_filter(passing, test_graphs, y_test, [alpha])
+    results = {kind: evaluated(kind) for kind in KINDS}
+    filter, report = results[LEARNT]
+    print(f"{'':24}  true claims kept  answers shown  wrong answers")
+    print(f"{'no filter':24}  {'all':>16}  {'100 %':>13}  {report.unfiltered:>13.1%}")
+    for kind, (_, row) in results.items():
+        kept = f"{row.retention[0]:.2f} ± {row.retention_error[0]:.2f}"
+        wrong = 1 - row.coverage[0]
+        print(f"{kind:24}  {kept:>16}  {row.shown[0]:>13.1%}  {wrong:>13.1%}")
+    passing, row = evaluated(LEARNT, guarantee=NoFalseClaim(show="auto"))
     print(
-        f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
-        f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "
-        "answers."
+        f'\nWith show="auto": {passing.describe()}.\nObserved: {row.passing[0]:.0%} of the new '
+        f"answers pass. The filter kept a false claim in {1 - row.coverage[0]:.1%} of these.\n"
     )
-    print()
-    show_answer(filters[LEARNT], test_graphs, y_test)
+    show_answer(filter, graphs[test], y_test)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    page = write_report(folder / "report.html", filters[LEARNT], test_graphs, y_test)
+    page = write_report(folder / "report.html", filter, graphs[test], y_test)
     print(f"\nThe full report with the reasons for dropped claims is in {page}")
-
-
-def _table(reports):
-    """Yield the lines of a table with one row per filter."""
-    first = next(iter(reports.values()))
-    columns = "true claims kept", "answers shown", "wrong answers", "false among shown"
-    yield f"{'filter':24}" + "".join(f"{column:>19}" for column in columns)
-    yield (
-        f"{'none':24}{'all':>19}{'100 %':>19}" + 2 * f"{100 * first.unfiltered:17.1f} %"
-    )
-    for name, report in reports.items():
-        kept = f"{report.retention[0]:.2f} ± {report.retention_error[0]:.2f}"
-        shares = report.shown[0], 1 - report.coverage[0], report.false_among_shown[0]
-        yield f"{name:24}{kept:>19}" + "".join(
-            f"{100 * share:17.1f} %" for share in shares
-        )
 
 
 def show_answer(filter, graphs, labels):
@@ -104,5 +83,11 @@ def show_answer(filter, graphs, labels):
         return typical, bool((mask & true).any()), -abs(8 - len(mask)), mask.sum()
 
     i = max(range(len(masks)), key=instructive)
+    graph = graphs[i]
     print(f"One answer, filtered at alpha = {filter.alpha:g}:")
-    show_claims(graphs[i], masks[i], labels[i])
+    print(f"  {printable(graph.problem or graph.id)}")
+    for v, (keep, label) in enumerate(zip(masks[i], labels[i], strict=True)):
+        decision = "kept   " if keep else "dropped"
+        truth = {1: "(true) ", 0: "(FALSE)", -1: "(?)    "}[int(label)]
+        text = printable(graph.claims[v]) if graph.claims else ""
+        print(f"  {decision}  {truth}  {v + 1}. {text}")

@@ -2,6 +2,7 @@
 
 from ..._checks import counted, printable
 from ...datasets.jsonl import format_jsonl
+from ..text import AnswerReader
 from . import _files as files
 
 
@@ -10,9 +11,8 @@ def extract(options):
     from .. import llm
 
     files.check_folder(options.output)
-    read_answer = files.answer_reader(options)
-    lines = files.read_records(options, read_answer)
-    rows = [_answer(line) for _, line in lines]
+    read = AnswerReader(files.renamed(options))
+    rows = list(files.read_records(options, lambda record: _answer(read(record))))
     cache = options.cache
     if cache is None and options.output != "-":
         cache = f"{options.output}.cache"

@@ -1,49 +1,27 @@
-"""Read problems, write lines and print progress for the commands."""
+"""Read problems, write lines and print messages for the commands."""
 
 import hashlib
+import io
 import json
 import sys
-import threading
-import time
-from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
-from ..._checks import printable
 from ..._files import write_text
 from ...datasets import jsonl, records
-from ...identity import GROUP, question_groups
-from ._csv import CsvAsLines
+from ...datasets.paths import MISSING, value_at
+from ...identity import question_groups
+from .._tables import read_table
 
 STANDARD = "-"
-# Metadata key for the original names of the format keys in the log.
-NAMES = "names_in_log"
-_NOTED = 100  # maximum number of keys listed in a message
+NAMES = "names_in_log"  # metadata key for the keys of the file
+_CONTENT = ("problem", "context", "claims", "features", "answer", "id")
 
 
-def source(path, answers=()):
-    """Return the source of the problems: a path, a CSV stream, or standard input.
-
-    ``answers`` contains the names of the CSV columns in which an empty cell is read as an empty
-    answer.
-    """
-    if str(path).lower().endswith((".csv", ".tsv")):
-        return CsvAsLines(path, answers)
-    return sys.stdin.buffer if path == STANDARD else Path(path)
-
-
-def read_records(options, read, *, path=None):
-    """Yield the object of each line of a file, and the result of calling ``read`` on it."""
-    return jsonl.iter_read(_source(options, path), read)
-
-
-def _source(options, path=None):
-    rename = renamed(options, also=["answer", "logprobs"])
-    answers = {theirs for theirs, ours in rename.items() if ours == "answer"}
-    return source(path or options.problems, {"answer", "response"} | answers)
+def inform(*lines):
+    """Print messages to standard error."""
+    print(*lines, sep="\n", file=sys.stderr)
 
 
 def check_folder(path):
@@ -64,206 +42,134 @@ def write_lines(path, lines):
         write_text(path, lines)
 
 
-def renamed(options, *, also=()):
-    """Return the mapping ``--map`` from keys in the file to keys of the JSON Lines format.
-
-    ``also`` contains the keys that a command accepts in addition to the problem keys.
-    """
+def renamed(options):
+    """Return the mapping ``--map`` from keys and paths in the file to keys of our format."""
     rename: dict[str, str] = {}
-    targets = sorted({*records.KEYS, "question", *also})
+    targets = sorted({*records.KEYS, "question", "answer", "logprobs"})
     for pair in ",".join(options.map).split(",") if options.map else ():
         theirs, _, ours = pair.strip().partition("=")
-        if not theirs or not ours:
+        if not theirs or ours not in targets:
             raise ValueError(
-                f"--map must have the form THEIRS=OURS, for example text=claims, got {pair!r}"
+                f"--map must have the form THEIRS=OURS, where OURS is one of "
+                f"{', '.join(targets)}, got {pair!r}"
             )
-        if ours == "answer" and ours not in targets:
-            raise ValueError(
-                f"--map {theirs}={ours} cannot be used, because the problems in the file must "
-                "contain claims instead of a whole answer. Split the answers into sentences "
-                'with "skdcf split" first'
-            )
-        if ours not in targets:
-            raise ValueError(
-                f"--map {theirs}={ours}: {ours!r} is not a valid key of a problem. The valid "
-                f"keys are {', '.join(targets)}"
-            )
-        if rename.get(theirs, ours) != ours:
+        if rename.setdefault(theirs, ours) != ours:
             raise ValueError(
                 f"--map must assign a single name to each key, got {rename[theirs]!r} and "
-                f"{ours!r} for {theirs!r}. Remove one of them"
+                f"{ours!r} for {theirs!r}"
             )
-        rename[theirs] = ours
     return rename
 
 
-def row_reader(options):
-    """Return a function that converts the JSON object in a line to a row."""
+def read_records(options, read):
+    """Yield the result of calling ``read`` on the object of each line of the file."""
+    path = options.problems
+    source = sys.stdin.buffer if path == STANDARD else Path(path)
+    if path.lower().endswith((".csv", ".tsv")):
+        source = _table_as_lines(path, options)
     rename = renamed(options)
 
-    def read(record):
-        row = records.read_row(record, rename)
-        if options.group_by is not None:
-            _set_group(row, options.group_by)
-        return row
+    def prepared(record):
+        record = _grouped(record, rename, options.group_by)
+        return read(_with_names(record, {"question": "problem", **rename}))
 
-    return read
+    for _, result in jsonl.iter_read(source, prepared):
+        yield result
 
 
-def answer_reader(options):
-    """Return a function that converts the JSON object in a line to an `AnsweredLine`.
+def _with_names(record, rename):
+    """Return a line whose metadata contain the keys of the file for our keys, if they differ."""
+    metadata = record.get("metadata") or {}
+    names = {ours: theirs for theirs, ours in rename.items() if theirs in record}
+    if not names or not isinstance(metadata, dict):
+        return record
+    return {**record, "metadata": {**metadata, NAMES: names}}
 
-    A line without claims is converted to a problem with zero claims.
+
+def _table_as_lines(path, options):
+    """Return a stream of JSON Lines whose line numbers are the row numbers of a CSV table.
+
+    A cell that contains a JSON list or object is parsed. An empty cell is read as null, or as an
+    empty string if the column contains answers.
     """
-    # This module is imported here, because the import is slow and few commands need the module.
-    from ..text import AnswerReader
-
-    read = AnswerReader(renamed(options, also=["answer", "logprobs"]))
-
-    def read_answer(record):
-        line = read(record)
-        problem = line.problem
-        names = names_in_file(record, problem.metadata, read.rename)
-        if names:
-            problem = _with_metadata(problem, {NAMES: names})
-        if options.group_by is not None:
-            problem = _with_group(problem, options.group_by)
-        return line._replace(problem=problem)
-
-    return read_answer
+    answers = {theirs for theirs, ours in renamed(options).items() if ours == "answer"}
+    answers |= {"answer", "response"}
+    table = read_table(path)
+    lines = [""] * max(table, default=0)
+    for number, row in table.items():
+        record = {key: _value(cell, key in answers) for key, cell in row.items()}
+        lines[number - 1] = json.dumps(record)
+    stream = io.BytesIO("\n".join(lines).encode())
+    stream.name = str(path)
+    return stream
 
 
-def names_in_file(record, metadata, rename):
-    """Return a mapping from keys of the JSON Lines format to the keys used instead in the file.
-
-    For a problem written by ``split`` or ``extract``, the mapping contains the keys of the
-    original log.
-    """
-    rename = rename | {"question": "problem"}
-    metadata = metadata or {}
-    names = dict(metadata.get(NAMES) or {})
-    targets = Counter(rename[key] for key in record if key in rename)
-    # Columns that were joined keep no name of their own.
-    names |= {
-        rename[key]: key
-        for key in record
-        if key in rename and targets[rename[key]] == 1
-    }
-    return names
+def _value(cell, is_answer):
+    text = cell.strip()
+    if text[:1] in ("[", "{"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return cell
+    return cell if text or is_answer else None
 
 
-def _set_group(row, by):
-    """Set the group of a row according to ``--group-by``."""
-    metadata = row.get("metadata", {})
+def _grouped(record, rename, by):
+    """Return a line with the group according to ``--group-by``."""
+    if by is None:
+        return record
+    line = records.rename_keys(record, rename)
     # Copies of an answer in different files must be in the same group.
     if by == "none":
-        content = [row.get(key) for key in ("problem", "context", "claims", "id")]
-        if "claims" not in row:
-            content.append(row["features"].tolist())
-        group = _digest(content)
-    elif by == "context" and "context" not in metadata:
-        if not row.get("context"):
-            raise ValueError(
-                '--group-by context requires the key "context", but the line does not contain it. '
-                "Pass --group-by KEY with a key of your lines, or --group-by none"
-            )
-        group = _digest(row["context"])
+        group = _digest([line.get(key) for key in _CONTENT])
+    elif by == "context" and line.get("context"):
+        passages = line["context"]
+        group = _digest([passages] if isinstance(passages, str) else passages)
     else:
-        group = row.get("id") if by == "id" else metadata.get(by)
-        if group is None:
-            keys = sorted({*metadata} - {records.OWN, NAMES})
-            raise ValueError(
-                f"--group-by {by}: the line does not contain this key. The existing keys are "
-                f"{', '.join(keys) or '(none)'}"
-            )
-        if isinstance(group, bool) or not isinstance(group, (str, int)):
-            raise ValueError(
-                f"--group-by {by}: each value must be a string or an integer, got {group!r}"
-            )
-    row["group"] = group
-    row["metadata"] = {**metadata, GROUP: group}
-
-
-def _with_group(problem, by):
-    """Return the problem of an answer with its group set according to ``--group-by``."""
-    graph = problem.graph
-    row = {
-        "problem": graph.problem,
-        "context": graph.context and list(graph.context),
-        "claims": list(graph.claims),
-        "id": graph.id,
-        "metadata": problem.metadata or {},
-    }
-    _set_group(row, by)
-    return _with_metadata(problem, {GROUP: row["group"]})._replace(group=row["group"])
-
-
-def _with_metadata(problem, more):
-    metadata = {**(problem.metadata or {}), **more}
-    graph = problem.graph.replace(metadata=metadata)
-    return problem._replace(graph=graph, metadata=metadata)
+        group = value_at(record, by)
+        if group is MISSING:
+            group = value_at(record, f"metadata.{by}")
+    if isinstance(group, bool) or not isinstance(group, str | int):
+        raise ValueError(
+            f"--group-by {by}: each line must have a string or an integer under this key, got "
+            f"{'no value' if group is MISSING else repr(group)}. The line has the keys "
+            f"{', '.join(record)}"
+        )
+    return {**record, "group": group}
 
 
 def _digest(content):
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def read_problems(options, *, labelled=False, path=None):
-    """Read the problems in a file, and check that labels exist if they are required.
+def read_problems(options, *, labelled=False):
+    """Read the problems in the file, and check that labels exist if they are required.
 
     The function also checks that the output folder exists.
     """
-    path = path or options.problems
-    check_folder(getattr(options, "output", None))
-    problems = jsonl.read_bunch(_source(options, path), row_reader(options))
+    check_folder(options.output)
+    path = options.problems
+    rename = renamed(options)
+    rows = list(read_records(options, lambda record: records.read_row(record, rename)))
+    try:
+        problems = records.as_bunch(rows)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: at least one line must contain "labels", but no line does. Add one '
             "number per claim: 1 if it is true, 0 if it is false, and -1 if it is "
             "unjudged"
         )
-    rows = problems.graphs.provenance_rows
-    meanings = {row.get("label_meaning") for row in rows}
+    meanings = {row.get("label_meaning") for row in problems.graphs.provenance_rows}
     if labelled and "supported" in meanings and problems.graphs.context is None:
         raise ValueError(
-            f"{path}: the labels state whether the context supports each claim, but no "
-            "line has a context. If the context has a different key, pass --map "
-            "KEY=context"
+            f"{path}: the labels state whether the context supports each claim, but no line "
+            'has the key "context". If it has a different key, pass --map KEY=context'
         )
     return problems
-
-
-@contextmanager
-def clock(work):
-    """Show the elapsed time of a task if standard error is a terminal."""
-
-    def tick():
-        # The progress bar is disabled when the work ends or if the output is not a terminal.
-        while not bar.disable:
-            bar.refresh()
-            time.sleep(0.5)
-
-    with tqdm(desc=work, bar_format="{desc} ... {elapsed}", disable=None) as bar:
-        threading.Thread(target=tick, daemon=True).start()
-        yield
 
 
 def count_questions(graphs):
     """Return the number of distinct questions."""
     return len(np.unique(question_groups(graphs)))
-
-
-def inform(*lines):
-    """Print messages to standard error."""
-    for line in lines:
-        print(line, file=sys.stderr)
-
-
-def show_claims(graph, kept, labels=None):
-    """Print a question, its claims, the decision on each claim and, if known, the labels."""
-    print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
-    words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
-    for v, keep in enumerate(kept):
-        truth = "" if labels is None else words[int(labels[v])]
-        text = printable(graph.claims[v]) if graph.claims else ""
-        print(f"  {('dropped', 'kept   ')[int(keep)]}{truth}  {v + 1}. {text}")

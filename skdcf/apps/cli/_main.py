@@ -7,21 +7,17 @@ scipy or scikit-learn, so the program starts quickly.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
-import signal
+import re
 import sys
-import threading
 import tomllib
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..._version import __version__
-from .._messages import reworded
 
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
@@ -44,13 +40,7 @@ def _file(text: str) -> str:
     return text
 
 
-_COLLECT_AFTER = 10_000  # number of new objects after which Python searches for cycles
 _TYPES = {"float": float, "int": int, "share": _share, "file": _file}
-#: Packages in the ``apps`` extra, which tests/test_extras.py compares with setup.cfg.
-_PACKAGES = (
-    "fastapi json_repair latex2mathml matplotlib openai pandas pydantic sentencex "
-    "uvicorn"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,56 +54,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     exit_code : int
-        The exit code, which is 0 on success. The exit code is 1 if `check` found invalid lines,
-        if `fit` or `calibrate` had too few labels to keep any claim, or if `answer` could not
-        reach a model. The exit code is 2 if the command line or the data contain an error, or if
-        the extra ``apps`` is not installed. The exit code is 130 if the program was interrupted.
+        The exit code, which is 0 on success. The exit code is 1 if `fit` or `calibrate` had too
+        few labels to keep any claim. The exit code is 2 if the command line or the data contain
+        an error, or if the extra ``apps`` is not installed. The exit code is 130 if the program
+        was interrupted.
     """
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default. A stream that
     # replaced stdout may have no `reconfigure`.
     with suppress(AttributeError):
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    options = make_parser().parse_args(argv)
     try:
-        missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
-        if missing:
-            from ..._checks import missing_package
-
-            print(f"skdcf: {missing_package(missing[0], 'apps')}", file=sys.stderr)
-            return BAD
-        options = make_parser().parse_args(argv)
-        with _short_warnings(), _fewer_collections():
-            module, _, name = options.run.partition(":")
-            with _interrupted_later():
-                run = getattr(import_module(f".{module}", __package__), name)
-            return run(options) or OK
+        module, _, name = options.run.partition(":")
+        with _short_warnings():
+            run = getattr(import_module(f".{module}", __package__), name)
+            code = run(options) or OK
+        fields = vars(options)
+        if code == OK and fields.get("output", "") not in (None, "-"):
+            print(f"next: {options.next.format(**fields)}", file=sys.stderr)
+        return code
     except KeyboardInterrupt:
-        print(
-            "skdcf: interrupted. No incomplete file was written",
-            file=sys.stderr,
-        )
+        print("skdcf: interrupted. No incomplete file was written", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # The reading process closed the pipe, as "head" does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except (ImportError, OSError, ValueError) as error:
-        print(f"skdcf {options.command}: {_sentence(error)}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        from ..._checks import missing_package
+
+        print(f"skdcf: {missing_package(str(error.name), 'apps')}", file=sys.stderr)
         return BAD
-
-
-@contextmanager
-def _fewer_collections():
-    """Search for reference cycles less often, as a context manager.
-
-    Each line of a file consists of many small objects without cycles. With the threshold of
-    Python, the searches take longer than parsing the lines.
-    """
-    first, *others = gc.get_threshold()
-    if first:  # The threshold 0 means that there are no searches.
-        gc.set_threshold(max(first, _COLLECT_AFTER), *others)
-    try:
-        yield
-    finally:
-        gc.set_threshold(first, *others)
+    except (ImportError, OSError, ValueError) as error:
+        message = _numbered(error)
+        if isinstance(error, OSError) and error.strerror:
+            message = f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
+        print(f"skdcf {options.command}: {message}", file=sys.stderr)
+        return BAD
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -135,59 +111,47 @@ def make_parser() -> argparse.ArgumentParser:
     tables = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
     arguments = tables["arguments"]
     for command, settings in tables["commands"].items():
-        settings = {"description": settings["help"].capitalize() + ".", **settings}
-        words = {key: settings[key] for key in ("help", "description")}
-        words["epilog"] = f"Example: {settings['example']}"
-        sub = commands.add_parser(command, **words)
+        sub = commands.add_parser(
+            command,
+            help=settings["help"],
+            description=settings.get(
+                "description", f"{settings['help'].capitalize()}."
+            ),
+            epilog=f"Example: {settings['example']}",
+        )
         for name in settings["arguments"]:
             _add(sub, name, arguments.get(f"{command} {name}") or arguments[name])
-        sub.set_defaults(run=settings["run"])
+        sub.set_defaults(run=settings["run"], next=settings["next"])
     return parser
 
 
-class _EveryValue(argparse.Action):
-    """Join the values of a repeated flag, or report an error if the flag accepts only one value."""
+class _Once(argparse.Action):
+    """Store the value of a flag, or report an error if the flag is repeated."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        """Append the values to those of earlier occurrences of the flag."""
+        """Store the value."""
         flags = vars(namespace).setdefault("flags", set())
-        repeated = self.dest in flags
+        if self.dest in flags:
+            parser.error(f"{option_string} was given twice. Remove one of the two")
         flags.add(self.dest)
-        if repeated and self.nargs != "+":
-            parser.error(
-                f"{option_string} was given twice, but it accepts one value. Remove "
-                "one of the two"
-            )
-        if repeated:
-            values = [*getattr(namespace, self.dest), *values]
         setattr(namespace, self.dest, values)
 
 
 def _add(parser, name, settings):
-    settings = {k: _TYPES[v] if k == "type" else v for k, v in settings.items()}
+    settings = dict(settings)
+    if "type" in settings:
+        settings["type"] = _TYPES[settings["type"]]
     if not name.startswith("-"):
         name = settings.pop("dest", name)
     elif "action" not in settings:
-        settings["action"] = _EveryValue
-    if isinstance(settings.get("metavar"), list):
-        settings["metavar"] = tuple(settings["metavar"])
+        settings["action"] = _Once
     parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)
 
 
-@contextmanager
-def _interrupted_later():
-    """Delay Ctrl-C until the imports are complete, because some imports suppress Ctrl-C."""
-    asked = []
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Only the main thread receives signals.
-        return
-    handler = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if asked:
-        raise KeyboardInterrupt
+def _numbered(message):
+    """Return a message in which problems are numbered from 1, as the lines of a file are."""
+    number = re.compile(r"\bproblem (\d+)\b")
+    return number.sub(lambda match: f"problem {int(match[1]) + 1}", str(message))
 
 
 @contextmanager
@@ -196,13 +160,6 @@ def _short_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: print(
-            f"skdcf: warning: {reworded(message, 'program')}", file=sys.stderr
+            f"skdcf: warning: {_numbered(message)}", file=sys.stderr
         )
         yield
-
-
-def _sentence(error):
-    """Return an error message without the error number of the operating system."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error
-    return reworded(error, "program")

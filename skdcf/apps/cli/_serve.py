@@ -1,9 +1,6 @@
 """The command ``serve``, which filters answers over HTTP until the process is stopped."""
 
-from __future__ import annotations
-
 import os
-from typing import Any
 
 import uvicorn
 
@@ -13,19 +10,14 @@ from ..service import create_app
 from ._files import inform
 
 
-def serve(options: Any) -> None:
+def serve(options):
     """Answer requests until the process is stopped, and complete open requests before stopping."""
     token = os.environ.get(options.token_variable or "", "").strip() or None
-    if options.token_variable and not token:
+    if token is None and (options.token_variable or not is_loopback(options.host)):
         raise ValueError(
-            f"the environment variable {options.token_variable} must contain the token, "
-            "but the variable is empty. Set the variable to the token"
-        )
-    if not token and not is_loopback(options.host):
-        raise ValueError(
-            f"--host {options.host} requires a token, because this address allows "
-            "requests from other machines. Store a token in an environment variable, and "
-            "pass its name with --token-variable"
+            f"--token-variable must name an environment variable that contains a token if it is "
+            f"given, or if other machines may send requests, got {options.token_variable!r} and "
+            f"--host {options.host}"
         )
     app = create_app(load(options.model), token=token, folder=options.folder)
     inform(

@@ -1,12 +1,8 @@
 """The command ``split``, which converts answers to problems with one claim per sentence."""
 
-from __future__ import annotations
-
-from collections import Counter
-
 from ..._checks import counted
 from ...datasets import records
-from ..text import LAYOUT, AnswerSplitter, no_claim_list
+from ..text import LAYOUT, AnswerReader, AnswerSplitter, no_claim_list
 from . import _files as files
 
 
@@ -18,51 +14,24 @@ def split(options):
         edges=options.edges,
         no_claim=no_claim_list(options.no_claim),
     )
-    read_answer = files.answer_reader(options)
-    counts = Counter()
-
-    def cut(record):
-        problem = splitter.split(record, read_answer)
-        graph = problem.graph
-        has_logprobs = graph.features is not None
-        if counts["answers"] and bool(counts["logprobs"]) != has_logprobs:
-            raise ValueError(
-                "logprobs must be given for all answers or for none of them, but this answer "
-                f"has {('' if has_logprobs else 'no ')}logprobs, unlike the answers before it"
-            )
-        counts.update(
-            answers=1,
-            claims=graph.n_claims,
-            without_claim=len((problem.metadata or {})[LAYOUT]["without_claim"]),
-            question=int(bool(graph.problem)),
-            context=int(bool(graph.context)),
-            logprobs=int(has_logprobs),
-        )
-        return problem
-
-    problems = (problem for _, problem in files.read_records(options, cut))
-    files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(*_describe(counts))
-
-
-def _describe(counts):
-    """Yield messages about the data found in the log, and about missing data."""
-    yield (
-        f"split {counted(counts['answers'], 'answer')} into "
-        f"{counted(counts['claims'], 'sentence')}. Answers with a question: "
-        f"{counts['question']}, with passages: {counts['context']}"
+    read = AnswerReader(files.renamed(options))
+    problems = list(
+        files.read_records(options, lambda record: splitter.split(record, read))
     )
-    if counts["logprobs"]:
-        yield (
-            "the columns surprisal_mean, surprisal_sum, surprisal_max and surprisal_digits "
-            "were computed from the log-probabilities of the tokens"
+    graphs = [problem.graph for problem in problems]
+    has_logprobs = [graph.features is not None for graph in graphs]
+    if len({*has_logprobs}) > 1:
+        n = has_logprobs.index(not has_logprobs[0]) + 1
+        raise ValueError(
+            f"{options.problems}: all answers or none must have logprobs, but answer {n} differs "
+            "from the answers before it"
         )
-    if n := counts["without_claim"]:
-        yield (
-            f"other sentences without a claim, for example courtesies: {n}. Such a sentence is "
-            "not judged, and is kept only next to a kept claim (--no-claim replaces the "
-            "patterns that recognise these sentences)"
-        )
-    for key, what in (("problem", "question"), ("context", "context")):
-        if not counts[what]:
-            yield (f"no line has a {what}. If it has another key, pass --map KEY={key}")
+    files.write_lines(options.output, map(records.format_problem, problems))
+    n_without = sum(len(graph.metadata[LAYOUT]["without_claim"]) for graph in graphs)
+    files.inform(
+        f"split {counted(len(graphs), 'answer')} into "
+        f"{counted(sum(graph.n_claims for graph in graphs), 'claim')}, and found "
+        f"{counted(n_without, 'sentence')} without a claim. Answers with a question: "
+        f"{sum(bool(graph.problem) for graph in graphs)}, with passages: "
+        f"{sum(bool(graph.context) for graph in graphs)}, with logprobs: {sum(has_logprobs)}"
+    )

@@ -3,24 +3,32 @@
 The command ``skdcf label FILE.jsonl`` opens the labelling page. `LabelStore` saves the verdicts.
 """
 
-from ._judging import FilterOrder, RandomOrder, agreement, next_to_label
-from ._review import Check, ReviewOrder
+from ._agreement import agreement
+from ._describe import describe_labels
+from ._orders import FilterOrder, RandomOrder, next_to_label
+from ._review import ReviewOrder
 from ._server import LabelServer
-from .exchange import from_label_studio, to_label_studio
-from .sources import LabelSource, LabelStore, describe_labels, describe_unfinished
+from ._store import LabelStore
+from .exchange import (
+    LABEL_STUDIO_CONFIG,
+    from_label_studio,
+    read_csv,
+    to_label_studio,
+    write_csv,
+)
 
 __all__ = [
-    "Check",
+    "LABEL_STUDIO_CONFIG",
     "FilterOrder",
     "LabelServer",
-    "LabelSource",
     "LabelStore",
     "RandomOrder",
     "ReviewOrder",
     "agreement",
     "describe_labels",
-    "describe_unfinished",
     "from_label_studio",
     "next_to_label",
+    "read_csv",
     "to_label_studio",
+    "write_csv",
 ]

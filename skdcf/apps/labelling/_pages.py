@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict
-from starlette.exceptions import HTTPException
-
-from ..web.guard import Guard
-from ..web.refusal import RefusedError, fault_of
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from ._server import LabelServer
@@ -29,107 +23,50 @@ _HEADERS = {
 }
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class Judgement(_Message):
-    """Request to save a verdict on a claim. A label of None withdraws the previous verdict."""
-
-    problem: int
-    claim: int
-    label: str | None
-    seconds: float | None = None
-
-
-class Note(_Message):
-    """Request to save a note on a claim."""
+class Judgement(_Strict):
+    """A verdict on a claim. A word of None withdraws the previous verdict."""
 
     problem: int
     claim: int
-    note: str
+    word: str | None
+    seconds: Annotated[float, Field(ge=0, lt=1e6)] | None = None
 
 
-class Edges(_Message):
-    """Request to save the edges between the claims of a problem."""
+class Note(_Strict):
+    """A note on a claim."""
+
+    problem: int
+    claim: int
+    text: Annotated[str, Field(max_length=10_000)]
+
+
+class Edges(_Strict):
+    """The edges between the claims of a problem."""
 
     problem: int
     edges: list[list[int]]
 
 
-class EdgesKnown(_Message):
-    """Request to save whether the edges of all claims are known."""
+class EdgesKnown(_Strict):
+    """Whether the edges of all claims are known."""
 
     known: bool
 
 
-router = APIRouter()
+#: The method of `LabelStore` that saves each kind of change.
+_METHODS = {
+    Judgement: "label",
+    Note: "note",
+    Edges: "correct_edges",
+    EdgesKnown: "state_edges_known",
+}
 
 
-@router.get("/")
-def show_page() -> HTMLResponse:
-    """Return the labelling page, with a content security policy that blocks external resources."""
-    nonce = secrets.token_urlsafe(16)
-    policy = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    )
-    text = files("skdcf.apps.labelling").joinpath("page.html").read_text("utf-8")
-    headers = {"Content-Security-Policy": policy}
-    return HTMLResponse(text.replace("__NONCE__", nonce), headers=headers)
-
-
-@router.get("/problems")
-def show_problems(request: Request) -> JSONResponse:
-    """Return the problems and the verdicts on their claims."""
-    return JSONResponse(request.app.state.server.problems())
-
-
-@router.get("/version")
-def show_version(request: Request) -> dict[str, int]:
-    """Return the number of events in the journal, including events recorded by other programs."""
-    store = request.app.state.server.store
-    store.follow()
-    return {"version": store.version}
-
-
-@router.post("/label")
-def label(said: Judgement, request: Request) -> dict[str, Any]:
-    """Save a verdict on a claim."""
-    server = request.app.state.server
-    by = server.annotator
-    server.store.label(
-        said.problem, said.claim, said.label, by=by, seconds=said.seconds
-    )
-    return server.changed(said.problem)
-
-
-@router.post("/note")
-def note(said: Note, request: Request) -> dict[str, Any]:
-    """Save a note on a claim."""
-    server = request.app.state.server
-    server.store.note(said.problem, said.claim, said.note, by=server.annotator)
-    return server.changed(said.problem)
-
-
-@router.post("/edges")
-def edges(said: Edges, request: Request) -> dict[str, Any]:
-    """Save the edges between the claims of a problem."""
-    server = request.app.state.server
-    server.store.correct_edges(said.problem, said.edges, by=server.annotator)
-    return server.changed(said.problem)
-
-
-@router.post("/edges-known")
-def edges_known(said: EdgesKnown, request: Request) -> dict[str, Any]:
-    """Save whether the edges of all claims are known."""
-    server = request.app.state.server
-    server.store.state_edges_known(said.known, by=server.annotator)
-    return server.changed()
-
-
-def make_app(server: LabelServer) -> Guard:
+def make_app(server: LabelServer) -> FastAPI:
     """Create the ASGI application of a labelling page.
 
     Parameters
@@ -139,52 +76,68 @@ def make_app(server: LabelServer) -> Guard:
 
     Returns
     -------
-    app : Guard
-        The ASGI application, wrapped in a `Guard`.
+    app : fastapi.FastAPI
+        The ASGI application. Its routes run one at a time, so no verdict overtakes another.
     """
-    handlers: dict[Any, Any] = dict.fromkeys(
-        (HTTPException, RequestValidationError, ValueError, Exception), _refuse
-    )
-    api = FastAPI(openapi_url=None, exception_handlers=handlers)
-    api.state.server = server
-    api.include_router(router)
-    kinds: dict[str, str | None] = dict.fromkeys(("/", "/problems", "/version"))
-    kinds |= dict.fromkeys(
-        ("/label", "/note", "/edges", "/edges-known"), "application/json"
-    )
-    return Guard(api, kinds, partial(_admit, server), headers=_HEADERS)
+    app = FastAPI(openapi_url=None, exception_handlers={ValueError: _refuse})
+    store = server.store
 
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Any) -> Any:
+        """Refuse requests that do not come from the labelling page."""
+        host = request.headers.get("host")
+        token = request.headers.get("x-token", "")
+        # The address of the page contains the token, but GET requests do not change anything.
+        if request.method == "GET":
+            token = token or request.query_params.get("token", "")
+        if (
+            host not in (f"127.0.0.1:{server.port}", f"localhost:{server.port}")
+            or request.headers.get("origin", f"http://{host}") != f"http://{host}"
+            or not secrets.compare_digest(token.encode(), server.token.encode())
+        ):
+            detail = "only the labelling page may send requests, with its token"
+            return JSONResponse({"detail": detail}, 403)
+        response = await call_next(request)
+        response.headers.update(_HEADERS)
+        return response
 
-def _admit(server: LabelServer, request: Request, _: str) -> None:
-    """Raise RefusedError if the request does not come from the labelling page."""
-    headers = request.headers
-    hosts = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
-    host = headers.get("host", "")
-    token = headers.get("x-token")
-    # GET requests do not change anything.
-    if token is None and request.method == "GET":
-        token = request.query_params.get("token")
-    token_sent = (token or "").encode()
-    expected = {
-        "the Host header must name this server": host in hosts,
-        "requests from other origins are not accepted": headers.get(
-            "origin", f"http://{host}"
+    @app.get("/")
+    async def show_page() -> HTMLResponse:
+        """Return the page, with a content security policy that blocks external resources."""
+        nonce = secrets.token_urlsafe(16)
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+            "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+            "frame-ancestors 'none'"
         )
-        in [f"http://{name}" for name in hosts],
-        "requests from other sites are not accepted": headers.get(
-            "sec-fetch-site", "none"
-        )
-        in ("none", "same-origin"),
-        "the token is missing or wrong": secrets.compare_digest(
-            token_sent, server.token.encode()
-        ),
-    }
-    for reason, is_so in expected.items():
-        if not is_so:
-            raise RefusedError(403, reason)
+        text = files("skdcf.apps.labelling").joinpath("page.html").read_text("utf-8")
+        headers = {"Content-Security-Policy": policy}
+        return HTMLResponse(text.replace("__NONCE__", nonce), headers=headers)
+
+    @app.get("/problems")
+    async def show_problems(tab: str, at: int) -> JSONResponse:
+        """Return the problems and the verdicts on their claims."""
+        store.follow()
+        return JSONResponse(server.problems(tab, at))
+
+    @app.get("/version")
+    async def show_version(tab: str, at: int) -> dict[str, int]:
+        """Return the number of events in the journal, including those of other programs."""
+        server.keep(tab, at)
+        store.follow()
+        return {"version": store.version}
+
+    @app.post("/save")
+    async def save(
+        sent: Judgement | Note | Edges | EdgesKnown, tab: str, at: int
+    ) -> dict[str, Any]:
+        """Save a change, and return the claims to judge next."""
+        fields = sent.model_dump()
+        getattr(store, _METHODS[type(sent)])(**fields, by=server.annotator)
+        return server.asked(tab, at, fields.get("problem"))
+
+    return app
 
 
-async def _refuse(request: Request, error: Exception) -> JSONResponse:
-    """Return the response to a failed request."""
-    status, message = fault_of(request.url.path, error)
-    return JSONResponse({"error": message}, status, getattr(error, "headers", None))
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 422)

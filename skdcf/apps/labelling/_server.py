@@ -6,14 +6,17 @@ request, and rejects requests from other origins. The content security policy of
 page blocks external resources.
 """
 
+from __future__ import annotations
+
 import secrets
 import socket
 import threading
+import time
 from typing import Any, Self
 
 from ..._checks import check_choice
-from ._judging import Order
-from .sources import LabelStore
+from ._orders import RandomOrder
+from ._store import LabelStore
 
 #: Question that the page asks for each meaning of a label.
 MEANINGS = {
@@ -23,6 +26,9 @@ MEANINGS = {
     "supported": "Does the passage support the claim? A true claim counts as false here if the "
     "passage does not state it and it does not follow from the passage.",
 }
+# seconds after which an answer is free if its tab sends nothing; hidden tabs send once a minute
+_OPEN = 150
+_IN_OTHER_TAB = "The remaining answers are open in another tab."
 
 
 class LabelServer:
@@ -36,12 +42,9 @@ class LabelServer:
         Annotator name.
     port : int, default=0
         Port of the server. If the port is 0, any free port is used.
-    show_known : bool, default=False
-        Whether the page shows existing labels, such as labels assigned by a model. If existing
-        labels are shown, people label faster but less independently.
-    order : Order, optional
-        Object that selects and sorts the claims to label, such as a `RandomOrder`, `FilterOrder`
-        or `ReviewOrder`. If None, the problems are shown in the order of the store.
+    order : RandomOrder, FilterOrder or ReviewOrder, optional
+        Object that selects and sorts the claims to label. If None, the problems are shown in
+        random order.
     meaning : {"true", "supported"}, default="true"
         Meaning of label 1: the claim is true, or the context supports the claim.
     guideline : str, default=""
@@ -78,31 +81,39 @@ class LabelServer:
         annotator: str,
         port: int = 0,
         *,
-        show_known: bool = False,
-        order: Order | None = None,
+        order: RandomOrder | None = None,
         meaning: str = "true",
         guideline: str = "",
     ):
         check_choice("meaning", meaning, tuple(MEANINGS))
         self.store = store
         self.annotator = annotator
-        self.show_known = show_known
-        self.order = order
+        self.order = order or RandomOrder()
+        self.meaning = meaning
         self.guideline = guideline
-        # The question about support is only shown for answers with a passage.
-        self.question = MEANINGS["true"]
-        self.question_with_passage = MEANINGS[meaning]
         self.token = secrets.token_urlsafe(24)
+        #: The problem that each tab shows, and when the tab sent its last request.
+        self._tabs: dict[str, tuple[int, float]] = {}
         self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def __enter__(self) -> Self:
-        # The server module is imported here because loading it is slow.
-        from ..web.server import server_of
+        # The server is imported here because loading it is slow.
+        import uvicorn
+
         from ._pages import make_app
 
-        self._server = server_of(make_app(self), lifespan="off")
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                make_app(self),
+                lifespan="off",
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                timeout_graceful_shutdown=30,
+            )
+        )
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), daemon=True
         )
@@ -116,88 +127,113 @@ class LabelServer:
         self._thread.join()
         self._socket.close()
 
-    def problems(self) -> dict[str, Any]:
+    def problems(self, tab: str, at: int) -> dict[str, Any]:
         """Return the settings, problems and verdicts that the page shows.
+
+        Parameters
+        ----------
+        tab : str
+            Name of the tab that sends the request.
+        at : int
+            Position of the problem that the tab shows.
 
         Returns
         -------
         page : dict
-            JSON-serializable values in the format that the page expects, including the version of
-            the verdicts.
+            JSON-serializable values in the format that the page expects, including the fields
+            that are returned by `asked`.
         """
-        version = self.store.version
         rows = [self._shown(i, graph) for i, graph in enumerate(self.store.graphs)]
-        page_settings = {
-            k: getattr(self, k)
-            for k in ("annotator", "question", "question_with_passage", "guideline")
+        asked = self.asked(tab, at)
+        masks = self.order.masks()
+        if masks is not None:
+            for row, mask in zip(rows, masks, strict=True):
+                row["kept"] = mask.tolist()
+        return {
+            **asked,
+            "annotator": self.annotator,
+            "purpose": self.store.purpose,
+            "guideline": self.guideline,
+            # The question about support is only shown for answers with a passage.
+            "question": MEANINGS["true"],
+            "question_with_passage": MEANINGS[self.meaning],
+            "order": self.order.order(self.store),
+            "one_false_ends": self.order.one_false_ends,
+            "judged": self.store.in_order(self.annotator),
+            "problems": rows,
         }
-        page_settings["purpose"] = self.store.purpose
-        if self.order:
-            page_settings |= {"done": self.order.done} | self.asked()
-            page_settings["one_false_ends"] = self.order.one_false_ends
-            masks = self.order.masks()
-            if masks is not None:
-                for row, mask in zip(rows, masks, strict=True):
-                    row["kept"] = mask.tolist()
-        return {**page_settings, "version": version, "problems": rows}
 
-    def asked(self, problem: int | None = None) -> dict[str, Any]:
-        """Return the claims to judge next, as selected by ``order``.
+    def asked(self, tab: str, at: int, changed: int | None = None) -> dict[str, Any]:
+        """Return the claims to judge next in a tab, and reserve their problem for this tab.
 
         Parameters
         ----------
-        problem : int, optional
+        tab : str
+            Name of the tab that sends the request.
+        at : int
+            Position of the problem that the tab shows.
+        changed : int, optional
             Position of the problem whose claim was just judged.
 
         Returns
         -------
         fields : dict
-            The dict is empty if ``order`` is None. Otherwise, ``ask`` contains pairs of a problem
-            and its claims, and ``progress`` contains a sentence or None. In a review, ``kept``
-            contains the mask of the kept claims of ``problem``, unless ``problem`` is None.
+            ``ask`` contains pairs of a problem and its claims, without the problems that other
+            tabs show. ``progress`` contains a sentence or None, ``done`` the text for an empty
+            list, and ``version`` the number of events. In a review, ``kept`` contains the mask
+            of the kept claims of ``changed``.
         """
-        if not self.order:
-            return {}
-        asked: dict[str, Any] = {"ask": self.order(self.store, self.annotator)}
-        asked["progress"] = self.order.progress()
+        others = self.keep(tab, at)
+        everything = self.order(self.store, self.annotator)
+        ask = [row for row in everything if row[0] not in others]
+        if self.store.purpose == "review":
+            ask = ask[:1]
+        if ask and at not in [i for i, _ in ask]:
+            self.keep(tab, ask[0][0])
+        fields = {"ask": ask, "progress": self.order.progress()}
+        fields["done"] = _IN_OTHER_TAB if everything else self.order.done
+        fields["version"] = self.store.version
         masks = self.order.masks()
-        if masks is not None and problem is not None:
-            asked["kept"] = masks[problem].tolist()
-        return asked
+        if masks is not None and changed is not None:
+            fields["kept"] = masks[changed].tolist()
+        return fields
 
-    def changed(self, problem: int | None = None) -> dict[str, Any]:
-        """Return the response to the page after a change has been saved.
+    def keep(self, tab: str, at: int) -> set[int]:
+        """Reserve a problem for a tab, unless another tab has reserved it.
 
         Parameters
         ----------
-        problem : int, optional
-            Position of the changed problem.
+        tab : str
+            Name of the tab.
+        at : int
+            Position of the problem that the tab shows, or -1 if the tab is closed.
 
         Returns
         -------
-        response : dict
-            The ``version`` of the verdicts, and the items returned by `asked`.
+        others : set of int
+            Problems that other tabs have reserved.
         """
-        return {"version": self.store.version, **self.asked(problem)}
+        now = time.monotonic()
+        self._tabs.pop(tab, None)
+        for name, (_, last_seen) in list(self._tabs.items()):
+            if now - last_seen > _OPEN:
+                del self._tabs[name]
+        others = {i for i, _ in self._tabs.values()}
+        if at >= 0 and at not in others:
+            self._tabs[tab] = at, now
+        return others
 
     def _shown(self, i, graph):
         from ._formulas import split_formulas
 
         store = self.store
         by = self.annotator
-        known_labels = store.known if self.show_known else None
-        labels = [-1] * graph.n_claims if store.known is None else store.known[i]
         return {
-            "id": graph.id,
-            "has_label": [int(label) >= 0 for label in labels],
             "problem": graph.problem,
             "answer": (graph.metadata or {}).get("answer"),
             "claims": list(graph.claims),
             "context": list(graph.context or ()),
             "math": list(map(split_formulas, (graph.problem, *graph.claims))),
-            "known": None
-            if known_labels is None
-            else [int(k) for k in known_labels[i]],
             "said": store.said(i, by),
             "notes": store.notes(i, by),
             "edges": store.edges(i, by),

@@ -31,7 +31,6 @@ from ...graphs import GraphBatch, ReasoningGraph
 from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
-from .._messages import reworded
 from ..text import AnswerReader, AnswerSplitter, kept_text
 
 LONGEST = 8 * 2**20  # maximum size of a request body in bytes
@@ -269,7 +268,7 @@ def _reason(error: Exception) -> str:
         [fault, *_] = error.errors()
         place = ".".join(map(str, fault["loc"]))
         return f"the request is invalid at {place!r}: {fault['msg']}"
-    return reworded(error, "client")
+    return str(error)
 
 
 async def _check_json(request: Request) -> None:
@@ -394,7 +393,7 @@ class Store:
             "passes": bool(explained.passes),
             "text": None if graph.claims is None else kept_text(graph, explained.kept),
             "reasons": explained.reasons,
-            "warnings": [reworded(warning.message, "client") for warning in caught],
+            "warnings": [str(warning.message) for warning in caught],
         }
 
     def label(self, name: str, labels: Sequence[int]) -> None:

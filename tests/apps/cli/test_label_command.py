@@ -1,301 +1,238 @@
-"""The command that labels, without its page; and that no key is lost by any command."""
+"""The command that labels and reviews, with and without its page."""
 
-import csv
 import json
 import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
 
+import numpy as np
 import pytest
 
 import skdcf
 from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
-from skdcf.apps.labelling import LabelStore, RandomOrder, to_label_studio
+from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder, to_label_studio
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
+from skdcf.features import reasoning_features
 
 
 def run(*arguments):
-    return main([str(a) for a in arguments])
+    return main([str(argument) for argument in arguments])
 
 
-def full_problems(n, seed=0):
-    """Problems with every key that a line may hold, and their labels."""
-    data = make_word_problems(n, random_state=seed)
-    graphs = []
-    for i, graph in enumerate(data.graphs):
-        metadata = {
-            "answer": " ".join(graph.claims),
-            "own": {"page": i},
-            "model": "m1",
-            "group": f"g{i // 2}",
-        }
-        graphs.append(
-            ReasoningGraph(
-                [[0.1 * v] for v in range(graph.n_claims)],
-                graph.edges,
-                claims=graph.claims,
-                problem=graph.problem,
-                alternatives=graph.alternatives,
-                context=[f"passage {i}"],
-                feature_names=["x"],
-                id=f"id {i}",
-                provenance={"label_meaning": "true"},
-                metadata=metadata,
-            )
-        )
-    return graphs, data.labels
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("keys")
-    graphs, labels = full_problems(120)
-    write_jsonl(folder / "p.jsonl", graphs, labels)
-    plain = make_word_problems(120, random_state=0)
-    assert len(plain.graphs) == 120
-    fit = ("fit", folder / "p.jsonl", "-o", folder / "m", "--features", "given")
-    assert run(*fit, "--scorer", "x", "--alpha", 0.3, "--show", 1) == 0
+    """Labelled answers, new answers with keys of their own, and a strict filter."""
+    folder = tmp_path_factory.mktemp("label")
+    data = make_word_problems(260, random_state=0)
+    metadata = [{"own": i} for i in range(60)]
+    write_jsonl(folder / "old.jsonl", data.graphs[:200], data.labels[:200])
+    write_jsonl(folder / "new.jsonl", data.graphs[200:], metadata=metadata)
+    fit = ("fit", folder / "old.jsonl", "-o", folder / "m", "--alpha", 0.05)
+    assert run(*fit, "--show", 1) == 0
     return folder
 
 
-#: What each command may add or change.
-CHANGED = {
-    "filter": {"mask"},
-    "label": {"labels", "provenance"},
-}
-ADDED = {
-    "filter": {"filtered"},
-    "label": set(),
-}
+@pytest.fixture
+def label(folder, tmp_path):
+    """Run the command on the new answers, without its page."""
+
+    def call(*options, file=folder / "new.jsonl", by="ann"):
+        journal = ["--journal", tmp_path / "journal", "--annotator", by]
+        return run("label", file, "--no-page", *journal, *options)
+
+    call.store = LabelStore(
+        read_jsonl(folder / "new.jsonl").graphs, tmp_path / "journal"
+    )
+    return call
 
 
-@pytest.mark.parametrize("command", CHANGED)
-def test_every_key_survives_every_command(folder, tmp_path, command):
-    before, out = folder / "p.jsonl", tmp_path / "out.jsonl"
-    arguments = {
-        "filter": ["filter", folder / "m", before],
-        "label": ["label", before, "--no-page", "--journal", tmp_path / "j"],
+def test_answers_are_written_up_to_the_last_judged_one(folder, label, tmp_path):
+    """In random order skipped answers are written too, else only the judged ones."""
+    out = tmp_path / "out.jsonl"
+    assert label("-o", out) == 0 and not out.exists()
+    listed = RandomOrder().order(label.store)
+    for i in (listed[1], listed[6]):
+        label.store.label(i, 0, "true", by="ann")
+    assert label("-o", out) == 0
+    judged = read_jsonl(out)
+    assert [m["own"] for m in judged.metadata] == sorted(listed[:7])
+    assert sum((row >= 0).sum() for row in judged.labels) == 2
+    made = judged.graphs[0].provenance
+    assert made["label_order"] == "random" and made["label_source"] == "person"
+    train = read_jsonl(folder / "old.jsonl")
+    cf = skdcf.HardCF("arithmetic_right", features=reasoning_features())
+    skdcf.save(cf.fit(train.graphs, train.labels), tmp_path / "plain")
+    assert label("-o", out, "--filter", tmp_path / "plain") == 0
+    doubtful = read_jsonl(out)
+    assert {m["own"] for m in doubtful.metadata} == {listed[1], listed[6]}
+    assert doubtful.graphs[0].provenance["label_order"] == "doubtful"
+
+
+def test_every_key_survives(folder, label, tmp_path):
+    label.store.label(3, 0, "true", by="ann")
+    assert label("-o", tmp_path / "out") == 0
+    old = lines_of(folder / "new.jsonl")
+    for row in lines_of(tmp_path / "out"):
+        before = old[row["metadata"]["own"]]
+        assert {key: row[key] for key in before if key != "provenance"} == {
+            key: before[key] for key in before if key != "provenance"
+        }
+
+
+def test_sheets_and_label_studio_bring_labels(label, tmp_path, capsys):
+    sheet, tasks, out = (tmp_path / name for name in ("s.csv", "t.json", "out"))
+    assert label("--csv", sheet, "--label-studio", tasks) == 0
+    listed = RandomOrder().order(label.store)
+    rows = sheet.read_text("utf-8-sig").splitlines()
+    assert rows[1].startswith(str(label.store.graphs[listed[0]].id or listed[0] + 1))
+    done = json.loads(tasks.read_text())
+    choice = to_label_studio(label.store, "ann") and {
+        "from_name": "verdict",
+        "to_name": "claim",
+        "type": "choices",
+        "value": {"choices": ["false"]},
     }
-    store = LabelStore(read_jsonl(before).graphs, tmp_path / "j")
-    store.label(0, 0, "true", by="ann")
-    more = ["--annotator", "ann"] if command == "label" else []
-    assert run(*arguments[command], "-o", out, *more) == 0
-    rows = [
-        [json.loads(line) for line in path.read_text().splitlines()]
-        for path in (before, out)
-    ]
-    if command == "label":  # Only answers with a verdict are written.
-        written = {row["id"] for row in rows[1]}
-        rows[0] = [row for row in rows[0] if row["id"] in written]
-    for old, new in zip(*rows, strict=True):
-        metadata = {k: new["metadata"][k] for k in old["metadata"]}
-        assert metadata == old["metadata"]
-        assert set(new["metadata"]) - set(old["metadata"]) <= ADDED[command]
-        same = old.keys() - {"metadata"} - CHANGED[command]
-        assert {"group"} <= same | old["metadata"].keys()
-        assert {k: new[k] for k in same} == {k: old[k] for k in same}
+    done[0]["annotations"] = [{"result": [choice], "completed_by": 7}]
+    tasks.write_text(json.dumps(done))
+    assert label("--import", tasks, "-o", out, by="7") == 0
+    assert "1 verdict of 7" in capsys.readouterr().err
+    [judged] = read_jsonl(out).labels
+    assert judged.tolist()[0] == 0
+    assert label("--import", tasks, "-o", out, by="bob") == 2
+    assert re.search(r"\['7'\].*'bob'", capsys.readouterr().err)
+    for content in ("[1]\n[2]\n", "[{", "PK\x03\x04\0"):
+        tasks.write_text(content)
+        assert label("--import", tasks) == 2
+        assert "t.json" in capsys.readouterr().err
 
 
-def test_answers_are_written_up_to_the_last_judged_one(folder, tmp_path):
-    """In random order skipped answers are written too, by doubt only the judged ones."""
-    graphs = list(read_jsonl(folder / "p.jsonl").graphs)
-    empty = ReasoningGraph(None, (), claims=[], problem="?")
-    graphs = [g if i % 6 else empty.replace(id=g.id) for i, g in enumerate(graphs)]
-    made = {"label_order": "x"}
+@pytest.mark.parametrize("kept", ["true", "supported"])
+def test_labels_of_two_meanings_are_not_mixed(label, tmp_path, capsys, kept):
+    made = {"label_meaning": kept}
     graphs = [
-        g.replace(features=None, feature_names=None, provenance=made) for g in graphs
+        ReasoningGraph(None, (), claims=["a"], context=["b"], id=i, provenance=made)
+        for i in range(2)
     ]
-    write_jsonl(tmp_path / "p.jsonl", graphs, [[1] * g.n_claims for g in graphs])
-    journal, out = tmp_path / "j", tmp_path / "out.jsonl"
-    command = ["label", tmp_path / "p.jsonl", "--no-page", "--journal", journal]
-    command += ["--annotator", "ann", "-o", out]
-    assert run(*command) == 0 and not out.exists()
-    store = LabelStore(graphs, journal)
-    listed = RandomOrder().order(store)
-    with_claims = [i for i in listed if graphs[i].n_claims]
-    judged = [*with_claims[:3], with_claims[9]]
-    for i in judged:
-        store.label(i, 0, "true", by="ann")
-    assert run(*command) == 0
-    read = read_jsonl(out)
-    until = listed[: listed.index(judged[-1]) + 1]
-    assert [g.id for g in read.graphs] == [graphs[i].id for i in sorted(until)]
-    for i, graph, labels in zip(sorted(until), read.graphs, read.labels, strict=True):
-        assert graph.provenance["label_order"] == "random"
-        assert graph.provenance["label_source"] == "person"
-        # The labels that the file had are not a person's.
-        assert labels.tolist() == [
-            1 if i in judged and v == 0 else -1 for v in range(graph.n_claims)
-        ]
-
-
-def test_where_no_label_can_move_the_threshold_no_page_is_opened(
-    folder, tmp_path, capsys
-):
-    known = ["label", folder / "p.jsonl", "--filter", folder / "m"]
-    known += ["--journal", tmp_path / "j", "-o", tmp_path / "out.jsonl"]
-    assert run(*known) == 0
-    assert "No further label can change the threshold." in capsys.readouterr().err
-    assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_what_is_judged_can_be_looked_at_again(tmp_path, capsys, monkeypatch):
-    """The page opens where nothing is left to judge, for whoever has judged."""
-    monkeypatch.setattr("skdcf.apps.cli._label._wait", lambda: None)
-    data = make_word_problems(2, random_state=0)
-    file = write_jsonl(tmp_path / "new.jsonl", data.graphs)
-    store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")
-    for i, graph in enumerate(data.graphs):
-        for v in range(graph.n_claims):
-            store.label(i, v, "true", by="ann")
-    command = ["label", file, "--journal", tmp_path / "j", "--no-browser"]
-    assert run(*command, "--annotator", "ann") == 0
-    said = capsys.readouterr().err
-    assert "judging as ann: http" in said and "Every claim is judged." in said
-    assert "same command again" not in said
-    assert run(*command, "--annotator", "bob", "--no-page") == 0
-    assert "same command again" in capsys.readouterr().err
-
-
-def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
-    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
-    command += ["--annotator", "ann"]
-    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, tmp_path / "j")
-    store.label(2, 1, "false", by="ann")
-    table, tasks = tmp_path / "t.csv", tmp_path / "t.json"
-    assert run(*command, "--csv", table, "--label-studio", tasks) == 0
-    said = capsys.readouterr().err
-    assert str(table) in said and "apostrophe" in said and "claim_number" in said
-    for path in (table, tasks):
-        again = [*command, "--import", path]
-        again[again.index(tmp_path / "j")] = tmp_path / f"{path.name}.j"
-        assert run(*again) == 0
-        assert "1 judgement of ann" in capsys.readouterr().err
-        back = LabelStore(store.graphs, tmp_path / f"{path.name}.j")
-        assert back.said(2, "ann")[1] == "false"
-    bad = tmp_path / "bad.csv"
-    bad.write_text("problem_id,claim_number,label\nid 0,99,true\n")
-    assert run(*command, "--import", bad) == 2
-    assert re.search(r"bad\.csv, row 2.*'id 0'.*'99'", capsys.readouterr().err)
-
-
-def test_a_table_filled_from_the_top_is_a_random_sample(folder, tmp_path, capsys):
-    problems, table, out = (tmp_path / name for name in ("p.jsonl", "t.csv", "o"))
-    graphs = read_jsonl(folder / "p.jsonl").graphs
-    write_jsonl(problems, [graph.replace(id=None) for graph in graphs])
-    command = ["label", problems, "--no-page", "--annotator", "ann", "-o", out]
-    assert run(*command, "--journal", tmp_path / "j", "--csv", table) == 0
-    with table.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    n_rows = sum(len(graphs[int(i) - 1].claims) for i in drawn(rows)[:7])
-    for reverse in (False, True):
-        filled = [dict(row) for row in (rows[::-1] if reverse else rows)]
-        for row in filled[:n_rows]:
-            row["label"] = "yes"
-        with table.open("w", newline="", encoding="utf-8") as file:
-            written = csv.DictWriter(file, list(rows[0]))
-            written.writeheader()
-            written.writerows(filled)
-        again = ["--journal", tmp_path / f"j{reverse}", "--import", table]
-        capsys.readouterr()
-        assert run(*command, *again) == 0
-        read = read_jsonl(out)
-        judged = [(labels == 1).all() for labels in read.labels]
-        assert all(judged) == (not reverse)
-
-
-def drawn(rows):
-    """The problems of a table in their order."""
-    return list(dict.fromkeys(row["problem_id"] for row in rows))
-
-
-def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):
-    """Label Studio says a number; our own login name has judged nothing then."""
-    graphs = read_jsonl(folder / "p.jsonl").graphs
-    words = [["true"] * n for n in graphs.sizes]
-    tasks = to_label_studio(graphs, words)
-    for task in tasks:
-        task["annotations"][0]["completed_by"] = 1
-    results, out = tmp_path / "results.json", tmp_path / "out.jsonl"
-    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
-    command += ["-o", out, "--import", results]
-    results.write_text(json.dumps(tasks))
-    assert run(*command) == 0
-    assert all((labels == 1).all() for labels in read_jsonl(out).labels)
-    tasks[0]["annotations"][0]["completed_by"] = 2
-    results.write_text(json.dumps(tasks))
-    command[command.index(tmp_path / "j")] = tmp_path / "k"
-    assert run(*command) == 2
-    assert "--annotator with one of ['1', '2']" in capsys.readouterr().err
-    assert run(*command, "--annotator", "zoe") == 2  # who has judged nothing
-    assert run(*command, "--annotator", "2") == 0
-    assert len(LabelStore(graphs, tmp_path / "k").annotators()) == 2
-
-
-def test_rows_without_a_name_join_those_of_who_takes_them(folder, tmp_path):
-    """A table has the judgements so far; somebody fills in the rows between."""
-    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, tmp_path / "j")
-    store.label(5, 0, "true", by="ann")
-    table, out = tmp_path / "t.csv", tmp_path / "out.jsonl"
-    command = ["label", folder / "p.jsonl", "--no-page", "--annotator", "ann"]
-    assert run(*command, "--journal", tmp_path / "j", "--csv", table) == 0
-    with table.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows[:3]:
-        row["label"] = "false"
-    with table.open("w", newline="", encoding="utf-8") as file:
-        written = csv.DictWriter(file, list(rows[0]))
-        written.writeheader()
-        written.writerows(rows)
-    for journal in ("j", "k"):
-        again = ["--journal", tmp_path / journal, "--import", table, "-o", out]
-        assert run(*command, *again) == 0
-        after = LabelStore(store.graphs, tmp_path / journal)
-        words = [word for i in range(120) for word in after.said(i, "ann")]
-        assert words.count("false") == 3 and words.count("true") == 1
-
-
-def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
-    graphs = [
-        ReasoningGraph(None, (), claims=["a"], problem=f"q{i}", context=["passage"])
-        for i in range(3)
-    ]
-    path, out = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path = tmp_path / "p.jsonl"
     write_jsonl(path, graphs)
-    store = LabelStore(graphs, tmp_path / "j")
-    for i in range(3):
+    LabelStore(graphs, tmp_path / "journal").label(0, 0, "true", by="ann")
+    other = {"true": "supported", "supported": "true"}[kept]
+    assert label("--meaning", other, file=path) == 2
+    assert re.search("--meaning.*'supported', 'true'", capsys.readouterr().err)
+    assert label("-o", tmp_path / "out", file=path) == 0
+    assert read_jsonl(tmp_path / "out").graphs[0].provenance["label_meaning"] == kept
+
+
+def test_edges_stay_unknown_until_all_are_known(label, tmp_path, capsys):
+    graphs = [ReasoningGraph(None, None, claims=["a", "b"], id=i) for i in range(2)]
+    write_jsonl(tmp_path / "p.jsonl", graphs)
+    store = LabelStore(graphs, tmp_path / "journal")
+    for i in range(2):
         store.label(i, 0, "true", by="ann")
-    command = ["label", path, "--no-page", "-o", out, "--annotator", "ann"]
-    command += ["--journal", tmp_path / "j"]
-    assert run(*command) == 0
-    made = [graph.provenance["label_meaning"] for graph in read_jsonl(out).graphs]
-    assert made == ["supported"] * 3
-    command[1] = out
-    assert run(*command, "--meaning", "true") == 2
-    assert "must be 'supported'" in capsys.readouterr().err
-    assert skdcf.load(folder / "m").alpha == 0.3
-
-
-def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys):
-    """What a person links in one answer says nothing of the others, and `fit` still works."""
-    data = make_word_problems(60, random_state=0)
-    graphs = [graph.replace(edges=None) for graph in data.graphs]
-    file = write_jsonl(tmp_path / "new.jsonl", graphs, data.labels)
-    store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")
     store.correct_edges(0, [[0, 1]], by="ann")
-    for i, row in enumerate(data.labels):
-        for v, label in enumerate(row):
-            store.label(i, v, "true" if label else "false", by="ann")
-    judged = tmp_path / "judged.jsonl"
-    command = ["label", file, "--no-page", "--annotator", "ann"]
-    command += ["--journal", tmp_path / "j", "-o", judged]
-    assert run(*command) == 0
-    said = capsys.readouterr().err
-    assert "1 of 60 problems" in said
-    assert "edges" not in json.loads(judged.read_text("utf-8").splitlines()[0])
-    fit = ["fit", judged, "-o", tmp_path / "m", "--alpha", "0.2", "--features"]
-    assert run(*fit, "built-in", "--scorer", "arithmetic_right", "--no-edges") == 0
+    for known, match in ((False, "1 of 2 answers"), (True, "--no-edges")):
+        store.state_edges_known(known, by="ann")
+        out = tmp_path / f"out {known}"
+        assert label("-o", out, file=tmp_path / "p.jsonl") == 0
+        assert match in capsys.readouterr().err
+        assert read_jsonl(out).graphs.edges_known.tolist() == [known] * 2
 
-    store.state_edges_known(True, by="ann")
-    assert run(*command) == 0
-    assert "skdcf fit --no-edges" in capsys.readouterr().err
-    assert read_jsonl(judged).graphs.edges_known.all()
+
+# --- reviews
+
+
+@pytest.fixture
+def truth():
+    return make_word_problems(260, random_state=0).labels[200:]
+
+
+def test_a_review_keeps_what_people_found_true(folder, truth, tmp_path, capsys):
+    cf = skdcf.load(folder / "m")
+    new = read_jsonl(folder / "new.jsonl").graphs
+    before = cf.predict(new)
+    store = LabelStore(new, tmp_path / "journal", purpose="review")
+    order = ReviewOrder(cf, new)
+    for _ in range(20):
+        [(i, (v,)), *_] = order(store, "ann")
+        store.label(i, v, "true" if truth[i][v] == 1 else "false", by="ann")
+    order(store, "ann")
+    review = ["label", folder / "new.jsonl", "--review", folder / "m", "--no-page"]
+    review += ["--journal", tmp_path / "journal", "--annotator"]
+    out = tmp_path / "out.jsonl"
+    assert run(*review, "ann", "--json", "-o", out, "--error-rate", 0.1) == 0
+    text = capsys.readouterr().err
+    assert order.describe(0.1) in text and f"with {sum(map(np.sum, before))}" in text
+    kept = read_jsonl(out)
+    for i, mask in enumerate(order.masks()):
+        assert kept.masks[i].tolist() == mask.tolist()
+        decision = kept.metadata[i]["filtered"]
+        assert decision["checked"] == np.flatnonzero(mask & ~before[i]).tolist()
+        assert decision["reasons"].keys() == {str(v) for v in np.flatnonzero(~mask)}
+        assert kept.metadata[i]["own"] == i
+        judged = {v for j, v in store.in_order("ann") if j == i}
+        assert {*np.flatnonzero(kept.labels[i] >= 0).tolist()} == judged
+    assert kept.graphs[0].provenance["label_order"] == "review"
+    assert run(*review, "ann", "-o", out) == 0
+    texts = [metadata["filtered"]["text"] for metadata in kept.metadata]
+    lines = out.read_text("utf-8").splitlines()
+    assert lines == [" ".join(text.split()) for text in texts]
+    # Verdicts of other people do not count, and nothing calibrates.
+    assert run(*review, "bob", "--json", "-o", out) == 0
+    assert all(map(np.array_equal, read_jsonl(out).masks, before))
+    assert run("calibrate", folder / "m", out, "-o", tmp_path / "c") == 2
+    assert run(*review, "ann", "--error-rate", 1) == 2
+    assert "error_rate" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_verdicts_on_the_page_survive_its_end(folder, tmp_path):
+    """Two people on one journal, one of whose programs is killed."""
+    command = [sys.executable, "-m", "skdcf", "label", str(folder / "new.jsonl")]
+    command += ["--no-browser", "--journal", str(tmp_path / "journal")]
+    command += ["-o", str(tmp_path / "out.jsonl")]
+    programs = {
+        by: subprocess.Popen(
+            [*command, "--annotator", by], stderr=subprocess.PIPE, text=True
+        )
+        for by in ("ann", "bob")
+    }
+
+    def judge(by):
+        url = next(line for line in programs[by].stderr if "http://" in line)
+        address, _, token = url[url.index("http") :].strip().partition("/?token=")
+        for i in range(60):
+            body = json.dumps({"problem": i, "claim": 0, "word": "true"}).encode()
+            headers = {"X-Token": token, "Content-Type": "application/json"}
+            request = urllib.request.Request(
+                f"{address}/save?tab=a&at={i}", body, headers
+            )
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                assert reply.status == 200
+
+    threads = [threading.Thread(target=judge, args=(by,)) for by in programs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    programs["ann"].kill()
+    programs["bob"].send_signal(signal.SIGINT)
+    for program in programs.values():
+        program.communicate(timeout=120)
+    assert programs["bob"].returncode == 0
+    assert len(read_jsonl(tmp_path / "out.jsonl").graphs) == 60
+    store = LabelStore(read_jsonl(folder / "new.jsonl").graphs, tmp_path / "journal")
+    assert [len(store.in_order(by)) for by in programs] == [60, 60]
+
+
+def test_no_page_is_opened_if_nothing_can_be_judged(tmp_path, capsys):
+    write_jsonl(tmp_path / "p", [ReasoningGraph(None, (), claims=[])])
+    assert run("label", tmp_path / "p", "--annotator", "ann") == 0
+    assert RandomOrder.done in capsys.readouterr().err

@@ -1,0 +1,434 @@
+"""Store of the verdicts of annotators: a journal in SQLite, which tabs and processes share.
+
+Each row of the journal is one event: a verdict, a note or corrected edges, with the name of the
+annotator and the time. Rows are only added, and the last row about a claim counts. A verdict is on
+disk before the call that saves it returns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from ..._checks import check_choice
+from ...graphs import GraphBatch, ReasoningGraph
+from ...identity import problem_digest
+from ...labels import LabelList
+
+#: Possible verdicts on a claim and their labels. None withdraws a verdict. "unsure" means
+#: that a person examined the claim but could not decide whether it is true. "unknown"
+#: means that nobody examined the claim. "no claim" means that the sentence does not state
+#: anything that could be false.
+WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
+#: Purposes of verdicts, which are also the tables of a journal. The claims of a review are
+#: selected by risk, so only verdicts in the table "labels" can be used for calibration.
+PURPOSES = ("labels", "review")
+
+_TABLE = """PRAGMA synchronous=FULL;
+CREATE TABLE IF NOT EXISTS {} (id INTEGER PRIMARY KEY, kind TEXT, person TEXT,
+problem TEXT, claim INTEGER, value TEXT, seconds REAL, time TEXT)"""
+
+
+class LabelStore:
+    """Store of problems and of annotators' verdicts on their claims, saved in a journal.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        Problems with claim texts. Edges corrected by annotators replace the original edges.
+    path : path-like
+        The journal, an SQLite file on a local disk. New events are appended to an existing
+        journal. Several people and processes can share a journal.
+    labels : sequence of arrays, optional
+        Existing labels, such as labels assigned by a model. A person's verdict on a claim
+        replaces the existing label.
+    purpose : {"labels", "review"}, default="labels"
+        Purpose of the verdicts. Verdicts for another purpose in the same journal are ignored.
+
+    Attributes
+    ----------
+    version : int
+        Number of events that were read from the journal.
+
+    Raises
+    ------
+    ValueError
+        If a problem has no claim texts, or if the file is not an SQLite journal.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.labelling import LabelStore
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = LabelStore([graph], f"{folder}/labels.journal")
+    ...     store.label(0, 0, "true", by="ann")
+    ...     store.label(0, 1, "unsure", by="ann")
+    ...     LabelStore([graph], f"{folder}/labels.journal").export("ann").labels
+    [array([1, 0])]
+    """
+
+    def __init__(
+        self,
+        graphs: Iterable[ReasoningGraph],
+        path: str | os.PathLike[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        purpose: str = "labels",
+    ):
+        check_choice("purpose", purpose, PURPOSES)
+        self.graphs = list(graphs)
+        self.known = labels
+        self.purpose = purpose
+        self.version = 0
+        for i, graph in enumerate(self.graphs):
+            if graph.claims is None:
+                raise ValueError(
+                    f"problem {i} must have claim texts to show, but it has none. Pass claims "
+                    "when the problem is created"
+                )
+        #: Digest of the texts of each problem, which does not depend on the position in a file.
+        self.digests = [problem_digest(graph) for graph in self.graphs]
+        unknown = [
+            digest
+            for digest, graph in zip(self.digests, self.graphs, strict=True)
+            if not graph.edges_known
+        ]
+        #: Hash that identifies the set of problems with unknown edges. Statements about the edges
+        #: of all problems are ignored if the hash of the problems has changed.
+        self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
+        #: Last event of each kind, keyed by person, problem and claim.
+        self._last: dict[tuple[Any, ...], Bunch] = {}
+        Path(path).touch(0o600)
+        self._journal = sqlite3.connect(
+            path, timeout=60, check_same_thread=False, isolation_level=None
+        )
+        weakref.finalize(self, self._journal.close)
+        try:
+            self._journal.executescript(_TABLE.format(purpose))
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{path} must be a journal in SQLite, but {error}. A journal in JSON Lines "
+                "cannot be read. Choose a new file"
+            ) from error
+        self.follow()
+
+    def follow(self) -> None:
+        """Read the events that other programs have added to the journal."""
+        query = f"SELECT * FROM {self.purpose} WHERE id > ? ORDER BY id"
+        for number, *key, value, seconds, time in self._journal.execute(
+            query, (self.version,)
+        ):
+            self._last[tuple(key)] = Bunch(
+                number=number, value=json.loads(value), seconds=seconds, when=time
+            )
+            self.version = number
+
+    def _save(self, kind, by, digest, claim, value, seconds=None):
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._journal.execute(
+            f"INSERT INTO {self.purpose} VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
+            (kind, by, digest, claim, json.dumps(value), seconds, now),
+        )
+        self.follow()
+
+    def label(
+        self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
+    ) -> None:
+        """Save a verdict on a claim.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions of the problem and of the claim, counted from 0.
+        word : {"true", "false", "unsure", "no claim", "unknown"} or None
+            The verdict. "unsure" means that the claim was examined but could not be confirmed.
+            "no claim" means that the sentence makes no claim. "unknown" means that the claim
+            was not examined. The value None withdraws the previous verdict.
+        by : str
+            Annotator name.
+        seconds : float, optional
+            Time that the annotator spent on the claim, in seconds.
+
+        Raises
+        ------
+        ValueError
+            If the claim does not exist, or if ``word`` is invalid.
+        """
+        check_choice("word", word, WORDS)
+        self._check_place(problem, claim)
+        self._save("label", by, self.digests[problem], claim, word, seconds)
+
+    def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
+        """Save a note on a claim, replacing any earlier note by the annotator.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions of the problem and of the claim, counted from 0.
+        text : str
+            The note. An empty string removes the earlier note.
+        by : str
+            Annotator name.
+
+        Raises
+        ------
+        ValueError
+            If the claim does not exist.
+        """
+        self._check_place(problem, claim)
+        self._save("note", by, self.digests[problem], claim, text)
+
+    def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
+        """Save the corrected edges of a problem.
+
+        Parameters
+        ----------
+        problem : int
+            Problem index.
+        edges : list of (parent, child)
+            All edges of the problem, as pairs of claim positions.
+        by : str
+            Annotator name.
+
+        Raises
+        ------
+        ValueError
+            If the edges form a cycle or refer to a claim that does not exist. ValueError is also
+            raised in a review, because the filter has already used the edges.
+        """
+        if self.purpose != "labels":
+            raise ValueError(
+                "edges can only be corrected for labels, but the filter has already used the "
+                "edges of a review. Correct the edges before you filter the answers"
+            )
+        self._check_place(problem)
+        graph = self.graphs[problem].replace(edges=list(map(tuple, edges)))
+        self._save("edges", by, self.digests[problem], None, graph.edges.tolist())
+
+    def state_edges_known(self, known: bool, *, by: str) -> None:
+        """Save whether the edges of all problems are now complete.
+
+        Corrected edges of problems with unknown edges are used only after all edges have been
+        declared complete. Edges added to a few problems provide no information about the other
+        problems.
+
+        Parameters
+        ----------
+        known : bool
+            Whether all edges of all problems are now known.
+        by : str
+            Annotator name.
+        """
+        self._save("edges_known", by, self._unknown, None, known)
+
+    def _check_place(self, problem, claim=0):
+        n_problems = len(self.graphs)
+        if not 0 <= problem < n_problems:
+            raise ValueError(
+                f"problem must be at least 0 and less than {n_problems}, got {problem}"
+            )
+        n_claims = self.graphs[problem].n_claims
+        if claim and not 0 <= claim < n_claims:
+            raise ValueError(
+                f"claim must be at least 0 and less than {n_claims}, got {claim}"
+            )
+
+    def events(self, kind: str, problem: int, by: str) -> list[Bunch | None]:
+        """Return the last event of a kind on each claim of a problem.
+
+        Parameters
+        ----------
+        kind : {"label", "note"}
+            Kind of the events.
+        problem : int
+            Position of the problem, counted from 0.
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        events : list of (Bunch or None)
+            For each claim ``number``, ``value``, ``seconds`` and ``when`` (ISO 8601), or None.
+        """
+        key = kind, by, self.digests[problem]
+        return [self._last.get((*key, v)) for v in range(self.graphs[problem].n_claims)]
+
+    def said(self, problem: int, by: str) -> list[str | None]:
+        """Return the verdicts of an annotator on the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+            Position of the problem, counted from 0.
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        verdicts : list of {"true", "false", "unsure", "no claim", "unknown"} or None
+            The verdict on each claim, or None if the annotator has not judged the claim.
+        """
+        return [event and event.value for event in self.events("label", problem, by)]
+
+    def notes(self, problem: int, by: str) -> list[str]:
+        """Return the notes of an annotator on the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+            Position of the problem, counted from 0.
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        notes : list of str
+            One note per claim, or an empty string for a claim without a note.
+        """
+        return [
+            event.value if event else "" for event in self.events("note", problem, by)
+        ]
+
+    def in_order(self, by: str) -> list[tuple[int, int]]:
+        """Return the claims with a verdict, in the order in which they were judged.
+
+        Parameters
+        ----------
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        claims : list of (problem, claim)
+            Positions of the problems and claims.
+        """
+        judged = [
+            (event.number, i, v)
+            for i in range(len(self.graphs))
+            for v, event in enumerate(self.events("label", i, by))
+            if event and event.value is not None
+        ]
+        return [(i, v) for _, i, v in sorted(judged)]
+
+    def edges(self, problem: int, by: str) -> list[list[int]]:
+        """Return the edges of a problem, including corrections by an annotator.
+
+        Parameters
+        ----------
+        problem : int
+            Position of the problem, counted from 0.
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        edges : list of [parent, child]
+            Edges as pairs of claim positions, with the parent first.
+        """
+        event = self._last.get(("edges", by, self.digests[problem], None))
+        return event.value if event else self.graphs[problem].edges.tolist()
+
+    def edges_known(self, problem: int, by: str) -> bool:
+        """Return whether the edges of a problem were known or have been declared complete.
+
+        Parameters
+        ----------
+        problem : int
+            Position of the problem, counted from 0.
+        by : str
+            The annotator who corrected the edges.
+
+        Returns
+        -------
+        edges_known : bool
+            True if the edges were known or have been declared complete, and False otherwise.
+        """
+        event = self._last.get(("edges_known", by, self._unknown, None))
+        return self.graphs[problem].edges_known or bool(event and event.value)
+
+    def annotators(self) -> list[str]:
+        """Return the names of all annotators who have judged claims or corrected edges.
+
+        Returns
+        -------
+        annotators : list of str
+            The names in alphabetical order.
+        """
+        return sorted({by for kind, by, *_ in self._last if kind != "note"})
+
+    def labels(self, by: str, *, known: bool = True) -> list[NDArray[np.int64]]:
+        """Return the labels of an annotator.
+
+        Parameters
+        ----------
+        by : str
+            Annotator name.
+        known : bool, default=True
+            Whether to use the existing labels of claims that the annotator has not judged.
+
+        Returns
+        -------
+        labels : list of ndarray of int
+            Claim labels, which are 1 for true or no claim, 0 for false or unsure, and -1 for
+            unjudged claims.
+        """
+        rows = []
+        for i, graph in enumerate(self.graphs):
+            row = np.full(graph.n_claims, -1)
+            if known and self.known is not None:
+                row[:] = self.known[i]
+            for v, word in enumerate(self.said(i, by)):
+                row[v] = row[v] if word is None else WORDS[word]
+            rows.append(row)
+        return LabelList(rows)
+
+    def export(self, by: str) -> Bunch:
+        """Return all problems with the labels and edges of an annotator.
+
+        Parameters
+        ----------
+        by : str
+            Annotator name.
+
+        Returns
+        -------
+        dataset : Bunch
+            The attribute ``graphs`` is a GraphBatch. The provenance of a graph contains
+            ``edges_corrected`` if its edges were changed. The attribute ``labels`` contains one
+            array of claim labels per problem, as returned by `labels`. The attribute
+            ``n_corrected`` is the number of problems with corrected edges. The attribute
+            ``n_unknown`` is the number of problems whose corrected edges are not used, because
+            their edges were unknown, and the annotator has not stated that all edges are now
+            known.
+        """
+        graphs = []
+        corrected = unknown = 0
+        for i, graph in enumerate(self.graphs):
+            edges = self.edges(i, by)
+            changed = edges != graph.edges.tolist()
+            if not self.edges_known(i, by):
+                unknown += changed
+            elif changed or not graph.edges_known:
+                corrected += 1
+                made = (graph.provenance or {}) | {"edges_corrected": True}
+                graph = graph.replace(edges=list(map(tuple, edges)), provenance=made)
+            graphs.append(graph)
+        return Bunch(
+            graphs=GraphBatch.from_graphs(graphs),
+            labels=self.labels(by),
+            n_corrected=corrected,
+            n_unknown=unknown,
+        )

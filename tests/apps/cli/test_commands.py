@@ -1,0 +1,401 @@
+"""The commands on files, and how the command line answers."""
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf.apps.cli import main
+from skdcf.apps.cli._main import make_parser
+from skdcf.choosing import passing_answers
+from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
+from skdcf.evaluation import evaluate_filter
+from skdcf.features import reasoning_features
+from skdcf.guarantees import ExpectedFalse
+from skdcf.inspection import explain
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Labelled word problems in a file, new ones in another, and a fitted filter."""
+    folder = tmp_path_factory.mktemp("commands")
+    data = make_word_problems(240, random_state=0)
+    new = make_word_problems(60, random_state=1)
+    sources = [{"source": f"page {i}"} for i in range(60)]
+    write_jsonl(folder / "old.jsonl", data.graphs, data.labels, groups=data.groups)
+    write_jsonl(folder / "new.jsonl", new.graphs, new.labels, metadata=sources)
+    old = folder / "old.jsonl"
+    fit = ("fit", old, "-o", folder / "m.skops", "--scorer", "logistic")
+    assert run(*fit, "--show", 1) == 0
+    numbers = [skdcf.ReasoningGraph([[i]], [], problem=str(i)) for i in range(9)]
+    cf = skdcf.HardCF(0, alpha=0.2).fit(numbers, [[i > 2] for i in range(9)])
+    skdcf.save(cf, folder / "numbers.skops")
+    return folder
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+# --- fit and calibrate
+
+
+@pytest.mark.parametrize("show", ["0.5", "auto", "1"])
+def test_fit_prints_the_guarantee_and_a_table(files, tmp_path, capsys, show):
+    fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "--show", show)
+    assert run(*fit, "--alpha", 0.2, "-o", tmp_path / "m") == 0
+    text = capsys.readouterr().err
+    cf = skdcf.load(tmp_path / "m")
+    assert cf.describe() in text and "240 answers" in text
+    assert cf.calibration_.guarantee.show == {"0.5": 0.5, "1": 1}.get(show, cf.share_)
+    rows = {
+        float(row[0]): row[1:]
+        for row in map(str.split, text.splitlines())
+        if len(row) == 5 and row[0][0].isdigit()
+    }
+    assert sorted(rows) == [0.02, 0.05, 0.1, 0.2, 0.3]
+    for level, (passing, shown, _, wrong) in rows.items():
+        assert passing == f"{cf.calibration_.passing:.0%}"
+        assert shown == f"{cf.calibration_.shown(level):.0%}"
+        assert float(wrong[:-1]) <= 100 * level
+    needed = re.search(r"alpha = (\S+) needs labels for (\d+) more", text)
+    level = float(needed[1]) if needed else 0.02
+    more = cf.calibration_.guarantee.problems_needed(level) - cf.n_calibration_
+    assert more == int(needed[2]) > 0 if needed else more <= 0
+    assert text.splitlines()[-1].startswith(f"next: skdcf filter {tmp_path / 'm'}")
+
+
+def test_the_true_claims_in_the_table_are_those_of_calibration(tmp_path, capsys):
+    data = make_word_problems(100, random_state=0)
+    graphs = reasoning_features().fit_transform(data.graphs)
+    write_jsonl(tmp_path / "p", graphs, data.labels)
+    fit = ("fit", tmp_path / "p", "--scorer", "arithmetic_right", "--show", 1)
+    assert run(*fit, "-o", tmp_path / "m") == 0
+    cf = skdcf.load(tmp_path / "m")
+    rows = sorted(set(range(100)) - set(cf.unused_indices_.tolist()))
+    y = [data.labels[i] for i in rows]
+    expected = evaluate_filter(cf, graphs[rows], y, [0.1]).retention[0]
+    assert re.search(rf"^0\.1 .* {expected:.2f} ", capsys.readouterr().err, re.M)
+
+
+def test_options_of_fit(files, tmp_path):
+    fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "-o", tmp_path / "m")
+    assert run(*fit, "--online", "--no-edges", "--seed", 3, "--alpha", 0.3) == 0
+    cf = skdcf.load(tmp_path / "m")
+    assert (cf.online, cf.edges, cf.random_state, cf.alpha) == (True, "none", 3, 0.3)
+    graphs = reasoning_features().fit_transform(read_jsonl(files / "new.jsonl").graphs)
+    write_jsonl(tmp_path / "p", graphs, read_jsonl(files / "new.jsonl").labels)
+    fit = ("fit", tmp_path / "p", "--scorer", "logistic", "-o", tmp_path / "m")
+    widths = {}
+    for features in ("given", "built-in", "both"):
+        assert run(*fit, "--features", features, "--show", 1, "--alpha", 0.3) == 0
+        widths[features] = len(skdcf.load(tmp_path / "m").feature_names_in_)
+    assert widths["given"] <= widths["built-in"] <= widths["both"]
+
+
+def test_if_calibration_needs_all_answers_a_column_scores(tmp_path, capsys):
+    data = make_word_problems(20, random_state=0)
+    graphs = [g.replace(context=[" ".join(g.claims)]) for g in data.graphs]
+    write_jsonl(tmp_path / "p", graphs, data.labels)
+    fit = ("fit", tmp_path / "p", "-o", tmp_path / "m", "--alpha", 0.05, "--force")
+    assert run(*fit, "--features", "built-in") == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "0.05" in first and "19 of these 20" in first
+    cf = skdcf.load(tmp_path / "m")
+    assert cf.scorer_.feature == "context_trigrams" and cf.n_calibration_ == 19
+
+
+def test_too_few_labels_end_with_1_unless_forced(files, tmp_path, capsys):
+    few = read_jsonl(files / "old.jsonl")
+    write_jsonl(tmp_path / "few", few.graphs[:20], few.labels[:20])
+    fit = ("fit", tmp_path / "few", "-o", tmp_path / "m", "--alpha", 0.01)
+    assert run(*fit, "--scorer", "logistic") == 1
+    assert not (tmp_path / "m").exists()
+    text = capsys.readouterr().err
+    assert "warning: " in text and "--force" in text and "next:" not in text
+    assert run(*fit, "--scorer", "logistic", "--force") == 0
+    new = read_jsonl(files / "new.jsonl")
+    write_jsonl(tmp_path / "few", new.graphs[:20], new.labels[:20])
+    again = ("calibrate", tmp_path / "m", tmp_path / "few", "-o", tmp_path / "n")
+    assert run(*again, "--alpha", 0.02) == 1 and not (tmp_path / "n").exists()
+
+
+def test_calibrate_moves_the_threshold_and_nothing_else(files, tmp_path, capsys):
+    again = ("calibrate", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "c")
+    assert run(*again, "--alpha", 0.2, "--show", 0.8) == 0
+    old, new = skdcf.load(files / "m.skops"), skdcf.load(tmp_path / "c")
+    assert new.alpha == 0.2 and new.calibration_.guarantee.show == 0.8
+    graphs = read_jsonl(files / "new.jsonl").graphs
+    assert new.path_risk(graphs)[0].tolist() == old.path_risk(graphs)[0].tolist()
+    assert run(*again, "--show", "auto") == 2
+    assert "--show" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
+def test_a_level_replaces_the_bound_of_the_guarantee(files, tmp_path):
+    data = read_jsonl(files / "old.jsonl")
+    graphs = reasoning_features().fit_transform(data.graphs)
+    write_jsonl(tmp_path / "a", graphs, data.labels)
+    cf = skdcf.HardCF("claim_index", guarantee=ExpectedFalse(bound=0.3))
+    skdcf.save(cf.fit(graphs, data.labels), tmp_path / "m")
+    again = ("calibrate", tmp_path / "m", tmp_path / "a", "-o", tmp_path / "again")
+    assert run(*again, "--alpha", 0.05) == 0
+    threshold = skdcf.load(tmp_path / "again").threshold()
+    assert threshold == cf.threshold(0.05) < cf.threshold()
+
+
+def test_a_filter_is_trained_on_a_model_and_calibrated_on_people(tmp_path, capsys):
+    data = make_word_problems(160, random_state=0)
+    for name, rows in (("model m", range(80)), ("person", range(80, 160))):
+        made = {"label_source": name}
+        graphs = [data.graphs[i].replace(provenance=made) for i in rows]
+        write_jsonl(tmp_path / name, graphs, [data.labels[i] for i in rows])
+    fit = ("fit", tmp_path / "model m", "-o", tmp_path / "m", "--scorer", "logistic")
+    assert run(*fit, "--show", 1, "--calibration", 0) == 0
+    assert "a model gave 100%" in capsys.readouterr().err
+    filter = ("filter", tmp_path / "m", tmp_path / "person", "-o", tmp_path / "kept")
+    assert run(*filter) == 2
+    assert "calibrate" in capsys.readouterr().err
+    again = ("calibrate", tmp_path / "m", tmp_path / "person", "-o", tmp_path / "m")
+    assert run(*again) == 0
+    assert "a model gave" not in capsys.readouterr().err
+    assert run(*filter) == 0
+
+
+# --- filter and report
+
+
+@pytest.mark.parametrize("show", [1, 0.5])
+def test_filter_writes_what_the_library_keeps_and_why(files, tmp_path, show):
+    model = tmp_path / "m"
+    fit = ("fit", files / "old.jsonl", "-o", model, "--scorer", "logistic")
+    assert run(*fit, "--show", show) == 0
+    filter = ("filter", model, files / "new.jsonl", "-o", tmp_path / "kept")
+    assert run(*filter, "--json", "--alpha", 0.2) == 0
+    cf, new = skdcf.load(model), read_jsonl(files / "new.jsonl")
+    masks = cf.predict(new.graphs, 0.2)
+    kept = read_jsonl(tmp_path / "kept")
+    assert list(kept.graphs) == list(new.graphs)
+    explained = explain(cf, new.graphs, alpha=0.2)
+    passes = passing_answers(cf, new.graphs)
+    for i, mask in enumerate(masks):
+        assert kept.masks[i].tolist() == mask.tolist()
+        assert kept.labels[i].tolist() == new.labels[i].tolist()
+        assert kept.metadata[i]["source"] == f"page {i}"
+        decision = kept.metadata[i]["filtered"]
+        assert decision["alpha"] == 0.2 and decision["passes"] == passes[i]
+        assert decision["text"] == " ".join(np.array(new.graphs[i].claims)[mask])
+        levels = decision["claim_alpha"]
+        assert [a is not None and a <= 0.2 for a in levels] == mask.tolist()
+        reasons = {int(v): reason for v, reason in decision["reasons"].items()}
+        assert reasons == explained[i].reasons
+        assert not any("\n" in reason for reason in reasons.values())
+    assert run(*filter, "--alpha", 0.2) == 0
+    lines = (tmp_path / "kept").read_text("utf-8").split("\n")[:-1]
+    texts = [metadata["filtered"]["text"] for metadata in kept.metadata]
+    assert lines == [" ".join(text.split()) for text in texts]
+
+
+def test_the_answers_of_a_log_are_replaced_under_its_own_keys(files, tmp_path, capsys):
+    names = {"problem": "asked", "claims": "steps"}
+    rows = [
+        {names.get(k, k): v for k, v in row.items() if k != "metadata"}
+        | {"reply": {"text": "as it was"}, "shift": i}
+        for i, row in enumerate(lines_of(files / "new.jsonl"))
+    ]
+    log, out = tmp_path / "log", tmp_path / "out"
+    log.write_text("\n".join(map(json.dumps, rows)))
+    filter = ["filter", files / "m.skops", log, "-o", out]
+    filter += ["--map", "asked=problem", "--map", "steps=claims", "--empty", "-"]
+    assert run(*filter, "--text-key", "reply.text", "--alpha", 0.02) == 0
+    for row, old in zip(lines_of(out), rows, strict=True):
+        text = row["metadata"].pop("filtered")["text"]
+        assert row.pop("reply") == {"text": text or "-"} and not row.pop("metadata")
+        assert row | {"reply": old["reply"]} == old | {"mask": row["mask"]}
+    capsys.readouterr()
+    for key in ("sad", "shift", "mask", "filtered"):
+        assert run(*filter, "--text-key", key) == 2
+        assert f"--text-key {key}" in capsys.readouterr().err
+
+
+def test_text_in_a_pipe_of_another_region(files, monkeypatch):
+    """Windows gives a pipe its code page, which lacks most characters."""
+    line = (files / "new.jsonl").read_text().splitlines()[0]
+    text = "one \u2264 two"
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, "cp1252"))
+    filter = ("filter", files / "m.skops", "-", "-o", "-", "--empty", text)
+    assert run(*filter, "--alpha", 0.001) == 0
+    sys.stdout.flush()
+    assert out.getvalue().decode("utf-8").split() == text.split()
+
+
+def test_report_prints_the_table_and_writes_a_page(files, tmp_path, capsys):
+    report = ("report", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "r")
+    assert run(*report, "--by", "source", "--alphas", 0.05, 0.2) == 0
+    data = read_jsonl(files / "new.jsonl")
+    cf = skdcf.load(files / "m.skops")
+    table = evaluate_filter(cf, data.graphs, data.labels, [0.05, 0.1, 0.2])
+    assert str(table).splitlines()[2] in capsys.readouterr().out
+    assert "<td>page 3</td>" in (tmp_path / "r").read_text("utf-8")
+
+
+@pytest.mark.long
+def test_another_provenance_is_refused(files, tmp_path, capsys):
+    data = read_jsonl(files / "old.jsonl")
+    for name, half in (("a", slice(0, 80)), ("b", slice(80, 160))):
+        graphs = [g.replace(provenance={"model": name}) for g in data.graphs[half]]
+        write_jsonl(tmp_path / name, graphs, data.labels[half])
+    a, b, model = tmp_path / "a", tmp_path / "b", tmp_path / "m"
+    assert run("fit", a, "-o", model, "--scorer", "logistic", "--show", 1) == 0
+    for command in (
+        ["filter", model, b, "-o", tmp_path / "k"],
+        ["report", model, b, "-o", tmp_path / "r"],
+        ["label", b, "--filter", model],
+    ):
+        capsys.readouterr()
+        assert run(*command) == 2
+        text = capsys.readouterr().err
+        assert "'a'" in text and "'b'" in text
+    assert run("calibrate", model, b, "-o", model) == 0
+    assert run("filter", model, b, "-o", tmp_path / "k") == 0
+
+
+# --- the command line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["filter", "no.skops", "NEW", "-o", "x"], "no.skops"),
+        (["filter", "MODEL", "no.jsonl", "-o", "x"], "no.jsonl: No such file"),
+        (["filter", "MODEL", "BROKEN", "-o", "x"], "broken.jsonl, line 2: "),
+        (["filter", "MODEL", "NEW", "-o", "x", "--alpha", "2"], "got 2"),
+        (["filter", "NEW", "NEW", "-o", "x"], "new.jsonl"),
+        (["filter", "OF_NUMBERS", "NUMBERS", "-o", "x"], "line 1 .*--json"),
+        (["fit", "NUMBERS", "-o", "x"], '"labels"'),
+        (["fit", "OLD", "-o", "x", "--scorer", "magic"], "'magic'"),
+        (["fit", "OLD", "-o", "x", "--features", "given"], "features"),
+        (["fit", "OLD", "-o", "x", "--calibration", "-1"], "-1"),
+        (["fit", "OLD", "-o", "x", "--show", "1.5"], "1.5"),
+        (["fit", "OLD", "-o", "missing/x"], "missing"),
+        (["fit", "OLD", "-o", "x", "--map", "steps=clams"], "steps=clams"),
+        (["fit", "OLD", "-o", "x", "--map", "a=claims,a=labels"], "'a'"),
+        (["fit", "OLD", "-o", "x", "--group-by", "shift"], "shift"),
+        (["report", "MODEL", "NUMBERS", "-o", "x"], '"labels"'),
+        (["label", "NEW", "--json"], "--json .*--review"),
+        (["label", "NEW", "--review", "MODEL", "--csv", "x"], "--csv .*--review"),
+        (["serve", "MODEL", "--host", "0.0.0.0"], "--token-variable"),
+        (["serve", "MODEL", "--token-variable", "NOT_SET"], "NOT_SET"),
+    ],
+)
+def test_errors_name_the_value(files, tmp_path, monkeypatch, capsys, arguments, match):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("numbers.jsonl", [skdcf.ReasoningGraph([[0.1]], [])])
+    lines = (files / "new.jsonl").read_text().splitlines()
+    (tmp_path / "broken.jsonl").write_text(f"{lines[0]}\n{lines[1][:-9]}\n")
+    places = {
+        "MODEL": files / "m.skops",
+        "OLD": files / "old.jsonl",
+        "NEW": files / "new.jsonl",
+        "NUMBERS": "numbers.jsonl",
+        "OF_NUMBERS": files / "numbers.skops",
+        "BROKEN": "broken.jsonl",
+    }
+    assert run(*(places.get(a, a) for a in arguments)) == 2
+    text = capsys.readouterr().err
+    assert f"skdcf {arguments[0]}: " in text and re.search(match, text)
+    assert "Traceback" not in text
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "fit", "calibrate"])
+def test_a_file_that_has_no_lines_is_not_standard_output(files, capsys, command):
+    filter = [files / "m.skops"] if command != "fit" else []
+    with pytest.raises(SystemExit, match="2"):
+        run(command, *filter, files / "old.jsonl", "-o", "-")
+    assert "'-'" in capsys.readouterr().err
+
+
+def test_each_command_has_help_and_an_example_that_is_right(capsys):
+    [commands] = [a for a in make_parser()._actions if a.dest == "command"]
+    assert len(commands.choices) == 9
+    for name, parser in commands.choices.items():
+        example = " ".join(parser.format_help().partition("Example: ")[2].split())
+        program, *arguments = example.split()
+        assert program == "skdcf"
+        options = make_parser().parse_args(arguments)
+        assert options.command == name and options.next.startswith("skdcf ")
+
+
+def test_help_is_answered_at_once():
+    """Without numpy and scikit-learn, in less than .3 s on a quiet machine."""
+    heavy = "{'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
+    code = "import sys; from skdcf.apps.cli import main\ntry: main(['--help'])\n"
+    code += f"except SystemExit: sys.exit(len({heavy}))"
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+        seconds.append(time.perf_counter() - start)
+        assert done.returncode == 0 and b"filter" in done.stdout
+    assert min(seconds) < 1
+
+
+@pytest.mark.long
+def test_an_interruption_leaves_no_file(files, tmp_path):
+    fit = ["fit", files / "old.jsonl", "-o", tmp_path / "m"]
+    command = [sys.executable, "-m", "skdcf", *map(str, fit)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=240)
+    assert process.returncode in (0, 130) and "Traceback" not in text
+    assert [*tmp_path.iterdir()] == ([] if process.returncode else [tmp_path / "m"])
+
+
+def test_a_closed_pipe_is_not_an_error(files):
+    filter = ["filter", files / "m.skops", files / "new.jsonl", "-o", "-", "--json"]
+    command = [sys.executable, "-m", "skdcf", *map(str, filter)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("source", ["words", "math", "coherent-math", "felm"])
+def test_demo_prints_a_table_and_writes_a_report(source, request, tmp_path, capsys):
+    if source in ("coherent-math", "felm"):
+        request.getfixturevalue("data_home")
+    demo = ("demo", "--data", source, "--n-problems", 240, "--output", tmp_path)
+    assert run(*demo) == 0
+    text = capsys.readouterr().out
+    for name in ("IndependentFactuality", "HardCF", "CoherentConformalFilter"):
+        assert name in text
+    assert "dropped  (FALSE)" in text and str(tmp_path / "report.html") in text
+    assert len(text.splitlines()) <= 25
+
+
+def test_demo_without_data_names_the_address(tmp_path, monkeypatch, capsys):
+    def offline(*_, **options):
+        raise OSError("offline")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_file", offline)
+    monkeypatch.setenv("SKDCF_DATA", str(tmp_path))
+    assert run("demo", "--data", "felm") == 2
+    assert re.match(r"skdcf demo: https://.*offline", capsys.readouterr().err)

@@ -1,0 +1,100 @@
+"""Agreement of people and models, and which claims to judge next."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.apps.labelling import agreement, next_to_label
+from skdcf.datasets import make_reasoning_graphs
+
+
+def random_labels(rng, n_problems, size, flip, unknown=0.0):
+    """Truth, and labels that differ in a share of claims, more in some problems."""
+    first = [rng.integers(0, 2, rng.integers(1, size)) for _ in range(n_problems)]
+    second = []
+    for row in first:
+        rate = flip * rng.choice([0.2, 1.8])
+        other = np.where(rng.random(len(row)) < rate, 1 - row, row)
+        second.append(np.where(rng.random(len(row)) < unknown, -1, other))
+    return first, second
+
+
+def test_kappa_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        first, second = random_labels(rng, 20, 6, rng.uniform(0, 0.6), 0.2)
+        a, b = np.concatenate(first), np.concatenate(second)
+        both = b >= 0
+        result = agreement(first, second)
+        assert result.kappa == pytest.approx(cohen_kappa_score(a[both], b[both]))
+        assert result.agreement == pytest.approx((a[both] == b[both]).mean())
+        low, high = result.kappa_interval
+        assert -1 <= low <= result.kappa <= high <= 1
+
+
+@pytest.mark.long
+def test_the_interval_covers_although_claims_of_a_problem_err_together():
+    rng = np.random.default_rng(1)
+    truth = agreement(*random_labels(rng, 40_000, 8, 0.2)).kappa
+    hits = []
+    for _ in range(400):
+        low, high = agreement(*random_labels(rng, 60, 8, 0.2)).kappa_interval
+        hits.append(low <= truth <= high)
+    assert 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400) < np.mean(hits)
+
+
+def test_extreme_agreements():
+    assert agreement([[1, 0], [0]], [[1, 0], [0]]).kappa == 1
+    assert np.isnan(agreement([[1, 1], [1]], [[1, 1], [1]]).kappa)
+    assert np.isnan(agreement([[1, 0]], [[1, 1]]).kappa_interval).all()
+    with pytest.raises(ValueError, match="0"):
+        agreement([[1, -1]], [[-1, 0]])
+    with pytest.raises(ValueError, match="2 problems with 2"):
+        agreement([[1, 0]], [[1], [0]])
+
+
+def test_the_bound_on_lost_coverage_holds():
+    """Calibrated on a model's labels, a filter errs by alpha and what was overlooked."""
+    graphs, human = make_reasoning_graphs(6000, random_state=3, return_X_y=True)
+    rng = np.random.default_rng(3)
+    model = [
+        np.where((row == 0) & (rng.random(len(row)) < 0.4), 1, row) for row in human
+    ]
+    missed = [np.any((a == 0) & (b == 1)) for a, b in zip(human, model, strict=True)]
+    result = agreement(model, human)
+    assert result.overlooked == pytest.approx(np.mean(missed))
+    assert result.overlooked_interval[0] < result.overlooked
+    cf = HardCF("frequency-score", alpha=0.1, ties="jitter", random_state=0)
+    cf.fit(graphs[:1000], model[:1000])
+    masks = cf.predict(graphs[1000:])
+    pairs = zip(masks, human[1000:], strict=True)
+    errors = np.mean([(row[mask] == 0).any() for mask, row in pairs])
+    assert 0.1 < errors <= 0.1 + result.overlooked_interval[1] + 0.02
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
+def test_labels_that_are_asked_for_raise_the_threshold():
+    """By brute force: exactly the problems whose unknown labels, if true, raise it."""
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        graphs = [
+            ReasoningGraph(rng.normal(size=(n, 1)), [], problem=str(i))
+            for i, n in enumerate(rng.integers(1, 4, 15))
+        ]
+        y = [rng.choice([1, 0, -1], graph.n_claims) for graph in graphs]
+        cf = HardCF(0, alpha=0.2).fit(graphs, y)
+        raised = {}
+        for i, row in enumerate(y):
+            hoped = [*y[:i], np.where(row == -1, 1, row), *y[i + 1 :]]
+            threshold = HardCF(0, alpha=0.2).fit(graphs, hoped).threshold_
+            if threshold > cf.threshold_:
+                raised[i] = threshold
+        asked = next_to_label(cf, graphs, y)
+        assert {i for i, _ in asked} == raised.keys()
+        keys = [(len(claims), -raised[i]) for i, claims in asked]
+        assert keys == sorted(keys)
+        for i, claims in asked:
+            left = [v for v in np.flatnonzero(y[i] == -1) if v not in claims]
+            risks = cf.path_risk([graphs[i]])[0]
+            assert all(risks[v] > cf.threshold_ for v in left)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 import secrets
 import sqlite3
-import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from fastapi import Depends, FastAPI, HTTPException, Request, Security
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, HTTPException, Request, Security
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -26,8 +23,8 @@ from starlette.requests import ClientDisconnect
 
 from ..._checks import is_loopback
 from ...datasets.lines import without_copies
-from ...datasets.records import read_problem
-from ...graphs import GraphBatch, ReasoningGraph
+from ...datasets.records import pack, read_row
+from ...graphs import GraphBatch
 from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
@@ -166,16 +163,18 @@ def create_app(
     app = FastAPI(
         title="skdcf serve",
         dependencies=[Security(HTTPBearer(auto_error=False))],
-        exception_handlers={RequestValidationError: _refuse, ValueError: _refuse},
+        exception_handlers={ValueError: _refuse, ClientDisconnect: _refuse},
     )
     app.add_middleware(_guard, token=token)
     store = Store(filter, folder)
 
-    @app.post("/v1/filter", dependencies=[Depends(_check_json)])
-    async def filter_answer(sent: Answer) -> Filtered:
+    # FastAPI would change threads for a function that is not async, which takes longer than to
+    # filter an answer. It would also read a body twice, because it accepts repeated keys.
+    @app.post("/v1/filter", openapi_extra=_body_of(Answer), response_model=Filtered)
+    async def filter_answer(request: Request) -> JSONResponse:
         """Filter one answer, which is sent as claims or as a text."""
-        # FastAPI would change threads several times for a function that is not async.
-        return Filtered(**await asyncio.to_thread(store.decide, sent))
+        sent = Answer.model_validate(_parse(await request.body()))
+        return JSONResponse(store.decide(sent))
 
     @app.post("/v1/stream", openapi_extra={"requestBody": {"content": {_LINES: {}}}})
     async def stream_answer(request: Request) -> _Lines:
@@ -189,26 +188,25 @@ def create_app(
         """
         lines = _lines(request)
         head = Head.model_validate(await anext(lines, None))
-        graph = _read(filter, head, claims=[])
+        graph = _read(filter, head, claims=[])[0]
         about = {name: getattr(graph, name) for name in _ABOUT}
         coming: list[Any] = []
         decisions = filter.stream(iter(coming.pop, None), head.alpha, **about)
 
         def decide_next(claim: Any) -> bool:
             coming.append(claim)
-            with store.lock:
-                return next(decisions)
+            return next(decisions)
 
         return _Lines(_replies(store, head, lines, decide_next), media_type=_LINES)
 
-    @app.post("/v1/labels", dependencies=[Depends(_check_json)])
-    def save_labels(sent: Verdicts) -> dict[str, bool]:
+    @app.post("/v1/labels", openapi_extra=_body_of(Verdicts))
+    async def save_labels(request: Request) -> dict[str, bool]:
         """Store the verdicts on an answer that was drawn at random, and update the monitor."""
-        store.label(sent.id, sent.labels)
+        store.label(Verdicts.model_validate(_parse(await request.body())))
         return {"alarm": store.watch().alarm}
 
     @app.get("/v1/status")
-    def show_status() -> dict[str, JsonValue]:
+    async def show_status() -> dict[str, JsonValue]:
         """Return the guarantee, the numbers of answers and claims, and the monitor's state."""
         return store.status()
 
@@ -218,6 +216,12 @@ def create_app(
         return {"status": "ok"}
 
     return app
+
+
+def _body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the description of a request body."""
+    content = {"application/json": {"schema": model.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _guard(app: Any, token: str | None) -> Any:
@@ -264,16 +268,11 @@ def _reason(error: Exception) -> str:
     """Return what is wrong with a request."""
     if isinstance(error, HTTPException):
         return error.detail
-    if isinstance(error, RequestValidationError | ValidationError):
+    if isinstance(error, ValidationError):
         [fault, *_] = error.errors()
         place = ".".join(map(str, fault["loc"]))
         return f"the request is invalid at {place!r}: {fault['msg']}"
     return str(error)
-
-
-async def _check_json(request: Request) -> None:
-    """Refuse what FastAPI accepts: NaN, unpaired surrogates and repeated keys."""
-    _parse(await request.body())
 
 
 def _parse(content: bytes) -> Any:
@@ -284,13 +283,13 @@ def _parse(content: bytes) -> Any:
         raise HTTPException(422, f"the body cannot be read: {error}") from error
 
 
-def _read(filter: Any, sent: Head, **claims: Any) -> ReasoningGraph:
+def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
     """Return the answer in a request, which is split if the request contains its text."""
     record = sent.model_dump(exclude_none=True, exclude={"alpha"}) | claims
     if "answer" not in record:
-        return read_problem(record).graph
+        return pack([read_row(record)]).graphs
     splitter = AnswerSplitter.from_filter(filter)
-    return splitter.split(record, AnswerReader({})).graph
+    return GraphBatch.from_graphs([splitter.split(record, AnswerReader({})).graph])
 
 
 async def _replies(
@@ -301,14 +300,14 @@ async def _replies(
     try:
         async for line in lines:
             claim = Claim.model_validate(line).model_dump(exclude_none=True)
-            keep = await asyncio.to_thread(decide_next, claim)
+            keep = decide_next(claim)
             yield json.dumps({"claim": len(claims), "keep": keep}) + "\n"
             claims.append(claim if claims else {"parents": []} | claim)
         columns = {
             {"text": "claims"}.get(key, key): [claim.get(key) for claim in claims]
             for key in (claims or [{"text": ""}])[-1]
         }
-        reply = await asyncio.to_thread(store.decide, head, **columns)
+        reply = store.decide(head, **columns)
     except (HTTPException, ValueError, ClientDisconnect) as error:
         reply = {"detail": _reason(error)}
     yield json.dumps(reply) + "\n"
@@ -356,8 +355,6 @@ class Store:
         self._reason = self._monitor.why_not_watched()
         self._parts = [] if self._reason else list(filter.calibration_.by_group())
         self._n_judged = 0  # position of the last labelled answer that was read
-        # Python records warnings for all threads together.
-        self.lock = threading.Lock()
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
         )
@@ -367,11 +364,12 @@ class Store:
 
     def decide(self, sent: Head, **claims: Any) -> dict[str, Any]:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
-        graph = _read(self.filter, sent, **claims)
-        with self.lock, warnings.catch_warnings(record=True) as caught:
+        batch = _read(self.filter, sent, **claims)
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            [explained] = explain(self.filter, [graph], alpha=sent.alpha)
-        hashes = hashes_of(GraphBatch.from_graphs([graph]))
+            [explained] = explain(self.filter, batch, alpha=sent.alpha)
+        graph = explained.graph
+        hashes = hashes_of(batch)
         part = None
         if (
             explained.passes
@@ -396,16 +394,16 @@ class Store:
             "warnings": [str(warning.message) for warning in caught],
         }
 
-    def label(self, name: str, labels: Sequence[int]) -> None:
+    def label(self, sent: Verdicts) -> None:
         """Store the labels of an answer, unless it has the same labels already."""
-        text = json.dumps(labels)
+        text = json.dumps(sent.labels)
         self._db.execute(
             "UPDATE answers SET labels = ?, judged = (SELECT coalesce(max(judged), 0) + 1 "
             "FROM answers) WHERE id = ? AND labels IS NULL AND json_array_length(mask) = ?",
-            (text, name, len(labels)),
+            (text, sent.id, len(sent.labels)),
         )
         query = "SELECT json_array_length(mask) AS n, labels FROM answers WHERE id = ?"
-        row = self._db.execute(query, (name,)).fetchone()
+        row = self._db.execute(query, (sent.id,)).fetchone()
         if row is None:
             raise HTTPException(404, "no answer has this id")
         if row["labels"] != text:
@@ -417,13 +415,12 @@ class Store:
 
     def watch(self) -> CoverageMonitor:
         """Return the monitor, after it has read the new labels of all processes."""
-        with self.lock:
-            for row in self._db.execute(_NEW_LABELS, (self._n_judged, self._digest)):
-                self._n_judged = row["judged"]
-                kept = np.array(json.loads(row["mask"]), dtype=bool)
-                labels = np.array(json.loads(row["labels"]), dtype=int)
-                losses = self._guarantee.loss(labels, kept, np.array([0, len(kept)]))
-                self._monitor.update_losses(losses, self._parts[row["part"]])
+        for row in self._db.execute(_NEW_LABELS, (self._n_judged, self._digest)):
+            self._n_judged = row["judged"]
+            kept = np.array(json.loads(row["mask"]), dtype=bool)
+            labels = np.array(json.loads(row["labels"]), dtype=int)
+            losses = self._guarantee.loss(labels, kept, np.array([0, len(kept)]))
+            self._monitor.update_losses(losses, self._parts[row["part"]])
         return self._monitor
 
     def status(self) -> dict[str, Any]:

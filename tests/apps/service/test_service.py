@@ -263,9 +263,9 @@ BAD = {
     "a surrogate": (b'{"claims": ["\\ud800"]}', 422, "hex escape"),
     "not a number": (b'{"features": [[NaN]]}', 422, "cannot be read"),
     "the same key twice": (b'{"claims": ["a"], "claims": ["b"]}', 422, "'claims'"),
-    "an unknown key": (b'{"claims": ["a"], "labesl": [1]}', 422, "'body.labesl'"),
-    "another type": (b'{"claims": [1]}', 422, "'body.claims.0'"),
-    "deep brackets": (b"[" * 100_000, 400, "body"),
+    "an unknown key": (b'{"claims": ["a"], "labesl": [1]}', 422, "'labesl'"),
+    "another type": (b'{"claims": [1]}', 422, "'claims.0'"),
+    "deep brackets": (b"[" * 100_000, 422, "recursion"),
     "no claims": (b"{}", 422, "claims or features"),
     "a wrong level": (GOOD | {"alpha": 7}, 422, "alpha"),
     "2 MB of edges": (GOOD | {"edges": [[0, 999]] * 220_000}, 422, "out of range"),
@@ -291,9 +291,8 @@ def test_a_body_whose_client_has_left_saves_nothing(fitted, tmp_path):
     async def receive():
         return next(messages)
 
-    assert (
-        asyncio.run(serving.reply_of(app, "/v1/filter", [], receive=receive))[0] == 400
-    )
+    reply = serving.reply_of(app, "/v1/filter", [], receive=receive)
+    assert asyncio.run(reply)[0] == 422
     assert rows_of(tmp_path) == []
 
 
@@ -316,14 +315,6 @@ def test_without_a_token_only_this_machine_is_answered(fitted):
     hosts = {"localhost:8000": 200, "[::1]:8000": 200, "evil.example": 403}
     for host, status in hosts.items():
         assert call(create_app(fitted), "/v1/filter", GOOD, host=host)[0] == status
-
-
-def test_the_command_needs_a_token_for_other_machines(model, monkeypatch, capsys):
-    assert main(["serve", str(model), "--host", "0.0.0.0"]) == 2
-    monkeypatch.setenv("EMPTY", " ")
-    assert main(["serve", str(model), "--token-variable", "EMPTY"]) == 2
-    said = capsys.readouterr().err
-    assert "requires a token" in said and "EMPTY must contain the token" in said
 
 
 @pytest.mark.long

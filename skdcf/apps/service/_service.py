@@ -18,11 +18,10 @@ from fastapi import FastAPI, HTTPException, Request, Security
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
-from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
 from ..._checks import is_loopback
-from ...datasets.lines import without_copies
+from ...datasets.lines import parse_line
 from ...datasets.records import pack, read_row
 from ...graphs import GraphBatch
 from ...identity import hashes_of
@@ -41,6 +40,8 @@ _ABOUT = (
     "provenance",
     "metadata",
 )
+# What a request with a bad body may raise; deep brackets exceed the limit of recursion.
+_BAD = (ValueError, RecursionError, ClientDisconnect)
 _OPEN = "/health", "/docs", "/openapi.json"  # These paths do not require a token.
 
 # The column part is the position of the answer's calibration group. It is NULL if the monitor
@@ -163,7 +164,7 @@ def create_app(
     app = FastAPI(
         title="skdcf serve",
         dependencies=[Security(HTTPBearer(auto_error=False))],
-        exception_handlers={ValueError: _refuse, ClientDisconnect: _refuse},
+        exception_handlers=dict.fromkeys(_BAD, _refuse),
     )
     app.add_middleware(_guard, token=token)
     store = Store(filter, folder)
@@ -173,7 +174,7 @@ def create_app(
     @app.post("/v1/filter", openapi_extra=_body_of(Answer), response_model=Filtered)
     async def filter_answer(request: Request) -> JSONResponse:
         """Filter one answer, which is sent as claims or as a text."""
-        sent = Answer.model_validate(_parse(await request.body()))
+        sent = Answer.model_validate(parse_line(await request.body()))
         return JSONResponse(store.decide(sent))
 
     @app.post("/v1/stream", openapi_extra={"requestBody": {"content": {_LINES: {}}}})
@@ -202,7 +203,7 @@ def create_app(
     @app.post("/v1/labels", openapi_extra=_body_of(Verdicts))
     async def save_labels(request: Request) -> dict[str, bool]:
         """Store the verdicts on an answer that was drawn at random, and update the monitor."""
-        store.label(Verdicts.model_validate(_parse(await request.body())))
+        store.label(Verdicts.model_validate(parse_line(await request.body())))
         return {"alarm": store.watch().alarm}
 
     @app.get("/v1/status")
@@ -275,14 +276,6 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _parse(content: bytes) -> Any:
-    try:
-        from_json(content, allow_inf_nan=False)
-        return json.loads(content, object_pairs_hook=without_copies)
-    except ValueError as error:
-        raise HTTPException(422, f"the body cannot be read: {error}") from error
-
-
 def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
     """Return the answer in a request, which is split if the request contains its text."""
     record = sent.model_dump(exclude_none=True, exclude={"alpha"}) | claims
@@ -308,7 +301,7 @@ async def _replies(
             for key in (claims or [{"text": ""}])[-1]
         }
         reply = store.decide(head, **columns)
-    except (HTTPException, ValueError, ClientDisconnect) as error:
+    except (HTTPException, *_BAD) as error:
         reply = {"detail": _reason(error)}
     yield json.dumps(reply) + "\n"
 
@@ -320,7 +313,7 @@ async def _lines(request: Request) -> AsyncIterator[Any]:
         # The last chunk is empty and ends the last line.
         *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in filter(bytes.strip, lines):
-            yield _parse(line)
+            yield parse_line(line)
 
 
 class _Lines(StreamingResponse):

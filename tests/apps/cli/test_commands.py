@@ -195,7 +195,7 @@ def test_filter_writes_what_the_library_keeps_and_why(files, tmp_path, show):
         assert kept.metadata[i]["source"] == f"page {i}"
         decision = kept.metadata[i]["filtered"]
         assert decision["alpha"] == 0.2 and decision["passes"] == passes[i]
-        assert decision["text"] == " ".join(np.array(new.graphs[i].claims)[mask])
+        assert decision["text"] == "\n".join(np.array(new.graphs[i].claims)[mask])
         levels = decision["claim_alpha"]
         assert [a is not None and a <= 0.2 for a in levels] == mask.tolist()
         reasons = {int(v): reason for v, reason in decision["reasons"].items()}

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import log, log1p
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from .._parameters import settings
 from ..graphs import GraphBatch
@@ -132,9 +130,6 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Each pair contains a proportion of correct answers, and the factor by which two alternative
-# answers increase the number of true claims kept at alpha = 0.05.
-_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.6))
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
 _MOST_SENTENCES = 200
@@ -260,80 +255,6 @@ class AgreementFeatures(OptionalColumns):
             ]
         table = np.array(rows, dtype=float).reshape(-1, len(_AGREEMENT) - 1)
         return np.column_stack([table, _find_lowest(batch, table)])
-
-
-class AgreementWorth(NamedTuple):
-    """Estimated benefit of sampling alternative answers to each question."""
-
-    # number of answers whose labels show whether the whole answer is correct
-    n_answers: int
-    # proportion of labelled answers that do not contain a false claim
-    share_right: float
-    interval: tuple[float, float]  # confidence interval for the proportion (95 %)
-    # factor by which the number of kept true claims increases, at both ends of the interval
-    factor: tuple[float, float]
-
-    def __str__(self) -> str:
-        low, high = self.factor
-        return (
-            f"Of the {self.n_answers:,} answers, {self.share_right:.0%} are correct (95 % "
-            f"interval: {self.interval[0]:.0%} to {self.interval[1]:.0%}). In published data "
-            "with a similar proportion, two other answers multiplied the number of "
-            f"true claims kept at alpha = 0.05 by {low:.1f} to {high:.1f}"
-        )
-
-
-def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
-    """Use existing labels to estimate the benefit of `AgreementFeatures`.
-
-    Agreement with alternative answers is informative if most answers are correct, and
-    uninformative if most are wrong. The benefit of alternative answers can therefore be estimated
-    before any are sampled.
-
-    Parameters
-    ----------
-    y : sequence of array-like
-        Labels of each answer: 1 true, 0 false, -1 unknown. An answer is ignored if some of its
-        labels are unknown and none is false.
-
-    Returns
-    -------
-    worth : AgreementWorth
-        The estimate. ``str(worth)`` describes the estimate in a sentence.
-
-    Raises
-    ------
-    ValueError
-        If no answer has labels that determine whether the answer is correct.
-
-    Notes
-    -----
-    The factor is interpolated between five data sets with two alternatives per answer. On these
-    data sets, the proportions of correct answers are .16 (Mr-Ben's mathematics), .31, .45 (Mr-Ben's
-    chemistry), .48 and .60 (Mr-Ben's biology). With an earlier default filter, the factors were
-    1.0, 1.0, 1.4, 1.5 and 1.6. The factor varies between data sets and is likely to vary between
-    models.
-
-    Examples
-    --------
-    >>> from skdcf.features import estimate_agreement
-    >>> worth = estimate_agreement([[1, 1], [1], [1, 0, -1], [1]] * 50)
-    >>> round(worth.share_right, 2), worth.factor[0] > 1.5
-    (0.75, True)
-    """
-    labels = [np.asarray(row) for row in y]
-    right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
-    if not right:
-        raise ValueError(
-            "the labels of at least one answer must determine whether the answer is "
-            "correct, but every answer has unknown labels and no false claim. Label all "
-            "claims of some answers"
-        )
-    n_right = sum(right)
-    ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))
-    interval = tuple(ends.tolist())  # This is Jeffreys' interval.
-    factor = tuple(np.interp(interval, *np.array(_MEASURED).T).tolist())
-    return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 
 
 def _conclude(text, answer):

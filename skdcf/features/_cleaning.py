@@ -4,8 +4,6 @@ import re
 from functools import lru_cache
 from itertools import chain
 
-from .._messages import Advice, Message
-
 # Whitespace and markup reveal the source of a text but not whether the text is true.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
 # Two stars denote a power in 2**3, but they mark bold text in **bold**.
@@ -196,8 +194,6 @@ def check_claim_texts(batch):
     for row, text in enumerate(claims):
         if text is None:
             raise ValueError(
-                Message(
-                    f"{batch.locate(row)} must have a text, but it has none: ",
-                    Advice("give_claims", "pass claims= to the graph"),
-                )
+                f"{batch.locate(row)} must have a text, but it has none: pass claims= to "
+                "the graph"
             )

@@ -8,15 +8,14 @@ are recognised with a lexicon.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._checks import check_choice, is_missing, warn
+from .._checks import check_choice
 from .._parameters import settings
-from ..exceptions import GuaranteeWarning
-from ..graphs import GraphBatch, as_batch
+from ..graphs import GraphBatch
 from ..ops.graph_metrics import (
     LOOKING_BACK,
     METRICS,
@@ -28,7 +27,7 @@ from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
 from ._text import TextFeatures, number_claims
-from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
+from ._transformers import GraphTransformer, GraphUnion, list_columns
 
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
@@ -57,9 +56,7 @@ _PAPER = {
 }
 
 
-def reasoning_features(
-    *, metadata: Sequence[str] | Mapping[str, Sequence[str]] = ()
-) -> GraphUnion:
+def reasoning_features() -> GraphUnion:
     """Return the recommended features, which require only the question, the claims and the edges.
 
     The transformer adds 29 columns: six graph columns (degrees, ancestors, depth, source, sink) and
@@ -71,17 +68,11 @@ def reasoning_features(
     a question has options (lines that begin with a letter from A to H), five columns compare each
     claim with the options.
 
-    Parameters
-    ----------
-    metadata : sequence of str, or mapping
-        Metadata keys that `MetadataIndicators` encodes, such as ``["model"]`` for the model
-        that wrote the answer.
-
     Returns
     -------
     features : GraphUnion
         A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
-        ``options``, and also ``metadata`` if metadata keys are passed.
+        ``options``.
 
     Notes
     -----
@@ -114,16 +105,15 @@ def reasoning_features(
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
-    members = [
-        ("graph", GraphFeatures(_STRUCTURE)),
-        ("text", TextFeatures()),
-        ("agreement", AgreementFeatures(optional=True)),
-        ("context", ContextFeatures(optional=True)),
-        ("options", OptionFeatures(optional=True)),
-    ]
-    if metadata:
-        members.append(("metadata", MetadataIndicators(metadata)))
-    return GraphUnion(members)
+    return GraphUnion(
+        [
+            ("graph", GraphFeatures(_STRUCTURE)),
+            ("text", TextFeatures()),
+            ("agreement", AgreementFeatures(optional=True)),
+            ("context", ContextFeatures(optional=True)),
+            ("options", OptionFeatures(optional=True)),
+        ]
+    )
 
 
 def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
@@ -353,7 +343,7 @@ class DomainIndicators(GraphTransformer):
     -----
     If the data have columns with all these names, those columns are used and any domain name is
     valid. Otherwise, the regular expressions of the lexicon are matched against the clean
-    question. Use `MetadataIndicators` for domains that are stored in the metadata.
+    question.
 
     The topics follow Hittesdorf, Salzetta and Cheng (arXiv:2604.20098), appendix "Feature
     Descriptions". The appendix does not define how a topic is recognised.
@@ -385,14 +375,14 @@ class DomainIndicators(GraphTransformer):
         if unknown := [name for name in self.own_names() if name not in _LEXICON]:
             raise ValueError(
                 f"each domain must be one of {list(_LEXICON)}, got "
-                f"{', '.join(map(repr, unknown))}. Use MetadataIndicators for other domains"
+                f"{', '.join(map(repr, unknown))}"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
             if question is None:
                 raise ValueError(
                     f"{batch.name_of(i)} must have a question text, but it has none. Pass "
-                    "problem=..., or use MetadataIndicators instead"
+                    "problem=..."
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -404,134 +394,3 @@ class DomainIndicators(GraphTransformer):
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
-
-
-@settings
-class MetadataIndicators(GraphTransformer):
-    """One-hot encoding of a problem's metadata, such as the model that wrote the answer.
-
-    Parameters
-    ----------
-    keys : sequence of str, or mapping
-        Metadata keys to encode. A mapping such as ``{"model": ["a", "b"]}`` specifies the values
-        of each key. If ``keys`` is a sequence, `fit` determines the values of each key from the
-        training problems. Each value has its own column.
-
-    Attributes
-    ----------
-    values_ : dict
-        The values of each key, in the order of their columns.
-
-    Raises
-    ------
-    ValueError
-        If one of the keys is missing from the metadata of a problem.
-
-    Warns
-    -----
-    GuaranteeWarning
-        If a problem has a value for which there is no column. For a problem with an unknown
-        value, all columns of the key are 0.
-
-    Notes
-    -----
-    The error rate of a model is strong evidence, although it does not distinguish the claims of
-    an answer. The name must be known at prediction time. The calibration answers must be sampled
-    like the new answers, and there is no guarantee for a model without calibration answers.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.features import MetadataIndicators
-    >>> graphs = [
-    ...     ReasoningGraph(None, claims=["a"], metadata={"model": name}) for name in "xyx"
-    ... ]
-    >>> batch = MetadataIndicators(["model"]).fit([graphs[0], graphs[1]]).transform(graphs)
-    >>> batch.feature_names
-    ('model=x', 'model=y')
-    >>> batch.features[:, 0]
-    array([1., 0., 1.])
-    """
-
-    reads_edges = False
-    _parameter_constraints = {"keys": [Mapping, list, tuple]}
-
-    keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",)
-
-    @property
-    def requires_fit(self) -> bool:  # type: ignore[override]
-        """Return whether `fit` determines the key values from the training problems."""
-        return not isinstance(self.keys, Mapping)
-
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Learn the values of each key, unless ``keys`` specifies them.
-
-        Parameters
-        ----------
-        X : GraphBatch or sequence of ReasoningGraph
-            The problems.
-        y : object, optional
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If one of the keys is missing from the metadata of a problem.
-        """
-        self.validate()
-        batch = as_batch(X)
-        if isinstance(self.keys, Mapping):
-            self.values_ = {key: list(values) for key, values in self.keys.items()}
-        else:
-            read = {key: set(self._read(batch, key)) for key in self.keys}
-            self.values_ = {
-                key: sorted(values, key=str) for key, values in read.items()
-            }
-        return super().fit(batch)
-
-    def own_names(self) -> tuple[str, ...]:
-        return tuple(
-            f"{key}={v}" for key, values in self.values_.items() for v in values
-        )
-
-    def _read(self, batch, key):
-        """Return the value of a metadata key for each problem, or raise ValueError."""
-        rows = batch.metadata_rows or [{}] * len(batch)
-        values = [metadata.get(key) for metadata in rows]
-        for i, value in enumerate(values):
-            if is_missing(value):
-                raise ValueError(
-                    f"{batch.name_of(i)} must have a value for the metadata key {key!r}, because "
-                    f"a column is computed from this value. Pass metadata={{{key!r}: ...}}"
-                )
-        return values
-
-    def _check(self, batch: GraphBatch) -> None:
-        for key, values in self.values_.items():
-            if unseen := {v for v in self._read(batch, key) if v not in values}:
-                warn(
-                    f"the values {sorted(unseen, key=str)} of the metadata key {key!r} were not "
-                    f"seen during fit. The values seen during fit are {values}. All columns of "
-                    "this key are 0 for problems with other values. The guarantee only covers "
-                    "these problems if some calibration problems also had values that were not "
-                    "seen during fit",
-                    GuaranteeWarning,
-                )
-
-    def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        read = {key: self._read(batch, key) for key in self.values_}
-        pairs = [
-            (key, value_of_key)
-            for key, values in self.values_.items()
-            for value_of_key in values
-        ]
-        flags = [
-            [value == value_of_key for value in read[key]]
-            for key, value_of_key in pairs
-        ]
-        return np.array(flags, dtype=float).reshape(-1, len(batch)).T[batch.problem_of]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import accumulate, takewhile
+from itertools import accumulate
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from .._checks import is_number, printable
 
 #: Names of the columns that `surprisal` returns.
 SURPRISAL = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
-_SHOWN = 20  # maximum number of characters from a text to show in a message
 
 
 def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.float64]:
@@ -62,7 +62,14 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     answer = answer.strip()
     begin = written.rfind(_encode(answer))
     if begin < 0:
-        raise ValueError(_say_other_text(written, answer))
+        text = written.decode("utf-8", "replace").strip()
+        same = len(commonprefix([text, answer]))  # noqa: RUF071
+        raise ValueError(
+            f"the tokens of logprobs must be those of the answer, but after {same} "
+            f"characters they continue with {printable(text[same : same + 20])!r}, and the "
+            f'answer with {printable(answer[same : same + 20])!r}. Pass the "bytes" of '
+            "tokens that are parts of characters"
+        )
     ends = np.fromiter(accumulate(map(len, encoded)), int, len(encoded)) - begin
     starts = ends - np.array([len(token.lstrip()) for token in encoded], dtype=int)
     rows = [np.empty((0, len(SURPRISAL)))]
@@ -131,21 +138,3 @@ def _places(answer, claims):
             position = max(position, last)
         places.append((len(_encode(answer[:first])), len(_encode(answer[:last]))))
     return places
-
-
-def _say_other_text(written, answer):
-    """Return an error message with the position at which the tokens and the answer differ."""
-    text = written.decode("utf-8", "replace").strip()
-    pairs = zip(text, answer, strict=False)
-    same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-    theirs = printable(text[same : same + _SHOWN])
-    ours = printable(answer[same : same + _SHOWN])
-    hint = (
-        '. Pass the "bytes" of tokens that are parts of characters'
-        if "\ufffd" in theirs
-        else ""
-    )
-    return (
-        f"the tokens of logprobs must be those of the answer, but after {same} characters "
-        f"they continue with {theirs!r}, and the answer continues with {ours!r}{hint}"
-    )

@@ -17,8 +17,6 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice
-from .._messages import Advice, Message
 from .._parameters import Settings, settings
 from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
@@ -101,36 +99,6 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
                 "the filter as features=, so that it is fitted only on training problems"
             )
         return self.fit(X, y).transform(X)
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Raise an error if table output is requested, because the output is a GraphBatch.
-
-        A Pipeline that contains a graph transformer raises the same error. The global setting
-        ``sklearn.set_config(transform_output="pandas")`` is ignored.
-
-        Parameters
-        ----------
-        transform : "default" or None
-            "default" and None have no effect.
-
-        Returns
-        -------
-        self : object
-            The transformer itself.
-
-        Raises
-        ------
-        ValueError
-            If ``transform`` is "pandas" or "polars".
-        """
-        check_choice("transform", transform, (None, "default", "pandas", "polars"))
-        if transform in ("pandas", "polars"):
-            raise ValueError(
-                f"{type(self).__name__} cannot return {transform} tables, because it returns "
-                "a GraphBatch with edges. Use skdcf.adapters.to_frame(graphs) to make a "
-                "table with one row per claim"
-            )
-        return self
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Check that the columns can be computed, without fitting anything.
@@ -321,17 +289,10 @@ def check_known(batch: GraphBatch, field: str) -> None:
         if texts is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
-                Message(
-                    f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns "
-                    "depend on it. A filter that was calibrated with it needs it for "
-                    "the guarantee. ",
-                    Advice(
-                        "give_texts",
-                        f"Pass {field}=[...] with texts obtained in the same way as for the "
-                        f"calibration problems, or {field}=() if there are none",
-                        field=field,
-                    ),
-                )
+                f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns depend "
+                "on it. A filter that was calibrated with it needs it for the guarantee. "
+                f"Pass {field}=[...] with texts obtained in the same way as for the "
+                f"calibration problems, or {field}=() if there are none"
             )
 
 

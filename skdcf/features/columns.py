@@ -2,8 +2,7 @@
 
 The transformers of this package (`GraphTransformer`) transform problems. Any other scikit-learn
 transformer transforms a table with one row per claim. The steps of a Pipeline are applied one
-by one, as if each were the only step. `ClaimTransformer` applies a scikit-learn transformer to
-the claims of all problems, as a step of a Pipeline.
+by one, as if each were the only step.
 """
 
 from __future__ import annotations
@@ -13,20 +12,18 @@ from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pickle import Pickler, PicklingError
 from types import FunctionType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from .._parameters import HasMethods, settings
-from ..graphs import GraphBatch, as_batch
-from ..labels import pack_labels
-from ._transformers import Graphs, GraphTransformer, list_columns
+from ..graphs import GraphBatch
+from ._transformers import GraphTransformer, list_columns
 
 
 def list_steps(transformer: Any) -> list[Any]:
@@ -386,85 +383,3 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
-
-
-@settings
-class ClaimTransformer(GraphTransformer):
-    """Apply a scikit-learn transformer to the claims of all problems.
-
-    Use `ClaimTransformer` in a Pipeline around a filter, for a transformer that needs no fitting.
-    Outside a Pipeline, or if the transformer needs fitting, pass the transformer itself to the
-    filter as ``features=``.
-
-    Parameters
-    ----------
-    transformer : scikit-learn transformer
-        The transformer, for example ``FunctionTransformer(numpy.log1p)``. A copy is fitted to
-        an array with one row per claim, so columns must be selected by number. The output of
-        the copy replaces the feature columns.
-
-    Attributes
-    ----------
-    transformer_ : transformer
-        The fitted copy.
-
-    Notes
-    -----
-    The steps of a Pipeline are fitted before the filter splits off the calibration problems, so
-    a transformer that learns raises an error in a Pipeline. ``HardCF(features=PCA(3))`` fits
-    the transformer to the training problems only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.preprocessing import FunctionTransformer
-    >>> from skdcf import GraphBatch
-    >>> from skdcf.features import ClaimTransformer
-    >>> batch = GraphBatch.from_arrays([[1.0], [2.0], [4.0]], [0, 2, 3])
-    >>> ClaimTransformer(FunctionTransformer(np.log2)).fit_transform(batch).features.ravel()
-    array([0., 1., 2.])
-    """
-
-    _parameter_constraints = {"transformer": [HasMethods(["fit", "transform"])]}
-    reads_edges = False
-    per_problem = False
-
-    transformer: BaseEstimator
-
-    def does_learn(self) -> bool:
-        return columns_require_fit(self.transformer)
-
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Fit a copy of the transformer to the claims.
-
-        Parameters
-        ----------
-        X : GraphBatch, sequence of ReasoningGraph, or 2-D array
-            The problems.
-        y : claim labels, optional
-            Labels. A transformer that needs fitting is fitted to the judged claims and their
-            labels (0 and 1). If y is None, the transformer is fitted to all claims, without
-            labels.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If the transformer cannot be fitted, or if it does not return one row per claim.
-        """
-        self.validate()
-        batch = as_batch(X)
-        labels = None if y is None else pack_labels(y, batch)
-        self.transformer_ = fit_columns(self.transformer, batch, labels)
-        self.n_columns_ = transformed(self.transformer_, batch)[0].shape[1]
-        return super().fit(batch)
-
-    def _add(self, batch: GraphBatch) -> GraphBatch:
-        return batch.replace_features(*transformed(self.transformer_, batch))
-
-    def _join_names(self, given: list[str]) -> list[str]:
-        return names_of(self.transformer_, given, self.n_columns_)

@@ -42,11 +42,9 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import (
     AgreementFeatures,
-    ClaimTransformer,
     ContextFeatures,
     DomainIndicators,
     GraphFeatures,
-    MetadataIndicators,
     TextFeatures,
     paper_features,
     reasoning_features,
@@ -111,11 +109,9 @@ def test_scikit_learns_own_checks(filter):
 TRANSFORMERS = [
     AgreementFeatures(),
     AgreementFeatures(optional=True),
-    ClaimTransformer(StandardScaler()),
     ContextFeatures(),
     DomainIndicators(["a", "b"]),
     GraphFeatures(),
-    MetadataIndicators(),
     TextFeatures(),
     reasoning_features(),
     paper_features(),

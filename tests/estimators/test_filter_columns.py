@@ -16,7 +16,6 @@ from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import (
     AgreementFeatures,
-    ClaimTransformer,
     GraphFeatures,
     TextFeatures,
     reasoning_features,
@@ -104,10 +103,15 @@ def noise(seed, n=200, n_columns=40):
     return rng.normal(size=(n, n_columns)), rng.integers(0, 2, n)
 
 
-def test_a_step_in_front_of_graphs_that_learns_is_refused(numbers):
-    X, y = numbers
+class Learning(TextFeatures):
+    """Columns that say that they are fitted."""
+
+    requires_fit = True
+
+
+def test_a_step_in_front_of_graphs_that_learns_is_refused(words):
     with pytest.raises(ValueError, match="features="):
-        make_pipeline(ClaimTransformer(PCA(3)), HardCF()).fit(X, y)
+        make_pipeline(Learning(), HardCF()).fit(*words)
 
 
 def test_texts_are_needed_for_columns_of_texts():

@@ -6,7 +6,7 @@ from random_graphs import ancestors_by_walking, random_edges
 from sklearn.pipeline import make_pipeline
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.features import AgreementFeatures, estimate_agreement, reasoning_features
+from skdcf.features import AgreementFeatures, reasoning_features
 from skdcf.features._answers import find_answer, normalise_answer
 from skdcf.features._cleaning import clean
 from skdcf.features._equations import find_results, split_clauses
@@ -267,19 +267,3 @@ def test_a_filter_that_was_calibrated_with_alternatives():
         match=r"problem 0.*alternatives|alternatives.*problem 0",
     ):
         pipeline.predict([graphs[0].replace(alternatives=None)])
-
-
-def test_worth_of_agreement_from_labels():
-    right, wrong = [1, 1], [1, 0, -1]
-    most = estimate_agreement([right] * 90 + [wrong] * 10 + [[1, -1]] * 50)
-    assert most.n_answers == 100 and most.share_right == 0.9
-    # Jeffreys' interval, by counting draws from the beta distribution.
-    draws = np.random.default_rng(0).beta(90.5, 10.5, size=200_000)
-    np.testing.assert_allclose(
-        most.interval, np.quantile(draws, [0.025, 0.975]), atol=2e-3
-    )
-    few = estimate_agreement([right] * 10 + [wrong] * 190)
-    assert few.factor == (1, 1) and most.factor[0] > 1.5
-    assert "90%" in str(most) and "100" in str(most)
-    with pytest.raises(ValueError, match=r"labels.*determine"):
-        estimate_agreement([[1, -1]])

@@ -8,10 +8,8 @@ import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     StandardScaler,
 )
 
@@ -19,7 +17,6 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import (
     AgreementFeatures,
-    ClaimTransformer,
     DomainIndicators,
     GraphFeatures,
     GraphUnion,
@@ -27,7 +24,6 @@ from skdcf.features import (
     paper_features,
     reasoning_features,
 )
-from skdcf.ops.graph_metrics import METRICS
 
 
 def test_case_study_of_the_paper():
@@ -38,13 +34,6 @@ def test_case_study_of_the_paper():
     names = ["nx_reachability", "nx_in_degree", "nx_out_degree", "nx_betweenness"]
     values = GraphFeatures(names).fit_transform([graph]).features[8]
     np.testing.assert_array_equal(values.round(2), [3.0, 2.0, 1.0, 0.22])
-
-
-def test_no_claims():
-    empty = ReasoningGraph(np.empty((0, 0)), [])
-    full = ReasoningGraph(np.empty((2, 0)), [(0, 1)])
-    batch = GraphFeatures(METRICS).fit_transform([empty, full, empty])
-    assert [len(part) for part in batch.split(batch.features)] == [0, 2, 0]
 
 
 def test_unknown_metric_is_named():
@@ -123,11 +112,6 @@ def test_union(graphs):
     np.testing.assert_array_equal(own.features, batch.features[:, 2:])
 
 
-def test_union_parameters_reach_the_members():
-    union = reasoning_features().set_params(graph__metrics=["nx_in_degree"])
-    assert clone(union).get_params()["graph__metrics"] == ["nx_in_degree"]
-
-
 def test_union_refuses_one_name_twice(graphs):
     union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
     with pytest.raises(ValueError, match=r"'a'.*'b'.*nx_in_degree"):
@@ -136,62 +120,20 @@ def test_union_refuses_one_name_twice(graphs):
 
 def test_pipeline_up_to_a_filter():
     data = make_reasoning_graphs(120, random_state=0)
-    steps = [
-        GraphFeatures(["n_ancestors"]),
-        ClaimTransformer(FunctionTransformer(np.log1p)),
-    ]
+    steps = GraphFeatures(["n_ancestors"]), GraphFeatures(["nx_in_degree"])
     pipeline = make_pipeline(*steps, HardCF("n_ancestors", alpha=0.2, random_state=0))
     kept = pipeline.fit(data.graphs, data.labels).predict(data.graphs)
     assert [len(mask) for mask in kept] == data.graphs.sizes.tolist()
 
 
-def test_claim_transformer_equals_the_transformer_on_the_table(graphs):
-    table = np.concatenate([graph.features for graph in graphs])
-    batch = ClaimTransformer(StandardScaler()).fit(graphs).transform(graphs)
-    np.testing.assert_array_equal(batch.features, StandardScaler().fit_transform(table))
-    assert batch.feature_names == graphs[0].feature_names
-    imputed = ClaimTransformer(SimpleImputer()).fit(graphs).transform(graphs)
-    np.testing.assert_array_equal(imputed.features, table)
-
-
-@pytest.mark.parametrize("width", [None, 2])
-def test_claim_transformer_without_names(graphs, width):
-    """Functions say no names; in a pipeline the pipeline fails to say them."""
-    if width is None:
-        functions = FunctionTransformer(np.tanh), FunctionTransformer(np.log1p)
-        lifted = ClaimTransformer(make_pipeline(*functions, StandardScaler()))
-        expected = ["frequency-score", "problem_relevance"]
-    else:
-        lifted = ClaimTransformer(FunctionTransformer(lambda X: np.hstack([X, X])))
-        expected = [f"functiontransformer{i}" for i in range(4)]
-    assert lifted.fit(graphs).transform(graphs).feature_names == tuple(expected)
-    names = lifted.get_feature_names_out()
-    assert names.tolist() == expected
-
-
 def test_tables_of_pandas_are_not_asked_for(graphs):
     """What users set for all of scikit-learn leaves graphs as they are."""
-    tanh = FunctionTransformer(np.tanh, feature_names_out="one-to-one")
-    squash = ClaimTransformer(tanh)
-    steps = TextFeatures(), squash, reasoning_features()
+    steps = TextFeatures(), reasoning_features()
     expected = make_pipeline(*steps).fit_transform(graphs)
     with config_context(transform_output="pandas"):
         found = make_pipeline(*map(clone, steps)).fit_transform(graphs)
     assert isinstance(found, GraphBatch)
     np.testing.assert_array_equal(found.features, expected.features)
-    with pytest.raises(ValueError, match=r"TextFeatures.*pandas"):
-        make_pipeline(*map(clone, steps)).set_output(transform="pandas")
-
-
-@pytest.mark.parametrize("transformer", [GraphFeatures(), reasoning_features()])
-def test_a_table_cannot_be_asked_for(transformer, graphs):
-    assert transformer.set_output(transform="default") is transformer
-    assert transformer.set_output(transform=None) is transformer
-    for library in ("pandas", "polars"):
-        with pytest.raises(ValueError, match=r"GraphBatch.*adapters\.to_frame"):
-            transformer.set_output(transform=library)
-    with pytest.raises(ValueError, match=r"transform .*'xml'"):
-        transformer.set_output(transform="xml")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +162,6 @@ def test_a_table_of_numbers_has_no_texts():
     [
         (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
         (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
-        (ClaimTransformer(None), "'transformer' parameter.*'transform'.*None"),
         (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
         (GraphUnion([TextFeatures()]), r"transformer_list.*TextFeatures\(\)"),
         (GraphUnion([("a", "b")]), r"transformer_list.*\('a', 'b'\)"),
@@ -230,20 +171,6 @@ def test_a_table_of_numbers_has_no_texts():
 def test_wrong_parameters_are_named(transformer, message, graphs):
     with pytest.raises(ValueError, match=message):
         transformer.fit(graphs)
-
-
-@pytest.fixture
-def table():
-    """Many claims: 400 problems of three, with features of different sizes."""
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(1200, 40)) * np.logspace(-3, 3, 40)
-    return GraphBatch.from_arrays(values, np.arange(0, 1201, 3))
-
-
-def test_claim_transformer_wants_a_row_per_claim(table):
-    for function in (lambda X: X[::2], lambda X: X.sum(axis=1)):
-        with pytest.raises(ValueError, match=r"row.*claim"):
-            ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
 def test_no_problems_have_columns_all_the_same(graphs):
@@ -256,12 +183,6 @@ def test_no_problems_have_columns_all_the_same(graphs):
 def test_empty_union_is_refused(graphs):
     with pytest.raises(ValueError, match=r"transformer_list.*empty"):
         GraphUnion([]).fit(graphs)
-
-
-def test_claim_transformer_without_features():
-    graph = ReasoningGraph(None, [], claims=["a"])
-    with pytest.raises(ValueError, match=r"StandardScaler\(\).*no columns"):
-        ClaimTransformer(StandardScaler()).fit([graph])
 
 
 def test_missing_columns_are_named_with_those_there(graphs):
@@ -284,11 +205,6 @@ def test_paper_features(name, kind, width):
         np.testing.assert_allclose(
             batch.features[:, column], before[feature], atol=1e-9
         )
-
-
-def test_paper_features_unknown_name():
-    with pytest.raises(ValueError, match=r"math.*felm-7.*felm-20.*'felm'"):
-        paper_features("felm")
 
 
 @pytest.mark.parametrize(
@@ -333,7 +249,6 @@ def test_domains_need_something_to_go_by(graphs):
 
 
 def test_a_bare_transformer_of_scikit_learn_says_what_to_do():
-    from sklearn.preprocessing import StandardScaler
 
     graphs = GraphBatch.from_arrays([[1.0], [2.0]], [0, 1, 2])
     with pytest.raises(TypeError, match=r"features=StandardScaler\(\)"):

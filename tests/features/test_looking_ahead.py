@@ -4,18 +4,15 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import ReasoningGraph, features
 from skdcf.features import (
     AgreementFeatures,
-    ClaimTransformer,
     ContextFeatures,
     DomainIndicators,
     GraphFeatures,
     GraphTransformer,
     GraphUnion,
-    MetadataIndicators,
     TextFeatures,
     reasoning_features,
 )
@@ -37,8 +34,6 @@ TRANSFORMERS = [
     AgreementFeatures(),
     ContextFeatures(),
     DomainIndicators(),
-    MetadataIndicators(),
-    ClaimTransformer(FunctionTransformer(np.log1p)),
     reasoning_features(),
     GraphUnion([("graph", GraphFeatures()), ("text", TextFeatures())]),
 ]

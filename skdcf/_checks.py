@@ -3,7 +3,6 @@
 A failed check raises a ValueError that contains the argument name, the value and the bound.
 """
 
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -56,14 +55,6 @@ def is_real(value: Any) -> bool:
 def is_integer(value: Any) -> bool:
     """Return whether a value is an integer. Booleans are not integers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def check_number(name, value, low):
-    """Raise ValueError unless ``value`` is a finite number greater than ``low``."""
-    if not (is_real(value) and low < value < np.inf):
-        raise ValueError(
-            f"{name} must be a finite number greater than {low:g}, got {value!r}"
-        )
 
 
 def check_count(name, value, low):
@@ -218,11 +209,6 @@ def printable(text, also=""):
         c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
     )
     return "".join(characters)
-
-
-def without_places(text):
-    """Remove memory addresses from a ``repr``, because addresses differ between sessions."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def is_loopback(host):

@@ -134,7 +134,7 @@ def _compare_features(estimator, batch):
             f"names in {where}. Pass feature names both in fit and in X",
             GuaranteeWarning,
         )
-    elif names is not None and list(names) != list(names_in_fit):
+    elif names and names_in_fit is not None and list(names) != list(names_in_fit):
         raise ValueError(
             "the feature names must be those seen during fit, in the same order, "
             f"{list(names_in_fit)}, got {list(names)}"

@@ -114,7 +114,7 @@ class ReadProblems:
     columns: GraphBatch
     is_table: bool = False
     labels: NDArray[Any] | None = None
-    hashes: Hashes | None = None
+    hashes: Any = None
 
     def shaped(self, values):
         """Return the given claim values in the format that the caller expects."""
@@ -608,7 +608,7 @@ class ConformalFilter(Settings):
         """
         self.calibrate_parts([self.calibration_part(X, y, groups)])
         # There is only one part, so its number is left out.
-        self.unused_indices_: NDArray[np.int64] = self.unused_indices_[:, 1]
+        self.unused_indices_ = self.unused_indices_[:, 1]
         return self
 
     def calibration_part(

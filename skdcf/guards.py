@@ -369,7 +369,7 @@ def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
     """Return whether each answer has claim texts."""
     if batch.claims is None:
         return np.zeros(len(batch), dtype=bool)
-    texts = np.append(batch.claims, None)[batch.offsets[:-1]]
+    texts = np.append(batch.claims, [None])[batch.offsets[:-1]]
     return (batch.sizes > 0) & np.array([text is not None for text in texts], bool)
 
 

@@ -17,30 +17,29 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "adapters": 3700,
-    "apps": 1670,
+    "adapters": 2130,
+    "apps": 1700,
     "apps/cli": 9780,
     "apps/labelling": 10090,
-    "apps/llm": 9760,
+    "apps/llm": 9670,
     "apps/service": 2510,
     "apps/text": 3700,
     "apps/web": 1610,
-    "datasets": 13360,
-    "evaluation": 9110,
+    "datasets": 10750,
+    "evaluation": 6870,
     "features": 16830,
     "graphs": 8410,
     "guarantees": 4110,
-    "inspection": 2760,
-    "monitoring": 3660,
-    "ops": 10340,
-    "plots": 3450,
-    "relaxation": 1890,
+    "inspection": 1380,
+    "monitoring": 2970,
+    "ops": 9080,
+    "plots": 2440,
     "scorers": 4870,
-    "top": 26560,
-    "training": 4090,
+    "top": 27540,
+    "training": 4030,
 }
 MOST_LINES = 740
-MOST_CAPITALS = 448
+MOST_CAPITALS = 434
 
 
 def lines_of_docstrings(tree):

@@ -136,7 +136,7 @@ def load(
 
     def line(record):
         row = parse(record)
-        row["group"] = text_code(row.get("group", row.get("problem")))
+        row["group"] = text_code(row["group"] if "group" in row else row["problem"])
         return {"edges": chain_edges(row["claims"])} | row
 
     data = build_dataset(records, line, on_invalid="drop")

@@ -112,11 +112,12 @@ def put_at(record: Any, path: str, value: Any) -> None:
     value : object
         The new value.
     """
-    if isinstance(record, list):
-        position, rest = _ENTRY.fullmatch(path).groups()
-        key = int(position)
-    else:
-        key, rest = (path, "") if path in record else _KEY.fullmatch(path).groups()
+    step = (_ENTRY if isinstance(record, list) else _KEY).fullmatch(path)
+    key: Any = path
+    rest = ""
+    if step and path not in record:
+        key = int(step[1]) if isinstance(record, list) else step[1]
+        rest = step[2]
     if rest:
         put_at(record[key], rest, value)
     else:

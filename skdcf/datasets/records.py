@@ -175,7 +175,7 @@ def rename_keys(record: dict[str, Any], rename: Mapping[str, str]) -> dict[str, 
             continue
         renamed.pop(theirs, None)
         is_inside = theirs.startswith((f"{ours}.", f"{ours}["))
-        if not (present is None or is_inside or _are_equal(ours, present, value)):
+        if not (present is None or is_inside or present == value):
             raise ValueError(
                 f"{ours!r} must not be set twice, but {theirs!r} sets it to another value. Remove "
                 "one of the two keys"
@@ -197,12 +197,6 @@ def describe_missing(record: dict[str, Any], theirs: str, ours: str) -> str:
             'tracing tool" in the guide)'
         )
     return message
-
-
-def _are_equal(key, value, other):
-    if key == "context":
-        return _passages(value) == _passages(other)
-    return value == other
 
 
 def _passages(value):
@@ -495,8 +489,8 @@ def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bun
             for row, y in zip(rows, labels, strict=True)
         )
     is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
-    groups = np.fromiter(groups, np.int64 if is_small else object, len(groups))
-    columns = {"labels": labels, "groups": groups, "masks": masks, "metadata": metadata}
+    columns: dict[str, Any] = {"labels": labels, "masks": masks, "metadata": metadata}
+    columns["groups"] = np.fromiter(groups, np.int64 if is_small else object)
     for key, column in columns.items():
         if all(value is None for value in column):
             columns[key] = None

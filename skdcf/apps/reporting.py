@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike
 
 from .._checks import counted
 from .._files import write_text
-from .._html import CLAIMS_LISTED, card, escape, folded, problem_html, table
+from .._html import CLAIMS_LISTED, card, escape, folded, problem_html
 from .._version import __version__
-from ..evaluation import coverage_band, evaluate_filter
+from ..evaluation import evaluate_filter
 from ..filters import ConformalFilter
 from ..graphs import Problems
 from ..inspection import explain
 from ..labels import Labels
-from ..uses import check
+from ..monitoring import ExchangeabilityTest
+from ..uses import check, filter_in
 from .labelling import describe_labels
 
 __all__ = ["write_report"]
@@ -80,9 +81,9 @@ def write_report(
     """Write an HTML report on a fitted filter and its results on test problems.
 
     The report shows the guarantee and the observed coverage. The report also shows coverage and
-    retention per level and per group, the effect of more labels, the false claims that were kept,
-    and single answers with the reason for each dropped claim. The report is a single file without
-    external resources.
+    retention per level and per group, whether the answers differ from the calibration answers, the
+    false claims that were kept, and single answers with the reason for each dropped claim. The
+    report is a single file without external resources.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def compose(
         card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
         *([report.groups._repr_html_()] if by is not None else []),
-        card(_more_labels(filter), "The effect of more labels"),
+        card(_drift(filter, batch), "Drift"),
         *_answers(explain(filter, batch, labels), n_answers),
     ]
     title = f"Claims kept in {report.n_problems} answers"
@@ -295,31 +296,14 @@ def _figure(report):
     return card(f'<div class="plot">{drawing}</div>')
 
 
-def _more_labels(filter):
-    """Return HTML that shows how coverage varies with the number of calibration answers."""
-    rows = []
-    n_now = filter.calibration_.n_passing
-    for factor in (1, 2, 4, 10):
-        n = factor * n_now
-        as_it_is = " (now)" if factor == 1 else ""
-        low, high = coverage_band(n, filter.alpha)
-        rows.append(
-            (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
-        )
-    pass_ = "" if filter.calibration_.guarantee.show == 1 else " that pass"
-    header = (
-        f"calibration answers{pass_}",
-        "smallest alpha",
-        "coverage (95 % of filters)",
+def _drift(filter, batch):
+    """Return a sentence about whether the answers differ from the calibration answers."""
+    test = ExchangeabilityTest(random_state=0).fit(filter_in(filter)).update(batch)
+    differs = "differs" if test.alarm else "does not clearly differ"
+    return _paragraphs(
+        f"The largest path risk of these answers {differs} from that of the calibration answers "
+        "(test of exchangeability at the level .05, in the order of the answers)."
     )
-    low, high = coverage_band(n_now, filter.alpha)
-    low_then, high_then = coverage_band(4 * n_now, filter.alpha)
-    verdict = (
-        f"With four times as many calibration answers{pass_}, the coverage of one filter would "
-        f"vary by {high_then - low_then:.3f} instead of {high - low:.3f}."
-    )
-    hint = "More labels also train a better scorer, which keeps more true claims."
-    return _paragraphs(verdict) + table(header, rows) + _paragraphs(hint)
 
 
 def _answers(explained, n_answers):

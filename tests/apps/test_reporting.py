@@ -50,6 +50,14 @@ def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
     assert re.search(r"lower than theory predicts at alpha = .*0\.1", text)
 
 
+def test_answers_of_another_kind_are_a_drift(model, tmp_path):
+    other = [g.replace(features=g.features - 9) for g in GRAPHS[120:]]
+    for graphs, drift in ((GRAPHS[120:], False), (other, True)):
+        page = write_report(tmp_path / "r.html", model, graphs, Y[120:])
+        text = text_of(page.read_text("utf-8"))
+        assert ("does not clearly differ" in text) != drift
+
+
 def test_without_matplotlib_the_page_says_how_to_have_figures(
     model, tmp_path, monkeypatch
 ):

@@ -55,7 +55,7 @@ WITHOUT_SKLEARN = {"graphs", "identity", "labels", "ops", "training"}
 AUTOGRAD = (
     "ops/soft*.py",
     "ops/segments.py",
-    "relaxation/*",
+    "relaxation.py",
     "training/*",
     "scorers/_models.py",
 )

@@ -18,16 +18,15 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "adapters": 2130,
-    "apps": 1700,
-    "apps/cli": 9780,
-    "apps/labelling": 10090,
+    "apps": 1800,
+    "apps/cli": 6380,
+    "apps/labelling": 7810,
     "apps/llm": 9670,
-    "apps/service": 2510,
+    "apps/service": 2470,
     "apps/text": 3700,
-    "apps/web": 1610,
-    "datasets": 10750,
+    "datasets": 10720,
     "evaluation": 6870,
-    "features": 16830,
+    "features": 15660,
     "graphs": 8410,
     "guarantees": 4110,
     "inspection": 1380,
@@ -39,7 +38,7 @@ MOST_TOKENS = {
     "training": 4030,
 }
 MOST_LINES = 740
-MOST_CAPITALS = 434
+MOST_CAPITALS = 420
 
 
 def lines_of_docstrings(tree):

@@ -324,7 +324,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         rank = max(2, round(0.4 * level * self.share * n))
         count = conformal.fewest_of_rank(n, level, share=self.share, rank=rank)
         if expected < 1 or count > 0.6 * n:
-            count = floor(0.6 * n + 1e-9) if auto else max(1, round(0.3 * n))
+            count = max(1, floor(0.6 * n + 1e-9) if auto else round(0.3 * n))
         needed = self.problems_needed(level)
         return count if auto or needed > 0.6 * n else max(count, needed)
 

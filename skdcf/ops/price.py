@@ -59,9 +59,8 @@ def log_added_worth(before: NDArray[Any], count: Any, gain: float) -> NDArray[An
 
 def log_weight(m, lone, q):
     """Compute ``log g`` from m and l."""
-    with np.errstate(divide="ignore"):
-        below_error = np.log(q) + np.log(-np.expm1(-np.maximum(m - lone, 0)))
-    return np.logaddexp(-m, below_error)
+    # g is at least exp(-l) or q (1 - exp(l - m)), so it is never 0.
+    return np.log(np.exp(-m) - q * np.expm1(lone - m)) if q else -m
 
 
 def exact_log_price(
@@ -77,23 +76,24 @@ def exact_log_price(
     """
     if not len(hazard):
         return np.zeros(0)
-    hazard = hazard.round(DECIMALS).clip(-CERTAIN, CERTAIN)
+    hazard = np.minimum(np.maximum(hazard.round(DECIMALS), -CERTAIN), CERTAIN)
     lone = np.logaddexp(0, hazard)
     units = np.rint(lone * 10**DECIMALS).astype(np.int64)
     m = sum_ancestors(units, batch)
     order = _sort(batch.problem_of, m, hazard)
-    problem = batch.problem_of[order]
-    first = np.flatnonzero(starts_run(m[order]) | starts_run(problem))
-    problem = problem[first]
+    first = np.flatnonzero(starts_run(m[order]) | starts_run(batch.problem_of))
+    problem = batch.problem_of[first]
+    start = batch.offsets[problem]
     count = np.append(first[1:], len(order)) - first
-    before = sum_before(units[order], batch.offsets)[first]
+    before = np.cumsum(units[order]) - units[order]
+    before = before[first] - before[start]
     # Within a block, the claims are sorted by hazard, so the sums do not depend on their order.
     log_risk = np.log(-np.expm1(-np.add.reduceat(lone[order], first)))
     log_risk -= before / 10**DECIMALS
     scale = 10.0**-DECIMALS
     weights = log_weight(m * scale, units * scale, q)[order]
     log_worth = np.logaddexp.reduceat(weights, first) - np.log(count)
-    log_worth += log_added_worth(first - batch.offsets[problem], count, gain)
+    log_worth += log_added_worth(first - start, count, gain)
     slopes, _ = pool(log_risk, log_worth, problem)
     price = np.empty(len(order))
     price[order] = np.repeat(slopes, count)
@@ -102,8 +102,7 @@ def exact_log_price(
 
 def _sort(problem, m, hazard):
     """Return the order by problem, m and hazard."""
-    span = int(m.max()) + 1
-    if len(m) < 1000 or (int(problem[-1]) + 1) * span >= 2**63:
+    if len(m) < 1000 or (int(problem[-1]) + 1) * (span := int(m.max()) + 1) >= 2**63:
         return np.lexsort((hazard, m, problem))
     # Sorting one whole number for each of many claims takes a tenth of the time.
     key = problem * span + m
@@ -113,12 +112,6 @@ def _sort(problem, m, hazard):
     rows = order[tied]
     order[tied] = rows[np.lexsort((hazard[rows], key[rows]))]
     return order
-
-
-def sum_before(values, offsets):
-    """For each value, compute the sum of all previous values in the same segment."""
-    total = np.append(0, values.cumsum())
-    return total[:-1] - np.repeat(total[offsets[:-1]], np.diff(offsets))
 
 
 def pool(log_rise: Any, log_run: Any, segment: Any) -> tuple[Any, Any]:
@@ -158,14 +151,19 @@ def pool(log_rise: Any, log_run: Any, segment: Any) -> tuple[Any, Any]:
         if not falls.any():
             break
         starts_block[at[falls]] = False
-        # Only curves that still have decreasing slopes are processed in the next round.
-        is_open = np.zeros(curve[-1] + 1, dtype=bool)
-        is_open[curve[falls]] = True
-        is_open = is_open[curve]
-        starts = np.flatnonzero(~falls[is_open])
-        log_rise = np.logaddexp.reduceat(log_rise[is_open], starts)
-        log_run = np.logaddexp.reduceat(log_run[is_open], starts)
-        at = at[is_open][starts]
+        if curve[0] != curve[-1]:
+            # Only curves that still have decreasing slopes are processed in the next round.
+            is_open = np.zeros(curve[-1] + 1, dtype=bool)
+            is_open[curve[falls]] = True
+            is_open = is_open[curve]
+            log_rise = log_rise[is_open]
+            log_run = log_run[is_open]
+            at = at[is_open]
+            falls = falls[is_open]
+        starts = np.flatnonzero(~falls)
+        log_rise = np.logaddexp.reduceat(log_rise, starts)
+        log_run = np.logaddexp.reduceat(log_run, starts)
+        at = at[starts]
         slope[at] = log_rise - log_run
     block = np.cumsum(starts_block) - 1
     return slope[starts_block][block], block

@@ -166,7 +166,7 @@ class Columns:
             rows = slice(offsets[first], offsets[last])
             X = self._raw(batch.features[rows], batch.sizes[first:last])
             X = (X - self.mean) / self.scale
-            yield rows, np.clip(X, -self.bound, self.bound, out=X)
+            yield rows, np.minimum(np.maximum(X, -self.bound), self.bound)
             first = max(last, 1)
 
     def _raw(self, features, sizes):
@@ -183,7 +183,8 @@ class Columns:
         n = features.shape[1]
         mean = self.mean[:n]
         unit = np.where(np.isfinite(self.scale[:n]), self.scale[:n], 1.0) / 2**32
-        steps = np.rint(((features - mean) / unit).clip(-(2.0**42), 2.0**42))
+        steps = np.rint((features - mean) / unit)
+        steps = np.minimum(np.maximum(steps, -(2.0**42)), 2.0**42)
         filled = sizes > 0
         first = np.cumsum(sizes) - sizes
         sums = np.zeros((len(sizes), n))

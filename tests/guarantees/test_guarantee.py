@@ -159,18 +159,6 @@ def test_including_ties_breaks_the_guarantee(pool):
     assert coverage[2] < 0.9 - 4 * error[2]
 
 
-def test_nothing_is_kept_below_the_smallest_alpha(pool):
-    graphs, labels = pool
-    with pytest.warns(CalibrationWarning, match="At least 49 are needed"):
-        filter = HardCF("frequency-score", alpha=0.02).fit(graphs[:48], labels[:48])
-    with pytest.warns(CalibrationWarning):
-        assert not np.concatenate(list(filter.predict(graphs))).any()
-    with pytest.warns(CalibrationWarning):
-        assert (np.concatenate(list(filter.decision_function(graphs))) == -np.inf).all()
-    filter = HardCF("frequency-score", alpha=0.02).fit(graphs[:49], labels[:49])
-    assert filter.threshold_ > -np.inf
-
-
 def test_training_problems_are_never_calibrated_on(pool):
     """With a memorising classifier, reuse would put the threshold at +inf."""
     from sklearn.neighbors import KNeighborsClassifier

@@ -10,12 +10,10 @@ import pytest
 from levels import fit_levels, thresholds
 from one_claim import one_claim_each
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    compare_filters,
     evaluate_filter,
 )
 from skdcf.exceptions import CalibrationWarning
@@ -258,37 +256,6 @@ def test_wrong_settings_are_refused(data, guarantee, message):
 def test_no_guarantee_with_ties_that_break_it(data):
     with pytest.raises(ValueError, match=r"ties=.*include.*guarantee="):
         HardCF(0, ties="include", guarantee=NoFalseClaim(max_false=1)).fit(*data)
-
-
-def test_a_scorer_trained_for_a_bound_is_not_asked_for_another(data):
-    graphs, y = data
-    guarantee = ExpectedFalse(bound=0.05)
-    cf = CoherentConformalFilter("linear", guarantee=guarantee, random_state=0)
-    cf.fit(graphs[:300], y[:300])
-    kept = flat(cf.predict(graphs[300:]))
-    np.testing.assert_array_equal(
-        flat(cf.set_params(alpha=0.3).predict(graphs[300:])), kept
-    )
-    cf.set_params(guarantee=ExpectedFalse(bound=0.2))
-    with pytest.raises(ValueError, match=r"level.*0\.05.*trained.*0\.2"):
-        cf.calibrate(graphs[300:], y[300:])
-
-
-def test_a_level_of_ones_own_takes_the_place_of_the_bound(data):
-    """A filter in a dict kept its bound, and what was filed under 0.1 kept at 0.3."""
-    graphs, y = data
-    cf = HardCF(0, guarantee=ExpectedFalse(bound=0.3))
-    plain = fit_levels(cf, graphs, y, [0.1])[0.1]
-    assert plain.threshold_ < np.inf
-    assert plain.guarantee.bound is None
-    trained = CoherentConformalFilter(
-        "linear", guarantee=ExpectedFalse(bound=0.02), random_state=0
-    )
-    search = GridSearchCV(trained, {"training": [None]}, cv=2)
-    for one in ({0.1: trained}, search):
-        both = {"one": one, "plain": trained}
-        report = compare_filters(both, graphs[:150], y[:150], [0.1], cv=2)
-        assert np.array_equal(*report.retention)
 
 
 class TrueConclusion(Guarantee):

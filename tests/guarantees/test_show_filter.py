@@ -7,17 +7,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.choosing import passing_answers
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    compare_filters,
     evaluate_filter,
-    leave_one_out,
 )
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank, passing_count
-from skdcf.uses import calibrated_masks
 
 ALPHA = 0.2
 
@@ -78,16 +74,6 @@ def test_masks_are_those_of_a_filter_that_the_passing_answers_calibrate(data, sh
         np.testing.assert_array_equal(one, mask)
 
 
-def test_kept_sets_are_nested_in_alpha(data):
-    graphs, _ = data
-    cf = fitted(data, 0.5)
-    previous = np.zeros(graphs[99:].n_claims, bool)
-    for alpha in (0.05, 0.1, 0.2, 0.4):
-        kept = np.concatenate(list(cf.predict(graphs[99:], alpha=alpha)))
-        assert (kept >= previous).all()
-        previous = kept
-
-
 def test_a_copy_that_comes_out_lower_does_not_pass():
     """It passed, and .211 of what passed was wrong for .1, with a cut that was not lowered."""
     rng = np.random.default_rng(0)
@@ -140,18 +126,6 @@ def test_several_answers_to_a_question_weigh_one_before_the_cut(data):
     assert 0 <= low < expected < high <= 1
 
 
-def test_parts_calibrate_as_one_call_does(data):
-    graphs, y = data
-    cf = fitted(data, 0.5)
-    whole = fitted(data, 0.5).calibrate(graphs[99:300], y[99:300])
-    parts = [
-        cf.calibration_part(graphs[i : i + 67], y[i : i + 67]) for i in (99, 166, 233)
-    ]
-    cf.calibrate_parts(parts)
-    assert cf.calibration_.steps[0].cut == whole.calibration_.steps[0].cut
-    assert cf.calibration_.threshold(ALPHA) == whole.calibration_.threshold(ALPHA)
-
-
 def test_too_few_answers_keep_nothing_and_say_how_many_are_needed(data):
     graphs, y = data
     cf = HardCF(0, alpha=0.05, guarantee=NoFalseClaim(show=0.5))
@@ -159,17 +133,6 @@ def test_too_few_answers_keep_nothing_and_say_how_many_are_needed(data):
         cf.fit(graphs[:37], y[:37])
     with pytest.warns(CalibrationWarning, match=r"37 calibration.*38"):
         assert not np.concatenate(list(cf.predict(graphs[99:]))).any()
-
-
-def test_tied_answers_pass_rarely_and_the_warning_says_why():
-    X = [ReasoningGraph([[0.5]], ()) for _ in range(60)]
-    y = [np.array([1]) for _ in X]
-    with pytest.warns(CalibrationWarning, match=r"0 of .* pass.*show=0\.5"):
-        cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5)).fit(
-            X, y, groups=False
-        )
-    with pytest.warns(CalibrationWarning, match=r"0 of .* pass.*show=0\.5"):
-        assert not cf.predict(X)[0].any()
 
 
 # --- show="auto"
@@ -254,46 +217,3 @@ def test_wrong_answers_among_those_that_pass_are_at_most_alpha_with_auto():
         passing += passes.sum()
     assert passing > 5000
     assert wrong / passing < 0.1 + 4 * np.sqrt(0.1 / 150 / 10)
-
-
-def test_comparisons_count_answers_that_pass(data):
-    """At each level, by the cut of the filter that `calibrate` makes for it."""
-    graphs, y = data
-    cf = fitted(data, 0.5)
-    labelled, new, levels = (graphs[99:250], y[99:250], False), graphs[250:], [0.1, 0.3]
-    masks, passing, _ = calibrated_masks(cf, labelled, new, levels)
-    for alpha, kept, passes in zip(levels, masks, passing, strict=True):
-        alone = fitted(data, 0.5).set_params(alpha=alpha).calibrate(*labelled)
-        np.testing.assert_array_equal(passes, passing_answers(alone, new))
-        np.testing.assert_array_equal(kept, np.concatenate(list(alone.predict(new))))
-    filters = {"half": cf, "all": fitted(data, 1)}
-    report = compare_filters(filters, graphs, y, levels, cv=2, random_state=0)
-    for row in report.rows:
-        own = [
-            split
-            for split in report.splits.rows
-            if all(split[key] == row[key] for key in ("filter", "alpha"))
-        ]
-        # Wrong answers are a share of those that pass, and of those that are shown.
-        wrong = np.mean([(1 - s["coverage"]) * s["passing"] for s in own])
-        shown = np.mean([split["shown"] for split in own])
-        passing = np.mean([split["passing"] for split in own])
-        assert row["false_among_shown"] == pytest.approx(wrong / shown)
-        assert row["coverage"] == pytest.approx(1 - wrong / passing)
-        assert passing < 0.8 if row["filter"] == "half" else passing == 1
-    assert "problems that pass" in str(report)
-
-
-def test_leaving_one_out_with_a_share_reports_what_is_shown_and_no_coverage(data):
-    """Of the answers that pass, it counts the same number as wrong for every filter."""
-    graphs, y = data
-    cf, levels = fitted(data, 0.5), [0.1, 0.3]
-    alone = leave_one_out(cf, graphs[99:], y[99:], levels)
-    report = compare_filters(
-        {"half": cf}, graphs, y, levels, protocol="leave-one-out", cv=2, random_state=0
-    )
-    for of in (alone, report):
-        assert np.isnan(of.coverage).all()
-        for row in of.rows:
-            assert 0 <= row["false_among_shown"] < 0.5 and row["retention"] > 0
-    assert "coverage is not reported" in str(alone)

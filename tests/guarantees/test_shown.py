@@ -249,23 +249,6 @@ def test_the_interval_holds_for_about_nine_of_ten_calibrations():
     assert inside >= 78  # three errors below .9
 
 
-def test_tied_scores_count_once_above_those_below_the_threshold():
-    """Of 20 answers ten are wrong, all at the risk .5; two more are wrong at .1."""
-    risk = np.r_[np.full(2, 0.1), np.full(10, 0.5), np.full(20, 0.2)]
-    y = np.r_[np.zeros(12), np.ones(20)].astype(int)
-    cf = HardCF(lambda batch: -batch.features[:, 0], alpha=0.25, calibration_size=None)
-    cf.fit(risk[:, None], y)
-    n = cf.n_calibration_
-    assert (
-        conformal_rank(n, 0.25) > 3
-    )  # two scores lie below the threshold, ten are tied
-    n_below = int((cf.nonconformity_scores_ < cf.threshold_).sum())
-    rate, _, _ = cf.calibration_.false_among_shown(0.25)
-    assert rate == pytest.approx(
-        (1 + n_below) / ((n + 1) * cf.calibration_.shown(0.25))
-    )
-
-
 def test_where_nothing_is_shown_it_says_so_and_gives_no_number():
     y = (np.arange(99) % 4 > 0).astype(int)
     cf = HardCF(0, alpha=0.1).fit(np.zeros((99, 1)), y)  # all are trusted alike

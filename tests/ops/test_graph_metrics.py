@@ -91,25 +91,6 @@ def test_blocks_change_nothing(batch, size, monkeypatch):
     np.testing.assert_array_equal(compute_metrics(batch, METRICS), whole)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_alone_is_what_it_is_among_others(batch, name):
-    alone = compute_metrics(batch, [name])[:, 0]
-    together = compute_metrics(batch, METRICS)[:, list(METRICS).index(name)]
-    np.testing.assert_array_equal(alone, together)
-
-
-def test_only_what_was_asked_for_is_computed(batch, monkeypatch):
-    def refuse(*_):
-        raise AssertionError
-
-    for other in ("nx_pagerank", "nx_clustering"):
-        monkeypatch.setitem(METRICS, other, refuse)
-    monkeypatch.setattr(graph_metrics, "_accumulate", refuse)
-    assert compute_metrics(batch, ["nx_closeness", "nx_in_degree"]).shape[1] == 2
-    with pytest.raises(AssertionError):
-        compute_metrics(batch, ["nx_betweenness"])
-
-
 def test_two_thousand_claims():
     """In closed form: claim v of a chain lies between v others and n - 1 - v others."""
     n, v = 2000, np.arange(2000)

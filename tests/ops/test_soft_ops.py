@@ -61,10 +61,6 @@ def test_layout_visits_each_claim_and_threshold_once():
         assert n == len(own)
 
 
-def test_threshold_grid_gradient():
-    check(lambda r: soft_grid.threshold_grid(r, GRID, 0.7), RISK)
-
-
 def test_keep():
     check(lambda r, t: soft_grid.log_keep(r, t, GRID, 0.3), RISK, THRESHOLDS)
     sharp = np.exp(soft_grid.log_keep(RISK, THRESHOLDS, GRID, 1e-9, 1e-5))
@@ -77,22 +73,6 @@ def test_keep_far_above_the_risk_stays_below_one():
     assert (log_p < 0).all()
     slope = grad(lambda t: soft_grid.log_keep(RISK, t, GRID, 1e-3).sum())
     assert np.isfinite(slope(THRESHOLDS + 1e9)).all()
-
-
-@pytest.mark.parametrize("weight", [0.5, 1.0, 4.0])
-def test_coherence_is_the_weighted_geometric_mean(weight):
-    plan = GridRelaxation(ancestor_weight=weight).plan(PROBLEMS.batch, PROBLEMS.labels)
-    check(lambda x: soft_grid.log_coherence(x, plan.blocks), LOG_Q)
-    log_q = soft_grid.log_coherence(LOG_Q, plan.blocks)
-    cells = np.split(LOG_Q, plan.cell_offsets[1:-1])
-    out = np.split(log_q, plan.cell_offsets[1:-1])
-    for i, ancestors in enumerate(PROBLEMS.ancestors):
-        first = PROBLEMS.offsets[i]
-        for v, above in enumerate(ancestors):
-            total = cells[first + v] + sum(weight * cells[first + u] for u in above)
-            np.testing.assert_allclose(
-                out[first + v], total / (1 + weight * len(above)), atol=1e-12
-            )
 
 
 def test_violation():
@@ -137,15 +117,6 @@ def test_gated_weights():
         own = slice(*GRID.grid_offsets[i : i + 2])
         below = np.where(THRESHOLDS[own] < 0.45, THRESHOLDS[own], -np.inf)
         np.testing.assert_allclose(weights[own], below == below.max(), atol=1e-9)
-
-
-def test_grid_retention():
-    weights = RNG.uniform(size=len(THRESHOLDS))
-    check(lambda x, w: soft_grid.grid_retention(x, w, GRID), LOG_Q, weights)
-    hand = np.zeros(len(RISK))
-    for cell, (v, t) in enumerate(zip(CELL_CLAIM, GRID.cell_threshold, strict=True)):
-        hand[v] += weights[t] * np.exp(LOG_Q[cell])
-    np.testing.assert_allclose(soft_grid.grid_retention(LOG_Q, weights, GRID), hand)
 
 
 def test_path_risk_and_scores_are_their_hard_twins():

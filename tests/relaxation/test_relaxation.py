@@ -11,7 +11,6 @@ import reference_path
 from autograd import value_and_grad
 from autograd.test_util import check_grads
 from random_graphs import Problems, chain, random_edges, random_problems
-from sklearn.base import clone
 
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
@@ -121,13 +120,6 @@ def test_halves_equal_to_the_reference(relaxation, halves):
     assert_equal_to_reference(relaxation, problems, risk, 0.2, **HALVES[halves])
 
 
-@pytest.mark.parametrize("alpha", [1e-4, 0.05, 0.9])
-def test_other_levels_equal_to_the_reference(relaxation, alpha):
-    problems = random_problems(5, n_problems=12)
-    risk = np.random.RandomState(5).normal(size=problems.batch.n_claims)
-    assert_equal_to_reference(relaxation, problems, risk, alpha)
-
-
 def with_empty_problems(seed):
     """Problems of which the first, two in the middle and the last have no claims."""
     rng = np.random.RandomState(seed)
@@ -174,41 +166,6 @@ def test_gradient_at_ties_is_finite_and_symmetric(relaxation):
     np.testing.assert_allclose(gradient[:4], gradient[4:8], atol=1e-9 * size)
 
 
-def test_all_risks_equal(relaxation):
-    problems = random_problems(4)
-    value, gradient = both(relaxation, problems, np.zeros(problems.batch.n_claims), 0.3)
-    assert np.isfinite(value) and np.isfinite(gradient).all()
-
-
-def test_a_common_shift_of_all_risks_changes_nothing(relaxation):
-    problems = random_problems(7)
-    risk = np.random.RandomState(7).normal(size=problems.batch.n_claims)
-    value, gradient = both(relaxation, problems, risk, 0.3)
-    shifted, _ = both(relaxation, problems, risk + 5, 0.3)
-    assert value == pytest.approx(shifted, abs=1e-9)
-    assert gradient.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_order_of_problems_does_not_matter(relaxation):
-    problems = random_problems(9, n_problems=10)
-    risk = np.random.RandomState(9).normal(size=problems.batch.n_claims)
-    plan = relaxation.plan(problems.batch, problems.labels)
-    scores = relaxation.soft_scores(risk, plan)
-    kept = problems.lists(relaxation.kept(relaxation.state(risk, plan), 0.2, plan))
-    order = np.random.RandomState(1).permutation(10)
-    labels = np.concatenate([problems.lists(problems.labels)[i] for i in order])
-    mixed_risk = np.concatenate([problems.lists(risk)[i] for i in order])
-    mixed = relaxation.plan(problems.batch[order], labels)
-    np.testing.assert_allclose(
-        relaxation.soft_scores(mixed_risk, mixed), scores[order], rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        relaxation.kept(relaxation.state(mixed_risk, mixed), 0.2, mixed),
-        np.concatenate([kept[i] for i in order]),
-        rtol=1e-12,
-    )
-
-
 @pytest.mark.parametrize("value", [True, False])
 def test_one_label_only(relaxation, value):
     problems = random_problems(3)
@@ -252,28 +209,6 @@ def test_unknown_claims_are_neither_true_nor_false(relaxation):
     assert unknown.any() and as_true > found
 
 
-def test_unknown_claims_at_the_end_may_as_well_be_missing():
-    """Where nothing builds on them; in a grid their risks are thresholds."""
-    problems = random_problems(13, n_problems=10)
-    batch, labels = problems.batch, problems.labels.astype(int)
-    leaf = np.ones(batch.n_claims, dtype=bool)
-    leaf[batch.edges[:, 0]] = False
-    labels[leaf] = -1
-    rest = np.flatnonzero(~leaf)
-    position = np.cumsum(~leaf) - 1
-    offsets = np.append(0, np.cumsum(np.bincount(batch.problem_of[rest], minlength=10)))
-    edges = position[batch.edges[~leaf[batch.edges[:, 1]]]]
-    without = type(batch).from_arrays(batch.features[rest], offsets, edges)
-    risk = np.random.RandomState(13).normal(size=batch.n_claims)
-    relaxation = PathRelaxation()
-    losses = [
-        -relaxation.retention(r, relaxation.plan(b, y), 0.3)
-        for r, b, y in ((risk, batch, labels), (risk[rest], without, labels[rest]))
-    ]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
-    assert 0 < len(rest) < batch.n_claims and losses[0] < 0
-
-
 def test_problems_without_errors_count_in_n_only():
     relaxation = PathRelaxation()
     scores = np.array([0.3, np.inf, -0.2, np.inf])
@@ -282,13 +217,6 @@ def test_problems_without_errors_count_in_n_only():
     assert relaxation.soft_threshold(scores, 0.3) == pytest.approx(expected)
     assert relaxation.soft_threshold(twice, 0.3) > expected
     assert relaxation.soft_threshold(scores[[1, 3]], 0.3) == np.inf
-
-
-def test_rank_of_zero_is_raised_to_one_in_training():
-    scores = np.array([0.3, 1.0, -0.2, 2.0])
-    sharp = GridRelaxation(quantile_strength=1e6)
-    assert sharp.soft_threshold(scores, 0.01) == pytest.approx(-0.2)
-    assert sharp.soft_threshold(scores, 0.4) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("kind", ["path", "grid"])
@@ -337,13 +265,6 @@ def test_a_gate_that_never_closes_has_no_gradient():
     value, gradient = both(useless, problems, risk, 0.3)
     assert value == pytest.approx(-problems.labels.sum() / len(problems.batch))
     assert np.abs(gradient).max() < 1e-9
-
-
-def test_parameters_as_sklearn_wants_them(relaxation):
-    relaxation.validate()
-    copy = clone(relaxation)
-    assert copy is not relaxation and copy.get_params() == relaxation.get_params()
-    assert clone(copy.set_params(keep_temperature=7.0)).keep_temperature == 7.0
 
 
 def test_settings_of_the_paper(data_home):

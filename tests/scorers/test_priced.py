@@ -1,22 +1,17 @@
 """Scorers with a price: their columns, their training, and confidences equal to the bit."""
 
-import pickle
-
 import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import value_and_grad
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
+from sklearn.ensemble import RandomForestClassifier
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.guarantees import NoFalseClaim
 from skdcf.labels import pack_labels
-from skdcf.ops.hard import below_true_claims
 from skdcf.ops.price import exact_log_price
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, FitTask, LinearModel, MLPModel
@@ -34,39 +29,6 @@ SCORERS = [
 
 def task():
     return FitTask(rng=np.random.RandomState(0))
-
-
-def start_only():
-    return FitTask(
-        rng=np.random.RandomState(0), training=SoftTraining(LBFGS(1), shrinkage=1e12)
-    )
-
-
-def columns_of(batch):
-    """Features, their means over the problem and the log size, for each claim."""
-    rows = []
-    for graph in batch:
-        X = graph.features
-        rows += [[*x, *X.mean(axis=0), np.log(len(X))] for x in X]
-    return np.array(rows)
-
-
-def test_training_starts_at_the_regression_of_the_hazards():
-    """C = .03, standardised and clipped columns, and those of the problem at a third."""
-    n = GRAPHS.n_features
-    X = columns_of(GRAPHS)
-    X = np.clip(StandardScaler().fit_transform(X), -3, 3)
-    X[:, n:] *= 3**-0.5
-    at_risk = below_true_claims(LABELS, GRAPHS)
-    regression = LogisticRegression(C=0.03, tol=1e-8, max_iter=10_000)
-    regression.fit(X[at_risk], LABELS[at_risk])
-    scorer = ConfTrScorer().fit(GRAPHS, LABELS, start_only())
-    expected = -regression.decision_function(X)
-    np.testing.assert_allclose(scorer.hazard(GRAPHS), expected, atol=2e-3)
-    found = np.column_stack([*columns_of(GRAPHS).T]) @ scorer.coef_
-    assert np.corrcoef(found, -expected)[0, 1] > 0.9
-    names = scorer.get_feature_names_out(GRAPHS.feature_names)
-    assert len(names) == len(scorer.coef_) and names[-1] == "log n_claims"
 
 
 def test_a_table_has_no_columns_of_problems():
@@ -132,15 +94,6 @@ def test_confidences_are_equal_to_the_bit(scorer):
         )
         found = fitted.confidence(GraphBatch.from_graphs([mixed]))
         assert np.array_equal(found, whole[i][order])
-
-
-@pytest.mark.parametrize("scorer", SCORERS, ids=str)
-def test_path_risk_is_the_risk_and_fits_repeat(scorer):
-    cf = HardCF(scorer, random_state=0).fit(GRAPHS, Y)
-    risk = np.concatenate(list(cf.path_risk(GRAPHS)))
-    assert np.array_equal(risk, -cf.scorer_.confidence(GRAPHS))
-    again = pickle.loads(pickle.dumps(clone(cf).fit(GRAPHS, Y)))
-    assert np.array_equal(again.scorer_.confidence(GRAPHS), -risk)
 
 
 def test_weight_of_true_claims_below_a_false_one():
@@ -300,17 +253,6 @@ def test_hazards_of_xgboost_are_not_rounded_to_probabilities():
     between = (chance > 1e-3) & (chance < 0.999)
     log_odds = np.log(chance[between] / (1 - chance[between]))
     np.testing.assert_allclose(hazard[between], log_odds, rtol=1e-3)
-
-
-@pytest.mark.parametrize(
-    "estimator", [HistGradientBoostingClassifier(), RandomForestClassifier(5)]
-)
-def test_filters_with_trees_are_saved(tmp_path, estimator):
-    pytest.importorskip("skops")
-    cf = HardCF(estimator, random_state=0).fit(GRAPHS, Y)
-    back = skdcf.load(skdcf.save(cf, tmp_path / "f.skops"))
-    levels = [np.concatenate(list(f.predict_alpha(GRAPHS))) for f in (cf, back)]
-    assert np.array_equal(*levels)
 
 
 def test_prices_that_depend_on_the_last_digits_of_float32_are_refused():

@@ -5,21 +5,14 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.labels import pack_labels
 from skdcf.relaxation import PathRelaxation
-from skdcf.scorers import LinearModel, MLPModel
+from skdcf.scorers import MLPModel
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
-
-
-def test_mlp_without_hidden_layers_is_linear():
-    scorer, X = MLPModel(()), np.random.RandomState(0).normal(size=(5, 3))
-    params = scorer.init(3, np.random.RandomState(1))
-    ((weights, bias),) = params
-    np.testing.assert_allclose(scorer(params, X), X @ weights[:, 0] + bias)
 
 
 def test_mlp_by_hand():
@@ -34,20 +27,6 @@ def test_mlp_by_hand():
 def test_mlp_with_impossible_layers(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes"):
         MLPModel(sizes).init(3, np.random.RandomState(0))
-
-
-def test_models_are_cloned_with_their_parameters():
-    assert clone(MLPModel((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
-    assert clone(LinearModel(0.0)).get_params() == {"spread": 0.0}
-
-
-def test_linear_model_is_drawn_within_its_spread():
-    weights = LinearModel(2.0).init(1000, np.random.RandomState(0))
-    bound = 2.0 / np.sqrt(1000)
-    assert 0.99 * bound < np.abs(weights).max() <= bound
-    assert not LinearModel(0.0).init(7, np.random.RandomState(0)).any()
-    with pytest.raises(ValueError, match=r"'spread'.*LinearModel"):
-        LinearModel(-1).init(3, np.random.RandomState(0))
 
 
 class Bilinear(BaseEstimator):

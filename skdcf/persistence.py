@@ -160,8 +160,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
-        about = _read_about(content)
-        names = _names_in(content)
+        about, names = _inspect(content)
         untrusted = sorted(name for name in names - trusted if not _is_known(name))
         if untrusted:
             raise ValueError(
@@ -180,31 +179,30 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     return loaded
 
 
-def _read_about(content):
-    """Return the header of a file, after checking its size and its format."""
+def _inspect(content):
+    """Return the header of a file and the dotted names in it that skops does not trust.
+
+    The size and the format of the file are checked first.
+    """
+    from skops import io
+
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(member.file_size for member in archive.infolist()) > len(content):
             raise ValueError("its members overlap or are compressed")
         if "skdcf.json" not in archive.namelist():
             raise ValueError("the file was not written by skdcf.save")
         about = json.loads(archive.read("skdcf.json"))
+        schema = json.dumps(json.loads(archive.read("schema.json")))
     if about["format"] != FORMAT:
         raise ValueError(
             f"the format must be {FORMAT}, got {about['format']}. The file was written by "
             f"skdcf {about['skdcf']}. Load it with that version, or fit the filter again"
         )
-    return about
-
-
-def _names_in(content):
-    """Return the dotted names in a file that skops does not trust."""
-    from skops import io
-
     names = set(io.get_untrusted_types(data=content))
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        schema = json.dumps(json.loads(archive.read("schema.json")))
     # A partial function may name itself as anything that is trusted.
-    return names | ({"functools.partial"} if '"PartialNode"' in schema else set())
+    return about, names | (
+        {"functools.partial"} if '"PartialNode"' in schema else set()
+    )
 
 
 def _is_known(name):

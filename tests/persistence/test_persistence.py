@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import re
-import stat
 import struct
 import subprocess
 import sys
@@ -16,20 +14,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import (
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.svm import SVC
 
 import skdcf
 from skdcf import (
-    BoostedIndependentFactuality,
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
@@ -39,21 +33,13 @@ from skdcf import (
 from skdcf.apps.llm import ChatClient
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
-from skdcf.features import (
-    GraphFeatures,
-    GraphUnion,
-    paper_features,
-    reasoning_features,
-)
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.guarantees import NoFalseClaim
 from skdcf.persistence import (
     CalibratedThreshold,
     load_threshold,
     save_threshold,
 )
-from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
-    ClassifierScorer,
     MLPModel,
     Scorer,
 )
@@ -68,22 +54,15 @@ GRAPHS = GRAPHS.replace_features(
 
 FILTERS = {
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
-    "grid": CoherentConformalFilter("linear", relaxation=GridRelaxation()),
     "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
-    "logistic": HardCF(ClassifierScorer()),
     "forest": HardCF(RandomForestClassifier(3, random_state=0), random_state=0),
-    "boosted": HardCF(GradientBoostingClassifier(n_estimators=3)),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
     "pipeline": HardCF(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))),
-    "svc": HardCF(SVC()),
-    "one false": HardCF(guarantee=NoFalseClaim(max_false=1)),
     "sure": HardCF(guarantee=NoFalseClaim(delta=0.1)),
-    "expected share": HardCF(guarantee=ExpectedFalse(bound=0.2)),
     "per group": HardCF(guarantee=NoFalseClaim(by="kind")),
     "independent": IndependentFactuality(),
-    "boosted without graph": BoostedIndependentFactuality(random_state=0),
     "single": SingleFeatureCF(beta_mix=0.3),
     "xgboost": XGBoostCF(n_estimators=3, random_state=0),
 }
@@ -146,39 +125,6 @@ def test_other_process_predicts_the_same(tmp_path):
     out = tmp_path / "risk.npy"
     subprocess.run([sys.executable, "-c", code, path, out], check=True)
     assert np.array_equal(np.load(out), np.concatenate(list(cf.path_risk(GRAPHS))))
-
-
-def test_search_and_pipeline(tmp_path):
-    search = GridSearchCV(SingleFeatureCF(), {"beta_mix": [0.0, 0.5]}, cv=3)
-    cf = CalibratedSearch(search, random_state=0).fit(GRAPHS, LABELS).best_estimator_
-    back = skdcf.load(skdcf.save(cf, tmp_path / "a"))
-    assert_same_filter(back, cf)
-    features = GraphUnion([("graph", GraphFeatures())])
-    pipe = make_pipeline(features, HardCF("frequency-score")).fit(GRAPHS, LABELS)
-    back = skdcf.load(skdcf.save(pipe, tmp_path / "b"))
-    assert same(back.predict(GRAPHS), pipe.predict(GRAPHS))
-
-
-def test_features_are_loaded(tmp_path):
-    for union in (
-        reasoning_features(),
-        paper_features("math"),
-        paper_features("felm-7"),
-    ):
-        cf = fitted("hard")
-        cf.features_ = union
-        assert str(skdcf.load(skdcf.save(cf, tmp_path / "c")).features_) == str(union)
-
-
-def test_calibrates_and_clones_after_loading(tmp_path):
-    cf = fitted("forest")
-    back = skdcf.load(skdcf.save(cf, tmp_path / "cf"))
-    table = GRAPHS.features + 0.001  # other problems, which trained nothing
-    new = GRAPHS.replace_features(table, GRAPHS.feature_names)[:60], LABELS[:60]
-    back.calibrate(*new)
-    cf.calibrate(*new)
-    assert_same_filter(back, cf)
-    clone(back).fit(GRAPHS, LABELS)
 
 
 class OwnScorer(Scorer):
@@ -288,13 +234,6 @@ def test_a_client_is_loaded_only_when_trusted(tmp_path):
         skdcf.load(path)
 
 
-def test_trees_are_loaded_without_trust(tmp_path):
-    xgboost = pytest.importorskip("xgboost")
-    early = xgboost.XGBClassifier(n_estimators=2).fit(GRAPHS.features, KIND)
-    cf = HardCF(ClassifierScorer(FrozenEstimator(early))).fit(GRAPHS, LABELS)
-    assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf")), cf)
-
-
 def test_members_that_overlap(saved):
     """Each holds the headers of those after it, and all hold one stretch of the file."""
     whole = saved.read_bytes()
@@ -323,32 +262,6 @@ def test_members_that_overlap(saved):
         assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
     with pytest.raises(ValueError, match=r"members.*overlap"):
         skdcf.load(saved)
-
-
-def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
-    path = skdcf.save(fitted("hard"), tmp_path / "cf")
-    before = path.read_bytes()
-
-    def full(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        skdcf.save(fitted("column"), path)
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["cf"]
-
-
-def test_permissions_and_links(tmp_path):
-    path = skdcf.save(fitted("hard"), tmp_path / "cf")
-    mask = os.umask(0)
-    os.umask(mask)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    skdcf.save(fitted("column"), link)
-    assert link.is_symlink()
-    assert skdcf.load(path).scorer == 1
 
 
 def test_not_there_and_nothing_of_ours(tmp_path):
@@ -381,20 +294,17 @@ def test_threshold_alone(name, alpha, tmp_path):
         ({"ties": "some"}, "ties .*'some'"),
         ({"format": "skdcf threshold 2"}, "format"),
         ({"more": 1}, "more"),
+        ("[" * 100_000, "loaded"),
     ],
 )
 def test_broken_threshold(change, message, tmp_path):
     path = save_threshold(fitted("hard"), tmp_path / "t.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    is_text = isinstance(change, str)
+    path.write_text(
+        change if is_text else json.dumps(json.loads(path.read_text()) | change)
+    )
     with pytest.raises(ValueError, match=message):
         load_threshold(path)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"threshold": 1}'])
-def test_no_threshold(text, tmp_path):
-    (tmp_path / "t").write_text(text)
-    with pytest.raises(ValueError, match="loaded"):
-        load_threshold(tmp_path / "t")
 
 
 def test_threshold_without_a_number():
@@ -436,17 +346,3 @@ def test_a_search_or_the_filter_that_it_chose_is_saved(tmp_path):
     back = skdcf.load(skdcf.save(saved, tmp_path / "filter.skops"))
     pairs = zip(back.predict(graphs), search.predict(graphs), strict=True)
     assert all((a == b).all() for a, b in pairs)
-
-
-def test_saving_needs_nothing_that_applications_import(tmp_path):
-    """The names of scorers were looked for among those of the service, which needs FastAPI."""
-    code = (
-        "import sys; sys.modules['fastapi'] = sys.modules['starlette'] = None\n"
-        "import skdcf\n"
-        "from skdcf.datasets import make_reasoning_graphs\n"
-        "X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)\n"
-        "cf = skdcf.HardCF('frequency-score', alpha=0.2).fit(X, y)\n"
-        "skdcf.load(skdcf.save(cf, sys.argv[1]))\n"
-    )
-    command = [sys.executable, "-c", code, tmp_path / "filter.skops"]
-    subprocess.run(command, check=True, timeout=60)

@@ -309,7 +309,6 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
         raise ValueError(
             f"{batch.name_of(int(second))} is one of several answers to the same question, and "
             "the errors of such answers are not independent. Pass one answer to each question, "
-            "or one_per_question=True (--one-per-question) to show one answer per question, "
-            "chosen without labels"
+            "or one_per_question=True to show one answer per question, chosen without labels"
         )
     return rows

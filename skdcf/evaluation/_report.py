@@ -320,7 +320,7 @@ def evaluate_filter(
     guarantee = calibration.guarantee
     kept = flat_masks(filter, batch, levels, labels)
     counts = count(guarantee, labels, kept, batch.offsets)
-    passing = np.ones(len(batch))
+    passing: Any = np.ones(len(batch))
     if guarantee.show != 1:
         passing = passing_answers(filter, batch)
     laws = [calibration.coverage_law(alpha) for alpha in levels]

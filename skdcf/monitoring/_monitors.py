@@ -414,7 +414,6 @@ class CoverageMonitor(BettingMonitor):
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
     lost_ = 0.0
-    games_ = ()
 
     def validate(self) -> None:
         """Raise ValueError if the filter cannot be monitored."""
@@ -543,7 +542,7 @@ class CoverageMonitor(BettingMonitor):
 
     @property
     def _games(self):
-        return {game["group"]: game for game in self.games_}
+        return {game["group"]: game for game in getattr(self, "games_", [])}
 
     @property
     def _level(self):
@@ -568,16 +567,17 @@ class CoverageMonitor(BettingMonitor):
         if reason := self.why_not_watched():
             raise ValueError(reason)
         scores = np.append(self.filter.nonconformity_scores_, self._level)
-        if np.array_equal(getattr(self, "calibration_", None), scores):
+        before: Any = getattr(self, "calibration_", None)
+        if np.array_equal(before, scores):
             return
         self.calibration_ = scores
         self.n_calibrations_ += 1
         self.calibration_delta_ = 0.0 if self._is_urn else self.delta / 2
-        before = self._games
+        games = self._games
         self.games_ = [
             {
                 "group": name,
-                "taken": before[name]["taken"] if name in before else {},
+                "taken": games[name]["taken"] if name in games else {},
                 "n_problems": 0,
                 "n_errors": 0,
                 "lost": 0.0,

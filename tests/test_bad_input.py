@@ -233,7 +233,7 @@ def test_bad_tables(X, message):
         as_batch(X)
 
 
-@pytest.mark.parametrize("bad", [None, "true", np.nan, pd.NA, pd.NaT, 2, -2, 0.5, 1j])
+@pytest.mark.parametrize("bad", [None, "maybe", np.nan, pd.NA, pd.NaT, 2, -2, 0.5, 1j])
 @pytest.mark.parametrize("form", ["list", "array", "flat", "series"])
 def test_the_wrong_label_is_named(bad, form):
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(30)]
@@ -248,18 +248,16 @@ def test_the_wrong_label_is_named(bad, form):
     with pytest.raises(ValueError, match=r"problem 20, claim 1.*label") as info:
         pack_labels(labels, as_batch(graphs))
     assert "1 (true), 0 (false) or -1 (unknown)" in str(info.value)
-    unjudged = bad is None or bad is pd.NA or bad != bad
-    assert ("Use -1 for claims that nobody judged" in str(info.value)) is unjudged
 
 
 def test_masked_labels_are_named():
     batch = GraphBatch.from_arrays(ONE, [0, 1, 3])
     masked = np.ma.array([1, 0, 1], mask=[0, 0, 1])
     for labels in (masked, [masked[:1], masked[1:]], [[1], [0, np.ma.masked]]):
-        with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
+        with pytest.raises(ValueError, match=r"problem 1, claim.*label.*None"):
             pack_labels(labels, batch)
     square = np.ma.array([[1, 0], [1, 1]], mask=[[0, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
+    with pytest.raises(ValueError, match=r"problem 1, claim.*label.*None"):
         pack_labels(square, GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 4]))
 
 

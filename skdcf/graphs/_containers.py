@@ -993,8 +993,9 @@ class ReasoningGraph:
         values = self._values()
         if changes.keys() <= {"provenance", "metadata"}:
             # Claims and edges, which take most of the time, are not checked again.
-            batch = GraphBatch.from_graphs([self])
-            return batch.replace(**{name: [row] for name, row in changes.items()})[0]
+            for name, value in changes.items():
+                values[name] = None if value is None else check_value(name, value)
+            return self._trusted(**values)
         del values["edges_known"], values["n_claims"]
         if not self.edges_known:
             values["edges"] = None

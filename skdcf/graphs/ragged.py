@@ -8,7 +8,6 @@ small problems has a few wide layers, which numpy processes in a single call eac
 has many narrow layers, whose edges are processed one by one.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from graphlib import TopologicalSorter
 from operator import add, or_
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 
 # Layers with fewer edges are processed by a Python loop, which is faster than numpy.
 NARROW = 16
-# maximum number of layers that `find_depth` processes with numpy
-MOST_LAYERS = 64
 # number of bytes of bits that are unpacked at a time
 BLOCK = 2**20
 
@@ -94,14 +91,15 @@ def read_only(array: NDArray[Any]) -> Any:
 class Layer(NamedTuple):
     """Edges that are processed together.
 
-    If ``starts`` is None, the edges are processed one after another. Otherwise, they are
-    processed in a single call, in which ``parents[starts[i]:starts[i + 1]]`` are the parents of
-    ``children[i]``.
+    In a wide layer, ``parents[starts[i]:starts[i + 1]]`` are the parents of ``children[i]``. In
+    adjacent narrow layers, the edges are processed one after another, and their ends are
+    positions in ``claims``.
     """
 
     parents: Any
     children: Any
-    starts: NDArray[Any] | None
+    starts: NDArray[Any] | None = None
+    claims: NDArray[Any] | None = None
 
 
 # Python function that is equivalent to each NumPy ufunc for two scalars.
@@ -118,15 +116,16 @@ def pass_all(
 ) -> NDArray[Any]:
     """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
-    cells = memoryview(out)  # converts single values faster than numpy
     join = _OF_TWO[ufunc]
-    for parents, children, starts in sweep:
-        if starts is None:
-            for parent, child in zip(parents, children, strict=True):
-                cells[child] = join(cells[child], cells[parent])
-        else:
+    for parents, children, starts, claims in sweep:
+        if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)
             out[children] = ufunc(out[children], inherited)
+        else:
+            cells = out[claims].tolist()
+            for parent, child in zip(parents, children, strict=True):
+                cells[child] = join(cells[child], cells[parent])
+            out[claims] = np.array(cells, dtype=out.dtype)
     return out
 
 
@@ -138,10 +137,12 @@ def find_sweep(edges: NDArray[Any], rank: NDArray[Any]) -> list[Layer]:
     groups = np.split(edges[order], bounds[first[1:]])
     sweep = []
     for group, is_narrow in zip(groups, narrow[first], strict=False):
-        parents, children = group.T
         if is_narrow:
-            sweep.append(Layer(parents.tolist(), children.tolist(), None))
+            claims, places = np.unique(group, return_inverse=True)
+            parents, children = places.reshape(-1, 2).T.tolist()
+            sweep.append(Layer(parents, children, claims=claims))
         else:
+            parents, children = group.T
             starts = np.flatnonzero(starts_run(children))
             sweep.append(Layer(parents, children[starts], starts))
     return sweep
@@ -168,20 +169,33 @@ def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
         If there is a cycle. The second argument of the error contains its claims.
     """
     depth = np.zeros(n_claims, dtype=np.int32)
-    for layer in range(1, MOST_LAYERS + 1):
-        if not len(edges):
-            return depth
+    layer = n_before = 0
+    # Remove the edges of one layer at a time, if this is a large part of the edges.
+    while (len(edges) and len(edges) < 0.98 * n_before) or not layer:
+        layer += 1
+        n_before = len(edges)
         depth[edges[:, 1]] = layer
         # Only parents that are children of remaining edges have reached this layer.
         edges = edges[depth[edges[:, 0]] == layer]
-    parents_of = defaultdict(list)
-    for parent, child in edges.tolist():
-        parents_of[child].append(parent)
-    deep = depth.tolist()
-    for claim in TopologicalSorter(parents_of).static_order():
-        above = (deep[parent] + 1 for parent in parents_of.get(claim, ()))
-        deep[claim] = max(above, default=deep[claim])
-    return np.array(deep, dtype=np.int32)
+    # Kahn's algorithm, claim by claim
+    parent, child = edges.T
+    children = child[np.argsort(parent, kind="stable")]
+    first = offsets_of(np.bincount(parent, minlength=n_claims))
+    missing = np.bincount(child, minlength=n_claims)
+    waiting = np.setdiff1d(parent, child).tolist()
+    for u in waiting:
+        for v in children[first[u] : first[u + 1]].tolist():
+            missing[v] -= 1
+            if not missing[v]:
+                # The last parent that is reached is one of the deepest.
+                depth[v] = depth[u] + 1
+                waiting.append(v)
+    if missing.any():
+        sorter: TopologicalSorter[int] = TopologicalSorter()
+        for u, v in edges.tolist():
+            sorter.add(v, u)
+        sorter.prepare()  # raises CycleError
+    return depth
 
 
 def unpack_bits(bits: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -211,7 +211,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         columns ``problem_id``, ``claim_number`` and ``label`` are required. Rows with an empty
         label are ignored. A label is one of the words "true", "false", "unsure" (examined but not
         confirmed), "no claim" (for a sentence that makes no claim) and "unknown" (not examined).
-        Other words accepted by `skdcf.labels.read_words`, such as "yes" and "unsupported",
+        Other words accepted by `skdcf.labels.read_labels`, such as "yes" and "unsupported",
         are also valid.
     graphs : sequence of ReasoningGraph, or GraphBatch
         The problems passed to `write_csv`.

@@ -213,7 +213,7 @@ def test_labels_in_arrays_of_several_kinds():
     assert pack_labels(y, batch).dtype == np.int8
     with pytest.raises(ValueError, match=r"problem 2.*2 claims"):
         pack_labels([*y[:2], np.ones(3)], batch)
-    with pytest.raises(ValueError, match=r"problem 0, claim.*label.*'1'"):
+    with pytest.raises(ValueError, match=r"problem 0, claim 1.*label.*'b'"):
         pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
     with pytest.raises(ValueError, match=r"problem.*2.*claim.*0"):
         pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)

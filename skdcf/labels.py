@@ -136,7 +136,8 @@ def read_labels(
         row = labels.index(None)
         raise ValueError(
             f"{place(row)}: the label must be 1 (true), 0 (false) or -1 (unknown), or a word with "
-            f"a known meaning, got {show(values[row])}. Use -1 for claims that nobody judged"
+            f"a known meaning, got {show(values[row])}. Use -1 for claims that nobody judged, "
+            "whose labels are missing or masked"
         )
     return np.array(labels, dtype=np.int8)
 
@@ -252,7 +253,8 @@ def _numbers_of(found):
 def _flat_labels(y, batch):
     """Return the labels of all claims in a flat array or list, without checking the values."""
     refuse_iterator("y", y)
-    if isinstance(y, NO_LISTS) or not hasattr(y, "__len__") or hasattr(y, "columns"):
+    is_sequence = hasattr(y, "__len__") and getattr(y, "ndim", 1)
+    if isinstance(y, NO_LISTS) or not is_sequence or hasattr(y, "columns"):
         raise ValueError(
             "y must contain one array of labels per problem, in the same order, got a "
             f"{type(y).__name__}"

@@ -254,10 +254,10 @@ def test_masked_labels_are_named():
     batch = GraphBatch.from_arrays(ONE, [0, 1, 3])
     masked = np.ma.array([1, 0, 1], mask=[0, 0, 1])
     for labels in (masked, [masked[:1], masked[1:]], [[1], [0, np.ma.masked]]):
-        with pytest.raises(ValueError, match=r"problem 1, claim.*label.*None"):
+        with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
             pack_labels(labels, batch)
     square = np.ma.array([[1, 0], [1, 1]], mask=[[0, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"problem 1, claim.*label.*None"):
+    with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
         pack_labels(square, GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 4]))
 
 
@@ -277,7 +277,7 @@ def test_masked_labels_are_named():
         (np.array(1), r"y.*ndarray"),
         ([[1], [0]], r"problem 1.*2 claims"),
         ([[1], [0, [1]]], r"problem 1, claim.*label"),
-        ([np.array([1.0]), np.array(["1", "0"])], r"problem 1, claim 0.*label"),
+        ([np.array([1.0]), np.array(["?", "0"])], r"problem 1, claim 0.*label"),
         ([[1], None], r"problem 1.*labels.*None"),
         ([[1]], r"y.*2 problems.*1"),
         (np.ones(4), r"y.*3 claims.*4"),
@@ -304,7 +304,7 @@ def test_a_series_of_graphs_is_a_sequence(problems):
 
 
 def test_graphs_that_disagree():
-    with pytest.raises(ValueError, match=r"problem 1.*n_features=2.*n_features=1"):
+    with pytest.raises(ValueError, match=r"problem 1.*\(2,\).*\(1,\)"):
         GraphBatch.from_graphs(
             [ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])]
         )
@@ -325,7 +325,7 @@ def test_graphs_that_disagree():
     [
         (
             lambda y: [*y[:7], [0, 1], *y[8:]],
-            r'problem 7 ("id-7".*3 claims.*2',
+            r'problem 7 ("id-7".*3 claims.*[0, 1]',
         ),
         (
             lambda y: [*y[:7], [0, 1, 2], *y[8:]],
@@ -470,7 +470,7 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
     [
         ([0, 1, 2] * 7, r"distinct values.*3"),
         ([5] * 21, "got only 5"),
-        (["yes", "maybe"] * 10 + ["no"], r"'maybe'.*known meaning"),
+        (["yes", "maybe"] * 10 + ["no"], r"label 1: .*'maybe'"),
         ([-1] * 21, "got only -1"),
         ([-1, 1, 2] * 7, r"distinct values.*3"),
         ([0, 1], r"21 problems.*X.*2"),

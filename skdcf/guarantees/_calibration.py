@@ -415,8 +415,8 @@ class Calibration:
                 "many answers have the same smallest path risk. Nothing can be kept. Use a "
                 'finer scorer, or ties="jitter"'
             )
-        asked = {"alpha": level, "delta": delta, "show": None if show == 1 else show}
-        asked = [f"{name} = {value:g}" for name, value in asked.items() if value]
+        values = {"alpha": level, "delta": delta, "show": None if show == 1 else show}
+        asked = [f"{name} = {value:g}" for name, value in values.items() if value]
         least = claim_level(0, passing_count(n, show), delta)
         return (
             f"{n} calibration problems are too few for {' and '.join(asked)}, so nothing can be "

@@ -70,19 +70,10 @@ def find_highest(values: Array, batch: GraphBatch) -> Array:
     # A claim can only be the result if no ancestor has a larger value, so few claims need
     # sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
-    order = highest[_sort(values[highest])]
+    order = highest[np.argsort(values[highest], kind="stable")]
     rank = np.full(len(values), -1)
     rank[order] = np.arange(len(order))
     return order[pass_all(sweep, np.maximum, rank)]
-
-
-def _sort(values):
-    """Return the row indices sorted by value, with equal values in row order."""
-    # `argsort` is several times faster than a stable sort.
-    order = np.argsort(values)
-    ordered = values[order]
-    tied = (ordered[1:] == ordered[:-1]).any()
-    return np.argsort(values, kind="stable") if tied else order
 
 
 def sum_ancestors(values: Array, batch: GraphBatch) -> Array:

@@ -82,8 +82,8 @@ class GridPlan:
         problem = batch.problem_of
         grid_offsets = offsets_of(sizes + 2)
         grid_order = np.empty(grid_offsets[-1], dtype=np.int64)
-        places = np.arange(batch.n_claims) + 2 * problem + 1
-        places = [places, grid_offsets[:-1], grid_offsets[1:] - 1]
+        of_claim = np.arange(batch.n_claims) + 2 * problem + 1
+        places = [of_claim, grid_offsets[:-1], grid_offsets[1:] - 1]
         grid_order[np.concatenate(places)] = np.arange(len(grid_order))
         cell_offsets = offsets_of(sizes[problem] + 2)
         n_false = np.bincount(problem[labels == 0], minlength=len(sizes))

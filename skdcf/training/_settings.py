@@ -302,7 +302,7 @@ class SoftTraining(Settings):
                 f'{self.shrinkage!r}. Set shrinkage=0, or init="hazard"'
             )
 
-    def resolved(self, gain: float | None) -> Self:
+    def resolved(self, gain: float | None) -> Any:
         """Return a copy of the settings in which None is replaced with the default values.
 
         Parameters

@@ -163,9 +163,9 @@ def train(
     training.validate()
     relaxation.validate()
     rng = rng or np.random.RandomState()
-    training = training.resolved(gain)
+    settings = training.resolved(gain)
     n_questions = len(batch) if groups is None else len(np.unique(groups))
-    n_validation = training.optimizer.n_validation(n_questions)
+    n_validation = settings.optimizer.n_validation(n_questions)
     if n_validation:
         rest, rows = hold_out(len(batch), n_validation, groups, rng)
         held_out, held_labels = _pick(batch, labels, rows)
@@ -174,23 +174,23 @@ def train(
     X = columns(batch)
     q = weight_below_errors(labels, batch)
     x, unflatten = flattened(model.init(X.shape[1], rng))
-    x = _start(training.init, model, unflatten, x, X=X, batch=batch, labels=labels)
-    soft = _Soft(model, unflatten, relaxation, training, alpha=alpha, gain=gain, q=q)
+    x = _start(settings.init, model, unflatten, x, X=X, batch=batch, labels=labels)
+    soft = _Soft(model, unflatten, relaxation, settings, alpha=alpha, gain=gain, q=q)
     scores = soft.confidence(x, X, batch)
     result = TrainingResult(unflatten(x[:-1]), x[-1], q, scale=1.0, columns=columns)
     result.message = _why_nothing_to_learn(labels, scores)
     if not result.message:
         plan = relaxation.plan(batch, labels)
-        mu = training.shrinkage / (alpha * (n_questions - n_validation)) ** 2
+        mu = settings.shrinkage / (alpha * (n_questions - n_validation)) ** 2
         pull = mu / len(scores) * -standardised_risk(scores)
 
         def objective(flat, **halves):
             scores, risk, worth = soft(flat, X, batch, plan, **halves)
-            value = -worth if training.loss == "retention" else -anp.log(worth)
+            value = -worth if settings.loss == "retention" else -anp.log(worth)
             if not mu:
                 return value
             # The pull is mu c / n, and 1 - corr(u, c) is 1 minus the mean of u c.
-            unit_risk = risk if training.unit_variance else standardised_risk(scores)
+            unit_risk = risk if settings.unit_variance else standardised_risk(scores)
             return value + (mu + anp.dot(unit_risk, pull))
 
         retention = None
@@ -202,10 +202,10 @@ def train(
                 return float(soft(flat, held_X, held_out, held_plan)[2])
 
         fun = value_and_grad(objective)
-        if training.optimizer.halves:
+        if settings.optimizer.halves:
             fun = _halved(fun, len(batch), deepcopy(rng))
         best, finite = _minimise(
-            fun, x, training.optimizer, result.loss_curve, retention, verbose
+            fun, x, settings.optimizer, result.loss_curve, retention, verbose
         )
         result.params = unflatten(best[:-1])
         result.intercept = best[-1]
@@ -214,7 +214,7 @@ def train(
                 f"loss or gradient was not finite after {len(result.loss_curve)} "
                 "iterations, so the last finite parameters are kept"
             )
-    if training.unit_variance and gain is None:
+    if settings.unit_variance and gain is None:
         result.scale = float(np.std(model(result.params, X))) or 1.0
     return result
 

@@ -158,13 +158,14 @@ class Columns:
 
     def blocks(self, batch: GraphBatch) -> Any:
         """Yield the rows and columns of about 2,000 claims, which fit into the processor cache."""
+        features: Any = batch.features
         offsets = batch.offsets
         first = 0
         while first < len(batch) or first == 0:
             last = np.searchsorted(offsets, offsets[first] + BLOCK, side="right") - 1
             last = min(max(last, first + 1), len(batch))
             rows = slice(offsets[first], offsets[last])
-            X = self._raw(batch.features[rows], batch.sizes[first:last])
+            X = self._raw(features[rows], batch.sizes[first:last])
             X = (X - self.mean) / self.scale
             yield rows, np.minimum(np.maximum(X, -self.bound), self.bound)
             first = max(last, 1)

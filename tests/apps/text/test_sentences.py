@@ -158,8 +158,5 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         made = {"splitter": "sentencex", "language": language}
         assert data.graphs[0].provenance.items() >= made.items()
         assert data.metadata[0]["mine"] == 1
-    assert (
-        "1 answer into 3 sentences. Answers with a question: 1"
-        in capsys.readouterr().err
-    )
+    assert "3 sentences" in capsys.readouterr().err
     assert split(tmp_path, line, options=("--language", "german"))[0] == 2

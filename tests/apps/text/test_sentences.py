@@ -150,7 +150,7 @@ def split(tmp_path, *lines, options=()):
     return status, read_jsonl(new) if status == 0 else None
 
 
-def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
+def test_the_command_records_the_language(tmp_path):
     line = json.dumps({"question": "q", "answer": "Am 9. Mai. Ja.", "mine": 1})
     for options, language, n in (((), "en", 3), (("--language", "de"), "de", 2)):
         status, data = split(tmp_path, line, options=options)
@@ -158,5 +158,4 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         made = {"splitter": "sentencex", "language": language}
         assert data.graphs[0].provenance.items() >= made.items()
         assert data.metadata[0]["mine"] == 1
-    assert "3 sentences" in capsys.readouterr().err
     assert split(tmp_path, line, options=("--language", "german"))[0] == 2

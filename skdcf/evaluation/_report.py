@@ -290,7 +290,19 @@ def evaluate_filter(
     Returns
     -------
     report : Table
-        The results for each level, printed as a table.
+        One row for each level, with means over questions and their standard errors.
+        ``coverage`` is the proportion of problems in which the guarantee holds, among the answers
+        that pass, or 1 - mean loss. It has a 95 % confidence interval
+        (``coverage_interval_low`` and ``_high``) and a theoretical 95 % band
+        (``coverage_band_low`` and ``_high``). ``retention`` and ``false_kept`` are the numbers of
+        true and false claims kept per problem, ``shown`` is the proportion of problems with a
+        kept claim, ``false_among_shown`` the proportion of these with a false claim,
+        ``accuracy`` the proportion of true claims among the kept ones, and ``passing`` the
+        proportion of answers that pass. Unjudged claims count as false. The other attributes are
+        ``n_problems``, ``n_questions``, ``n_calibration``, ``unfiltered`` (proportion of
+        unfiltered answers with a false claim), ``seen`` (numbers of test problems that were used
+        for training and for calibration), ``warning`` and ``groups``, a table of the same
+        columns with one row for each group and level.
 
     Raises
     ------
@@ -310,7 +322,7 @@ def evaluate_filter(
     >>> halves = evaluate_filter(
     ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
     ... )
-    >>> {group: one.n_problems for group, one in halves.groups.items()}
+    >>> {row["group"]: row["n_problems"] for row in halves.groups.rows}
     {False: 126, True: 74}
     """
     levels = _levels_of(filter, alphas)

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
@@ -29,7 +30,7 @@ def demo(options):
     # The printed table already contains the information in the warning.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
-    problems = SOURCES[options.data](options.n_problems, options.seed)
+    problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
     if graphs.features is None:
         graphs = reasoning_features().fit_transform(graphs)

@@ -1,5 +1,7 @@
 """The command ``extract``, which calls a language model."""
 
+from typing import Any
+
 from ..._checks import counted, printable
 from ...datasets.jsonl import format_jsonl
 from ..text import AnswerReader
@@ -37,11 +39,11 @@ def extract(options):
         verbose=True,
     )
     try:
-        batch = extractor.transform(rows)
+        batch: Any = extractor.transform(rows)
     except llm.CallError as error:
         raise ValueError(str(error)) from error
     files.write_lines(options.output, format_jsonl(batch))
-    flags = [graph.metadata.get("flags") for graph in batch]
+    flags = [(graph.metadata or {}).get("flags") for graph in batch]
     for graph, texts in zip(batch, flags, strict=True):
         if texts:
             files.inform(f'answer "{printable(graph.id)}": {"; ".join(texts)}')

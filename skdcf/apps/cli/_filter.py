@@ -213,7 +213,7 @@ def write_answers(options, problems, explained, masks, checked=None):
             f"{texts.index(None) + 1} contains only features. Pass --json"
         )
     else:
-        lines = (" ".join(text.split()) or options.empty for text in texts)
+        lines = (" ".join(str(text).split()) or options.empty for text in texts)
     files.write_lines(options.output, lines)
 
 

@@ -86,7 +86,9 @@ def _review(options, problems):
     if options.output:
         marked, labels = review.reviewed()
         problems.graphs = [
-            graph.replace(provenance=graph.provenance | {"label_meaning": meaning})
+            graph.replace(
+                provenance={**(graph.provenance or {}), "label_meaning": meaning}
+            )
             for graph in marked
         ]
         known = problems.labels or [np.full(len(row), -1) for row in labels]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
@@ -98,12 +99,15 @@ def agreement(model: Labels, human: Labels) -> Agreement:
     >>> round(result.kappa, 2)
     0.7
     """
-    sizes = list(map(len, model))
-    if sizes != list(map(len, human)):
+    rows_of_model: Any = model
+    rows_of_human: Any = human
+    sizes = list(map(len, rows_of_model))
+    human_sizes = list(map(len, rows_of_human))
+    if sizes != human_sizes:
         raise ValueError(
-            f"model and human must label the same claims, but model has {len(model)} problems "
-            f"with {sum(sizes)} claims, and human has {len(human)} problems with "
-            f"{sum(map(len, human))} claims"
+            f"model and human must label the same claims, but model has {len(sizes)} problems "
+            f"with {sum(sizes)} claims, and human has {len(human_sizes)} problems with "
+            f"{sum(human_sizes)} claims"
         )
     offsets = np.cumsum([0, *sizes])
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())

@@ -190,7 +190,7 @@ class LabelServer:
             ask = ask[:1]
         if ask and at not in [i for i, _ in ask]:
             self.keep(tab, ask[0][0])
-        fields = {"ask": ask, "progress": self.order.progress()}
+        fields: dict[str, Any] = {"ask": ask, "progress": self.order.progress()}
         fields["done"] = _IN_OTHER_TAB if everything else self.order.done
         fields["version"] = self.store.version
         masks = self.order.masks()

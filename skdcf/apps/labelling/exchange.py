@@ -81,7 +81,11 @@ def to_label_studio(
     for row in _rows(store, by, order):
         task: dict[str, Any] = {"data": row}
         if word := row.pop("label"):
-            choice = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
+            choice: dict[str, Any] = {
+                "from_name": "verdict",
+                "to_name": "claim",
+                "type": "choices",
+            }
             choice["value"] = {"choices": [word]}
             task["annotations"] = [{"result": [choice]}]
         tasks.append(task)

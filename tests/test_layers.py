@@ -42,7 +42,7 @@ LAYERS = [
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
     {"apps"},
-    {"apps._tables", "apps.text"},
+    {"apps.text"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
     {"__main__", "apps.cli", "apps.service"},
 ]

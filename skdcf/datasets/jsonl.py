@@ -22,7 +22,6 @@ from .._files import write_text
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
 from .lines import GZIP, iter_lines, name_of, parse_line
-from .records import Problem
 
 _SHOWN = 5  # maximum number of invalid lines in a message
 
@@ -138,7 +137,7 @@ def _per_problem(values, graphs):
 def _format_row(numbered):
     number, row = numbered
     try:
-        return records.format_problem(Problem(*row))
+        return records.format_problem(*row)
     except records.BROKEN as error:
         raise ValueError(f"problem {number}: {error}") from error
 
@@ -184,8 +183,8 @@ def read_jsonl(
 
 def iter_read(
     source: Any, read: Callable[[dict[str, Any]], Any], first_line: int = 1
-) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield the object of each line and the result of ``read``, in constant memory.
+) -> Iterator[Any]:
+    """Yield the result of ``read`` for the object of each line, in constant memory.
 
     Parameters
     ----------
@@ -206,15 +205,14 @@ def iter_read(
     n_shown = 1 if hasattr(source, "read") else _SHOWN
     for number, line in iter_lines(source, first_line):
         try:
-            record = parse_line(line)
-            result = read(record)
+            result = read(parse_line(line))
         except records.BROKEN as error:
             faults.append(f"{name_of(source)}, line {number}: {error}")
             if len(faults) == n_shown:
                 break
         else:
             if not faults:
-                yield record, result
+                yield result
     if faults:
         raise ValueError("\n".join(faults))
 
@@ -225,7 +223,7 @@ def read_bunch(
     first_line: int = 1,
 ) -> Bunch:
     """Return the problems of a file as a Bunch, given the arguments of `iter_read`."""
-    rows = [row for _, row in iter_read(source, read, first_line)]
+    rows = list(iter_read(source, read, first_line))
     try:
         return records.as_bunch(rows)
     except ValueError as error:

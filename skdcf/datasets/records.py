@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -57,48 +57,12 @@ BROKEN = (
 )
 
 
-class Problem(NamedTuple):
-    """A problem and the other values in its JSON line. Missing values are None."""
-
-    graph: ReasoningGraph
-    labels: np.ndarray | None = None
-    mask: np.ndarray | None = None
-    group: str | int | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class Columns(NamedTuple):
-    """The contents of several lines, with one entry per line in each field of `Problem`."""
-
-    graphs: GraphBatch
-    labels: Sequence[np.ndarray | None]
-    masks: Sequence[np.ndarray | None]
-    groups: Sequence[str | int | None]
-    metadata: Sequence[dict[str, Any] | None]
-
-    @classmethod
-    def from_problems(cls, problems: Iterable[Problem]) -> Columns:
-        """Collect problems, or raise ValueError if their features differ."""
-        graphs, *columns = zip(*problems, strict=True)
-        return cls(GraphBatch.from_graphs(graphs), *columns)
-
-    def take(self, rows: Sequence[int]) -> Columns:
-        """Return the problems at the given positions."""
-        columns: Any = ([column[i] for i in rows] for column in self[1:])
-        return Columns(self.graphs[rows], *columns)
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield the problem of each line."""
-        return map(Problem._make, zip(*self, strict=True))
-
-
 # --- reading ------------------------------------------------------------------------------
 
 
-def read_problem(record: Any, rename: Mapping[str, str] | None = None) -> Problem:
-    """Convert a record to a `Problem`, or raise ValueError if the record is invalid."""
-    [problem] = pack([read_row(record, rename)]).problems()
-    return problem
+def read_graph(record: Any, rename: Mapping[str, str] | None = None) -> ReasoningGraph:
+    """Convert a record to a problem, or raise ValueError if the record is invalid."""
+    return pack([read_row(record, rename)])[0]
 
 
 def read_row(record: Any, rename: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -317,11 +281,8 @@ def _form(row):
     return "claims" in row, shape[1:], row.get("feature_names")
 
 
-def pack(rows: Sequence[dict[str, Any]]) -> Columns:
+def pack(rows: Sequence[dict[str, Any]]) -> GraphBatch:
     """Return the problems of several rows, or raise ValueError if their features differ."""
-
-    def column(key):
-        return [row.get(key) for row in rows]
 
     # A problem without claims may have any columns.
     filled = [row for row in rows if row["n_claims"]] or rows[:1]
@@ -333,9 +294,9 @@ def pack(rows: Sequence[dict[str, Any]]) -> Columns:
                 f"all problems or for none, with the same names, got {_form(row)} and {form}"
             )
     has_claims, width, names = form
-    offsets = offsets_of(column("n_claims"))
+    offsets = offsets_of(_column(rows, "n_claims"))
     pairs = [row.get("edges", _UNKNOWN) for row in rows]
-    graphs = GraphBatch.from_arrays(
+    return GraphBatch.from_arrays(
         np.concatenate([row["features"] for row in filled]) if width else None,
         offsets,
         np.concatenate(pairs) + offsets[:-1].repeat([*map(len, pairs)])[:, None],
@@ -343,29 +304,31 @@ def pack(rows: Sequence[dict[str, Any]]) -> Columns:
         claims=[text for row in filled for text in row["claims"]]
         if has_claims
         else None,
-        problems=column("problem"),
-        alternatives=column("alternatives"),
-        context=column("context"),
+        problems=_column(rows, "problem"),
+        alternatives=_column(rows, "alternatives"),
+        context=_column(rows, "context"),
         feature_names=names,
-        ids=column("id"),
-        provenance=column("provenance"),
-        metadata=column("metadata"),
+        ids=_column(rows, "id"),
+        provenance=_column(rows, "provenance"),
+        metadata=_column(rows, "metadata"),
     )
-    return Columns(
-        graphs=graphs,
-        labels=column("labels"),
-        masks=column("mask"),
-        groups=column("group"),
-        metadata=column("metadata"),
-    )
+
+
+def _column(rows, key):
+    return [row.get(key) for row in rows]
 
 
 # --- writing ------------------------------------------------------------------------------
 
 
-def format_problem(problem: Any) -> str:
-    """Convert a `Problem` to one line of JSON in ASCII."""
-    graph, labels, mask, group, metadata = problem
+def format_problem(
+    graph: Any,
+    labels: Any = None,
+    mask: Any = None,
+    group: Any = None,
+    metadata: Any = None,
+) -> str:
+    """Convert a problem and its values to one line of JSON in ASCII."""
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(
             f"graphs must contain ReasoningGraph objects, got {type(graph).__name__}"
@@ -482,17 +445,24 @@ def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bun
                 else "it is empty"
             )
         )
-    graphs, labels, masks, groups, metadata = pack(rows)
-    if any(y is not None for y in labels):
-        labels = LabelList(
-            np.full(row["n_claims"], -1) if y is None else y
-            for row, y in zip(rows, labels, strict=True)
-        )
-    is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
-    columns: dict[str, Any] = {"labels": labels, "masks": masks, "metadata": metadata}
-    columns["groups"] = np.fromiter(groups, np.int64 if is_small else object)
-    for key, column in columns.items():
+    graphs = pack(rows)
+    keys = {
+        "labels": "labels",
+        "masks": "mask",
+        "groups": "group",
+        "metadata": "metadata",
+    }
+    columns: dict[str, Any] = {name: _column(rows, key) for name, key in keys.items()}
+    for name, column in columns.items():
         if all(value is None for value in column):
-            columns[key] = None
+            columns[name] = None
+    if columns["labels"]:
+        columns["labels"] = LabelList(
+            np.full(row["n_claims"], -1) if y is None else y
+            for row, y in zip(rows, columns["labels"], strict=True)
+        )
+    if groups := columns["groups"]:
+        is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
+        columns["groups"] = np.fromiter(groups, np.int64 if is_small else object)
     names = graphs.feature_names and list(graphs.feature_names)
     return Bunch(graphs=graphs, feature_names=names, dropped=list(dropped), **columns)

@@ -1,62 +1,62 @@
-"""Open CSV tables in the encodings that spreadsheets write."""
-
-from __future__ import annotations
+"""Read the rows of CSV tables as people make them with spreadsheets."""
 
 import codecs
 import csv
 import io
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 csv.field_size_limit(2**31 - 1)
 
 
-def open_table(path: str | os.PathLike[str]) -> tuple[io.StringIO, dict[str, Any]]:
-    """Return the decoded lines of a CSV file, and the options for `csv.reader`.
+def read_table(path):
+    """Return the rows of a CSV table.
 
     Parameters
     ----------
     path : path-like
-        A CSV file in UTF-8, or in UTF-16 with a byte order mark. Its cells are separated by
-        commas, tabs or semicolons.
+        A table in UTF-8 or UTF-16 whose first row contains the column names. The columns are
+        separated by commas, semicolons or tabs.
 
     Returns
     -------
-    lines : io.StringIO
-        The open text.
-    form : dict
-        The delimiter, and the option that rejects unmatched quotation marks.
+    rows : dict of int to dict of str
+        The cells of each row that is not empty, with the column names as keys. Row 1 is the
+        header.
 
     Raises
     ------
     ValueError
-        If the file has another encoding. The error message names the file and the line.
+        If the file has another encoding, if the first row does not contain a unique name for each
+        column, or if a row has too many cells.
     """
     text = _decoded(path)
-    head = text.partition("\n")[0]
-    delimiter = max(",\t;", key=head.count)
-    return io.StringIO(text, newline=""), {"delimiter": delimiter, "strict": True}
-
-
-@contextmanager
-def explain_rows(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise ValueError with the name of the file if a row of a table cannot be read.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    """
+    delimiter = max(",\t;", key=text.partition("\n")[0].count)
+    lines = io.StringIO(text, newline="")
     try:
-        yield
+        header, *rows = [*csv.reader(lines, delimiter=delimiter, strict=True)] or [[]]
     except csv.Error as error:
         raise ValueError(
             f"{path}: the quotation marks of a row do not match ({error}). Close the "
             'quotation, and write a quotation mark within a cell as ""'
         ) from None
+    names = [name.strip() for name in header]
+    named = {name for name in names if name and not name.replace(".", "").isdigit()}
+    if not names or len(named) < len(names):
+        raise ValueError(
+            f"{path}, row 1 must contain a different name for each column, for example "
+            f"problem,answer,context, got {names}"
+        )
+    table = {}
+    for number, row in enumerate(rows, start=2):
+        if any(row[len(names) :]):
+            raise ValueError(
+                f"{path}, row {number} has more cells than the {len(names)} columns. Quote "
+                "every cell that contains the separator"
+            )
+        if any(row):
+            row += [""] * (len(names) - len(row))
+            table[number] = dict(zip(names, row, strict=False))
+    return table
 
 
 def _decoded(path):

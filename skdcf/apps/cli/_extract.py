@@ -60,13 +60,13 @@ def extract(options):
 
 def _answer(line):
     """Return the input of the extractor for a line of the log."""
-    graph = line.problem.graph
+    graph = line.graph
     return {
         "problem": graph.problem,
         "answer": line.answer,
         "id": graph.id,
         "alternatives": graph.alternatives,
-        "metadata": line.problem.metadata,
+        "metadata": graph.metadata,
         "context": graph.context,
         "logprobs": line.logprobs,
     }

@@ -11,8 +11,8 @@ import numpy as np
 from ..._files import write_text
 from ...datasets import jsonl, records
 from ...datasets.paths import MISSING, value_at
+from ...datasets.tables import read_table
 from ...identity import question_groups
-from .._tables import read_table
 
 STANDARD = "-"
 NAMES = "names_in_log"  # metadata key for the keys of the file
@@ -73,8 +73,7 @@ def read_records(options, read):
         record = _grouped(record, rename, options.group_by)
         return read(_with_names(record, {"question": "problem", **rename}))
 
-    for _, result in jsonl.iter_read(source, prepared):
-        yield result
+    return jsonl.iter_read(source, prepared)
 
 
 def _with_names(record, rename):

@@ -1,7 +1,7 @@
 """The command ``split``, which converts answers to problems with one claim per sentence."""
 
 from ..._checks import counted
-from ...datasets import records
+from ...datasets.records import format_problem
 from ..text import LAYOUT, AnswerReader, AnswerSplitter, no_claim_list
 from . import _files as files
 
@@ -15,10 +15,9 @@ def split(options):
         no_claim=no_claim_list(options.no_claim),
     )
     read = AnswerReader(files.renamed(options))
-    problems = list(
+    graphs = list(
         files.read_records(options, lambda record: splitter.split(record, read))
     )
-    graphs = [problem.graph for problem in problems]
     has_logprobs = [graph.features is not None for graph in graphs]
     if len({*has_logprobs}) > 1:
         n = has_logprobs.index(not has_logprobs[0]) + 1
@@ -26,7 +25,7 @@ def split(options):
             f"{options.problems}: all answers or none must have logprobs, but answer {n} differs "
             "from the answers before it"
         )
-    files.write_lines(options.output, map(records.format_problem, problems))
+    files.write_lines(options.output, map(format_problem, graphs))
     n_without = sum(len(graph.metadata[LAYOUT]["without_claim"]) for graph in graphs)
     files.inform(
         f"split {counted(len(graphs), 'answer')} into "

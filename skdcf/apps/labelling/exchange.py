@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._files import replaced
+from ...datasets.tables import read_table
 from ...graphs import as_batch
 from ...labels import LABEL_WORDS, UNSURE_WORDS, word_key
-from .._tables import read_table
 from ._store import WORDS, LabelStore
 
 Words = list[list[str | None]]

@@ -282,7 +282,7 @@ def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
     if "answer" not in record:
         return pack([read_row(record)]).graphs
     splitter = AnswerSplitter.from_filter(filter)
-    return GraphBatch.from_graphs([splitter.split(record, AnswerReader({})).graph])
+    return GraphBatch.from_graphs([splitter.split(record, AnswerReader({}))])
 
 
 async def _replies(

@@ -11,6 +11,7 @@ from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, value_at
 from ...edges import chain_edges, no_edges
 from ...features import SURPRISAL, surprisal
+from ...graphs import ReasoningGraph
 from ._layout import LAYOUT
 from ._no_claim import NoClaimList, no_claim_list
 from ._sentences import sentences_with_layout
@@ -26,7 +27,7 @@ class AnsweredLine(NamedTuple):
 
     answer: str
     logprobs: Any
-    problem: records.Problem
+    graph: ReasoningGraph
 
 
 class AnswerReader:
@@ -74,7 +75,7 @@ class AnswerReader:
         return AnsweredLine(
             answer=texts[0],
             logprobs=next((v for v in logprobs.values() if v is not None), None),
-            problem=records.read_problem({"claims": []} | rest, self.rename),
+            graph=records.read_graph({"claims": []} | rest, self.rename),
         )
 
     def _values(self, record, ours, *names):
@@ -173,7 +174,7 @@ class AnswerSplitter:
 
     def split(
         self, record: dict[str, Any], read: Callable[[dict[str, Any]], AnsweredLine]
-    ) -> records.Problem:
+    ) -> ReasoningGraph:
         """Convert a line with an answer to a problem.
 
         Parameters
@@ -185,7 +186,7 @@ class AnswerSplitter:
 
         Returns
         -------
-        problem : Problem
+        graph : ReasoningGraph
             The problem with its provenance, whose metadata contain the sentences that make no
             claim and the layout of the answer.
 
@@ -205,14 +206,11 @@ class AnswerSplitter:
         edges = [*map(list, _EDGES[self.edges](claims))]
         # The line is read again with the claims, because the group of a problem may depend on
         # them.
-        problem = read(record | {"claims": claims, "edges": edges}).problem
-        metadata = dict(problem.metadata or {})
+        graph = read(record | {"claims": claims, "edges": edges}).graph
+        metadata = dict(graph.metadata or {})
         metadata[LAYOUT] = {"between": between, "without_claim": without_claim}
-        graph = problem.graph
         if line.logprobs is not None:
             columns = surprisal(line.logprobs, line.answer, claims)
             graph = graph.replace(features=columns, feature_names=SURPRISAL)
         made = (graph.provenance or {}) | self.provenance
-        return problem._replace(
-            graph=graph.replace(provenance=made, metadata=metadata), metadata=metadata
-        )
+        return graph.replace(provenance=made, metadata=metadata)

@@ -57,8 +57,7 @@ ANSWERS = [MARKDOWN, MARKDOWN.replace("\n", "\r\n"), "```\r\nx = 1\r\ny = 2\r\n`
 
 
 def split(answer, **keys):
-    line = AnswerSplitter().split({"answer": answer} | keys, AnswerReader({}))
-    return line.graph
+    return AnswerSplitter().split({"answer": answer} | keys, AnswerReader({}))
 
 
 SENTENCES = {"A": "Ants are red", "B": "Bees hum", "C": "Cats purr", "X": "Oxen swim"}

@@ -105,7 +105,7 @@ class ChatClient(Settings):
         request.
     max_tokens : int, optional
         Maximum length of a reply in tokens. If None, the limit is 300 plus 150 for each claim, and
-        four times as long each time that the model is asked again. Pass a number such as 10,000
+        twice as long each time that the model is asked again. Pass a number such as 10,000
         for models that reason before they reply.
 
     Raises
@@ -310,7 +310,7 @@ class Run:
                 return value
             call = _ask_again(first, reply, fault, number, stride)
             if self.client.max_tokens is None and limit is not None:
-                call["max_tokens"] = limit * 4**number
+                call["max_tokens"] = limit * 2**number
         raise UnreadableError(
             f"{prompt.name}: the reply from {call['model']!r} cannot be used: {fault}"
         )

@@ -239,7 +239,7 @@ def test_an_unusable_reply_is_sent_back_with_the_fault(model):
     roles = [message["role"] for message in bodies[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     limits = [body["max_tokens"] for body in bodies]
-    assert limits == [limits[0], 4 * limits[0], 16 * limits[0]]
+    assert limits == [limits[0], 2 * limits[0], 4 * limits[0]]
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_without_a_schema(model):

@@ -280,7 +280,7 @@ def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
     """Return the answer in a request, which is split if the request contains its text."""
     record = sent.model_dump(exclude_none=True, exclude={"alpha"}) | claims
     if "answer" not in record:
-        return pack([read_row(record)]).graphs
+        return pack([read_row(record)])
     splitter = AnswerSplitter.from_filter(filter)
     return GraphBatch.from_graphs([splitter.split(record, AnswerReader({}))])
 

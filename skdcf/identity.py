@@ -118,8 +118,8 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 
 def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
     """Return a hash of the columns and edges of each problem."""
-    n_features = batch.n_features or 0
-    odd = mix(np.arange(1, 1 + n_features, dtype=np.uint64)) | np.uint64(1)
+    table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
+    odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
     with np.errstate(over="ignore"):
         mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
         hashes = batch.sizes.astype(np.uint64)
@@ -132,9 +132,7 @@ def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
             claims = mixed[position]
             for k, factor in enumerate(odd):
                 # Adding 0.0 converts -0.0 to 0.0.
-                bits = (batch.features[offsets[0] : offsets[-1], k] + 0.0).view(
-                    np.uint64
-                )
+                bits = (table[offsets[0] : offsets[-1], k] + 0.0).view(np.uint64)
                 claims += (bits ^ (bits >> np.uint64(29))) * factor
             claims = mix(claims)
             hashes[rows] += reduce_segments(np.add, claims, offsets - offsets[0], 0)

@@ -253,7 +253,7 @@ def _numbers_of(found):
 def _flat_labels(y, batch):
     """Return the labels of all claims in a flat array or list, without checking the values."""
     refuse_iterator("y", y)
-    is_sequence = hasattr(y, "__len__") and getattr(y, "ndim", 1)
+    is_sequence = hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
     if isinstance(y, NO_LISTS) or not is_sequence or hasattr(y, "columns"):
         raise ValueError(
             "y must contain one array of labels per problem, in the same order, got a "

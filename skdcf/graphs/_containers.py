@@ -198,10 +198,10 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 "must not be empty, got "
                 f"{offsets.dtype} of shape {offsets.shape}"
             )
-        offsets = read_only(offsets.astype(np.int64))
-        if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+        bounds = offsets.astype(np.int64)
+        if bounds[0] != 0 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("offsets must start at 0 and must never decrease")
-        batch = cls._trusted(offsets=offsets)
+        batch = cls._trusted(offsets=read_only(bounds))
         batch._set_rows(
             ids=ids,
             problems=problems,
@@ -377,7 +377,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         if first.features is not None:
             features = read_only(np.concatenate([g.features for g in filled]))
         if first.claims is not None:
-            texts = chain.from_iterable(g.claims for g in filled)
+            texts = chain.from_iterable(g.claims or () for g in filled)
             claims = np.fromiter(texts, dtype=object, count=offsets[-1])
         rows = {
             name: check_column([getattr(g, single) for g in graphs], len(graphs), name)
@@ -1098,7 +1098,7 @@ class ReasoningGraph:
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"data must be a dict, got {type(data).__name__}")
-        fields = {"features": None, "claims": None} | data
+        fields = {"features": None, "claims": None} | dict(data)
         width = fields.pop("n_features", 0)
         if unknown := set(fields) - {*_FIELDS}:
             raise ValueError(

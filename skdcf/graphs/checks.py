@@ -79,7 +79,7 @@ def _as_float(value):
     return float(value)
 
 
-def column_names(features: Any) -> list[str] | None:
+def column_names(features: Any) -> Any:
     """Return the column names of a pandas, polars or pyarrow table, or None if there are none.
 
     As in scikit-learn, the columns are considered unnamed if no column name is a string, for
@@ -124,7 +124,7 @@ def check_names(
     return tuple(names)
 
 
-def check_column(values: Any, length: int, name: str) -> np.ndarray | None:
+def check_column(values: Any, length: int, name: str) -> Any:
     """Return values as a new object array, or None if all of them are None."""
     if values is None:
         return None

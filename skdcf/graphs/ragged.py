@@ -98,8 +98,8 @@ class Layer(NamedTuple):
 
     parents: Any
     children: Any
-    starts: NDArray[Any] | None = None
-    claims: NDArray[Any] | None = None
+    starts: Any = None
+    claims: Any = None
 
 
 # Python function that is equivalent to each NumPy ufunc for two scalars.

@@ -248,9 +248,10 @@ def test_float32_features_repeat_themselves_less_closely(column, resolution):
     assert lowered == pytest.approx(resolution * (1 + abs(exact)), rel=1e-3)
 
 
-def test_jitter_of_a_problem_without_texts_does_not_depend_on_its_company():
-    bare = ReasoningGraph([[0.3], [0.7]], [])
-    told = ReasoningGraph([[0.3], [0.7]], [], claims=["one", "two"])
+@pytest.mark.parametrize("texts", [None, ["one", "two"]])
+def test_jitter_of_a_problem_does_not_depend_on_its_company(texts):
+    bare = ReasoningGraph([[0.3], [0.7]], [], claims=texts)
+    told = ReasoningGraph([[0.3], [0.8]], [], claims=texts and texts[::-1])
     company = GraphBatch.from_graphs([bare, told])
     together = noise_of(company, 0)
     for i, graph in enumerate((bare, told)):

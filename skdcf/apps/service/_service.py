@@ -17,7 +17,7 @@ import numpy as np
 from fastapi import FastAPI, HTTPException, Request, Security
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import ClientDisconnect
 
 from ..._checks import is_loopback
@@ -78,7 +78,7 @@ class Head(_Strict):
     feature_names: list[str] | None = None
     group: str | int | None = None
     provenance: dict[str, str | float | bool | None] | None = None
-    metadata: dict[str, JsonValue] | None = None
+    metadata: dict[str, Any] | None = None
     alpha: float | None = None
 
 
@@ -94,7 +94,7 @@ class Answer(Head):
     """An answer to filter: its claims, or a text to split as the calibration answers were."""
 
     answer: str | None = None
-    logprobs: JsonValue = None
+    logprobs: Any = None
     claims: list[str] | None = None
     features: list[list[float]] | None = None
     parents: list[list[int]] | None = None
@@ -207,7 +207,7 @@ def create_app(
         return {"alarm": store.watch().alarm}
 
     @app.get("/v1/status")
-    async def show_status() -> dict[str, JsonValue]:
+    async def show_status() -> dict[str, Any]:
         """Return the guarantee, the numbers of answers and claims, and the monitor's state."""
         return store.status()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import sqlite3
 from contextlib import closing
@@ -309,6 +310,13 @@ def test_the_token_is_needed_everywhere_but_for_what_says_nothing(fitted, tmp_pa
     assert call(app, "/v1/filter", GOOD, **right)[0] == 200
     with pytest.raises(ValueError, match="token must not be empty"):
         create_app(fitted, token="")
+
+
+def test_the_description_of_the_service_is_complete(fitted):
+    text = json.dumps(create_app(fitted).openapi())
+    names = {name.rpartition("/")[2] for name in re.findall(r'"\$ref": "(.*?)"', text)}
+    assert names <= create_app(fitted).openapi()["components"]["schemas"].keys()
+    assert "#/$defs" not in text
 
 
 def test_without_a_token_only_this_machine_is_answered(fitted):

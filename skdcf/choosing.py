@@ -265,10 +265,13 @@ def release(
     number_of = {name: number for number, name in enumerate(calibrations)}
     groups_of = risks.groups or [None] * len(batch)
     group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
-    rows = _one_answer_each(batch, hashes, group_of, one_per_question)
+    lowest = segment_min(risks.path_risk, batch.offsets)
+    order, _ = hashes.orders(lowest)
+    rows = choose_one_each(hashes.question, order, group_of)
+    if len(rows) < len(batch) and not one_per_question:
+        _refuse_second_answer(batch, rows)
     # If only some answers may pass, the batch contains only the passing answers.
     rows = rows[filter.calibration_.passes(risks)[rows]]
-    lowest = segment_min(risks.path_risk, batch.offsets)
     thresholds = np.full(len(batch), -np.inf)
     for number, steps in enumerate(calibrations.values()):
         members = rows[group_of[rows] == number]
@@ -289,7 +292,7 @@ def release(
 
 
 def _refuse_calibrated(batch, hashes, calibrated):
-    same_question, _ = hashes.among(calibrated)
+    same_question = hashes.among(calibrated)
     same_question |= (hashes.text >= 0) & np.isin(hashes.content, calibrated["content"])
     if same_question.any():
         raise ValueError(
@@ -300,15 +303,11 @@ def _refuse_calibrated(batch, hashes, calibrated):
         )
 
 
-def _one_answer_each(batch, hashes, group_of, one_per_question):
-    """Return the row indices of one answer per question in each group."""
-    order, _ = hashes.orders()
-    rows = choose_one_each(hashes.question, order, group_of)
-    if len(rows) < len(batch) and not one_per_question:
-        second = np.setdiff1d(np.arange(len(batch)), rows)[0]
-        raise ValueError(
-            f"{batch.name_of(int(second))} is one of several answers to the same question, and "
-            "the errors of such answers are not independent. Pass one answer to each question, "
-            "or one_per_question=True to show one answer per question, chosen without labels"
-        )
-    return rows
+def _refuse_second_answer(batch, rows):
+    """Raise ValueError, because a question has an answer that is not in the rows."""
+    second = np.setdiff1d(np.arange(len(batch)), rows)[0]
+    raise ValueError(
+        f"{batch.name_of(int(second))} is one of several answers to the same question, and the "
+        "errors of such answers are not independent. Pass one answer to each question, or "
+        "one_per_question=True to show one answer per question, chosen without labels"
+    )

@@ -39,7 +39,7 @@ BLOCK = 10_000  # number of problems hashed at a time
 
 #: What identifies the questions of a set of problems.
 NamedBy: TypeAlias = Literal["group", "text", "answer"]
-_ARRAYS = ("question", "text", "content", "numbers")
+_ARRAYS = ("question", "text", "content", "answer")
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -102,18 +102,59 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     return hashes
 
 
-def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
-    hashes = hash_numbers(batch)
+def text_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
+    """Return a hash of the claim texts of each problem, or 0 for problems without texts."""
+    hashes = np.zeros(len(batch), dtype=np.uint64)
     if batch.claims is not None:
         for i, (start, stop) in enumerate(pairwise(batch.offsets.tolist())):
             if start < stop:
                 hashes[i] = hash_text("\x1f".join(batch.claims[start:stop]))
+    return hashes
+
+
+def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
+    """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
+    hashes = text_hashes(batch)
+    hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
         texts = (hash_text(text or "") for text in batch.problems)
         with np.errstate(over="ignore"):
             hashes += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
     return hashes
+
+
+def are_fine(batch: GraphBatch) -> bool:
+    """Return whether answers with equal columns must be copies.
+
+    At least two columns must have more than 30 distinct values, nine in ten of which have more
+    than four significant digits.
+    """
+    n_fine = 0
+    for column in () if batch.features is None else batch.features[:BLOCK].T:
+        values = np.unique(column[np.abs(column) > 1e-290])
+        unit = 10.0 ** (np.floor(np.log10(np.abs(values))) - 3)
+        rounded = np.round(values / unit) * unit
+        # The tolerance is that of float32 numbers.
+        is_long = np.abs(rounded - values) > 1e-6 * np.abs(values)
+        n_fine += len(values) > 30 and is_long.mean() >= 0.9
+    return n_fine >= 2
+
+
+def answer_hashes(batch: GraphBatch, columns_are_fine: bool) -> NDArray[np.uint64]:
+    """Return a hash that equal answers share whatever the question, or 0 if none is known.
+
+    Several claims are compared by their texts, and problems without texts by columns that are
+    fine (`are_fine`), as float32 numbers. An answer with a single text has no hash, because short
+    answers may well be equal.
+    """
+    if batch.claims is not None:
+        return np.where(batch.sizes > 1, text_hashes(batch), np.uint64(0))
+    if not columns_are_fine:
+        return np.zeros(len(batch), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        single = np.asarray(batch.features, dtype=np.float32).astype(float)
+    batch = batch.replace_edges(()).replace_features(single, batch.feature_names)
+    return np.where(batch.sizes > 0, hash_numbers(batch), np.uint64(0))
 
 
 def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
@@ -163,8 +204,8 @@ class Hashes:
         Hashes of the question texts, or -1 for problems without a question text.
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
-    numbers : ndarray of uint64 of shape (n_problems,)
-        Hashes of the columns and edges.
+    answer : ndarray of uint64 of shape (n_problems,)
+        Hashes that equal answers share whatever the question, or 0 (`answer_hashes`).
     named_by : {"group", "text", "answer"}
         What identifies a question: its name, its text, or the answer itself if the caller stated
         that each answer belongs to a separate question.
@@ -173,7 +214,7 @@ class Hashes:
     question: NDArray[np.int64]
     text: NDArray[np.int64]
     content: NDArray[np.uint64]
-    numbers: NDArray[np.uint64]
+    answer: NDArray[np.uint64]
     named_by: NamedBy
 
     @classmethod
@@ -215,7 +256,9 @@ class Hashes:
         arrays = {name: getattr(self, name)[rows] for name in _ARRAYS}
         return replace(self, **arrays)
 
-    def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def orders(
+        self, *number_copies_by: NDArray[Any]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.
 
         Copies of the same answer have different hashes. Therefore, if a model generates the same
@@ -229,15 +272,21 @@ class Hashes:
         of 60 questions were split many times, some of the questions would almost always be used
         for calibration. The hashes do not depend on labels or on the order of rows, so users
         cannot search for a more favourable draw.
+
+        Parameters
+        ----------
+        *number_copies_by : ndarray of shape (n_problems,)
+            Values in whose order equal answers to a question are numbered, such as their scores.
+            The last array is the first to be compared.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
             answer = mix(mix(named) + self.content)
 
             # Number the copies of an answer, and change the hash of each copy after the
-            # first. Copies with different columns are numbered in the order of their columns,
-            # so the order of the rows has no influence.
-            by = np.lexsort((self.numbers, answer, self.question.clip(-1)))
+            # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
+            # order of the rows has no influence.
+            by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
             place = np.arange(len(by))
             new = starts_run(answer[by])
             copy = place - np.maximum.accumulate(np.where(new, place, 0))
@@ -256,12 +305,17 @@ class Hashes:
             "question": _sort_distinct(self.question[self.question >= 0]),
             "text": _sort_distinct(self.text[self.text >= 0]),
             "content": _sort_distinct(self.content),
+            "answer": _sort_distinct(self.answer[self.answer > 0]),
             "named": np.array([self.named_by == "group"]),
             "alone": np.array([self.named_by == "answer"]),
         }
 
-    def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return whether each problem's question is stored, and whether the match is doubtful.
+    def among(self, kept: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return whether each problem's question is stored.
+
+        If both sets of problems have question names, the names must match. If each answer in both
+        sets belongs to a separate question, no question is stored. Otherwise, the names or the
+        question texts must match.
 
         Parameters
         ----------
@@ -271,19 +325,13 @@ class Hashes:
         Returns
         -------
         same_question : ndarray of bool of shape (n_problems,)
-            Whether the question is stored. If both sets of problems have question names, the
-            names must match. If each answer in both sets belongs to a separate question, no
-            question is stored. Otherwise, the question texts must match.
-        doubtful : ndarray of bool of shape (n_problems,)
-            Whether the texts match although the questions cannot be considered equal.
         """
         same_question = np.isin(self.question, kept["question"])
-        same_text = np.isin(self.text, kept["text"])
         both_named = self.named_by == "group" and kept["named"].all()
         both_alone = self.named_by == "answer" and kept["alone"].all()
         if both_named or both_alone:
-            return same_question, same_text & ~same_question
-        return same_question | same_text, np.zeros_like(same_text)
+            return same_question
+        return same_question | np.isin(self.text, kept["text"])
 
 
 def _sum_of_smallest(hashes):
@@ -359,7 +407,9 @@ def question_groups(
     return _find_questions(as_batch(batch), groups)[0]
 
 
-def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
+def hashes_of(
+    batch: GraphBatch, groups: Groups = None, *, columns_are_fine: bool = False
+) -> Hashes:
     """Return hashes that identify problems and their questions.
 
     Parameters
@@ -368,18 +418,20 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
         As in `question_groups`.
+    columns_are_fine : bool, default=False
+        Whether answers without texts are recognised by their columns.
 
     Returns
     -------
     hashes : Hashes
-        Hashes of the questions and of the problem contents.
+        Hashes of the questions, the problem contents and the answers.
     """
     question, text, named_by = _find_questions(batch, groups)
     return Hashes(
         question=question,
         text=text,
         content=content_hashes(batch),
-        numbers=hash_numbers(batch),
+        answer=answer_hashes(batch, columns_are_fine),
         named_by=named_by,
     )
 

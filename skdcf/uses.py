@@ -60,7 +60,7 @@ def seen(
     check_is_fitted(fitted)
     hashes = hashes_of(check(fitted, X), groups)
     trained, calibrated = (
-        hashes.among(stored)[0] | np.isin(hashes.content, stored["content"])
+        hashes.among(stored) | np.isin(hashes.content, stored["content"])
         for stored in (fitted._record.trained, fitted._record.calibrated)
     )
     return trained, calibrated

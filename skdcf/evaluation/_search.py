@@ -135,7 +135,11 @@ class CalibratedSearch(BaseEstimator):
             best.set_params(calibration_size=1)
             best.fit(*searched, _taken(groups, rest))
         # The problems that chose the settings count as training problems.
-        trained = hashes_of(check(best, searched[0]), _taken(groups, rest)).to_store()
+        trained = hashes_of(
+            check(best, searched[0]),
+            _taken(groups, rest),
+            columns_are_fine=best._record.columns_are_fine,
+        ).to_store()
         best._record = replace(best._record, trained=trained)
         best.calibrate(*new, _taken(groups, held_rows))
         self.best_estimator_ = best

@@ -461,7 +461,7 @@ class CoverageMonitor(BettingMonitor):
         names = part.groups or [None] * len(part)
         keys, is_old = _keys(fitted, part.hashes)
         rows_of: dict[Any, list[int]] = {name: [] for name in self._games}
-        for row in np.lexsort(part.hashes.orders()).tolist():
+        for row in np.lexsort(part.hashes.orders(part.lowest, part.scores)).tolist():
             name = names[row]
             if (
                 name not in rows_of
@@ -694,7 +694,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     # During calibration, the question may have had an id, but only its text is known here.
-    calibrated_before |= hashes.among(calibrated)[0]
+    calibrated_before |= hashes.among(calibrated)
     if contents_differ:
         calibrated_before |= np.isin(hashes.content, calibrated["content"])
     pairs = zip(hashes.question.tolist(), hashes.content.tolist(), strict=True)

@@ -7,7 +7,6 @@ import pytest
 from one_claim import one_claim_each
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.exceptions import GuaranteeWarning
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.uses import seen
 
@@ -66,12 +65,6 @@ def test_a_question_that_trained_is_refused_whatever_it_is_called(case):
         assert cf.calibrate(new, labels, groups=groups_new).n_calibration_ == 59
 
 
-def test_each_by_itself_at_both_doors_is_the_callers_word():
-    cf = trained_on(*answers(60), False)
-    with pytest.warns(GuaranteeWarning, match=r"36.*60.*problems"):
-        cf.calibrate(*answers(60, seed=1), groups=False)
-
-
 def test_one_name_with_two_texts_is_one_question():
     cf = trained_on(*answers(60, text="first wording {}", key=str))
     with pytest.raises(ValueError, match=r"train.*filter"):
@@ -84,7 +77,7 @@ def test_parts_with_names_and_parts_with_texts_are_refused():
         cf.calibration_part(*answers(30, key=str)),
         cf.calibration_part(*answers(30, seed=1)),
     ]
-    with pytest.raises(ValueError, match=r"question names.*question texts"):
+    with pytest.raises(ValueError, match=r"group.*text"):
         cf.calibrate_parts(parts)
 
 

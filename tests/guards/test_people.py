@@ -1,8 +1,5 @@
 """Who assigned the labels, in which order, and copies of answers."""
 
-import copy
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -144,74 +141,12 @@ def test_the_share_is_chosen_on_the_training_answers():
     assert cf.calibration_.guarantee.show == cf.share_ > 0
 
 
-def test_copies_without_a_question_are_noticed_where_they_train_and_calibrate():
-    rng = np.random.default_rng(0)
-    graphs = [
-        ReasoningGraph(
-            rng.random((2, 1)), (), claims=[f"claim {j} of {i}" for j in "ab"]
-        )
-        for i in range(60)
-    ]
-    labels = list((rng.random((60, 2)) < 0.7).astype(int))
-    cf = HardCF(ClassifierScorer(), random_state=0)
-    with pytest.raises(ValueError, match="groups"):
-        cf.fit([*graphs, *graphs], [*labels, *labels])
-    said = set()
-    for i in range(20):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", GuaranteeWarning)
-            try:
-                seeded = HardCF(ClassifierScorer(), random_state=i)
-                seeded.fit([*graphs, graphs[i]], [*labels, labels[i]])
-            except ValueError as error:
-                assert "groups" in str(error)
-                said.add("both calibrate")
-        said |= {
-            "one trains"
-            for w in caught
-            if "copies of training answers" in str(w.message)
-        }
-    assert said == {"both calibrate", "one trains"}
-    # None of these leaves a doubt, so that nothing is said.
-    cf.fit(graphs, labels)
-    cf.fit([*graphs, *graphs], [*labels, *labels], groups=np.tile(np.arange(60), 2))
-    cf.fit([*graphs, *graphs], [*labels, *labels], groups=False)
-    asked = [g.replace(problem=f"question {i}") for i, g in enumerate(graphs)]
-    cf.fit([*asked, *asked], [*labels, *labels])
-
-
 def texts(n, word="claim", **more):
     rng = np.random.default_rng(7)
     return [
         ReasoningGraph([[x]], (), claims=[f"{word} {i}"], **more)
         for i, x in enumerate(rng.random(n))
     ]
-
-
-def test_equal_texts_without_a_question_calibrate_twice_only_if_that_is_said(scored):
-    graphs, labels = texts(12), [[1], [0]] * 6
-    twice, both = [*graphs, *graphs[:3]], [*labels, *labels[:3]]
-    groups = [*range(12), 0, 1, 2]
-    part = scored.calibration_part(graphs, labels)
-    again = scored.calibration_part(graphs[:3], labels[:3])
-    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
-        scored.calibrate(twice, both)
-    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
-        scored.calibrate_parts([part, again])
-    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
-        HardCF(0, alpha=0.2).fit(twice, both)
-    cf = copy.deepcopy(scored).calibrate(twice, both, groups=groups)
-    assert cf.n_calibration_ + len(cf.unused_indices_) == 12
-    alone = (
-        copy.deepcopy(scored).set_params(alpha=0.5).calibrate(twice, both, groups=False)
-    )
-    assert alone.n_calibration_ + len(alone.unused_indices_) == 15
-    asked = [g.replace(problem=f"{i}?") for i, g in enumerate(graphs)]
-    copy.deepcopy(scored).calibrate([*asked, *asked[:3]], both)
-    # Rows of a table are never copies, nor are answers without claims.
-    HardCF(0, alpha=0.2).fit(np.ones((30, 1)), [0, 1] * 15)
-    empty = ReasoningGraph(np.empty((0, 1)), (), claims=[])
-    scored.calibrate([*graphs, empty, empty], [*labels, [], []])
 
 
 def test_several_answers_to_one_question_are_told_of_once(scored):

@@ -288,13 +288,6 @@ def test_problems_that_trained_do_not_calibrate():
     assert fixed.calibrate(X, y).n_calibration_ == 39
 
 
-def test_copies_without_a_question_are_counted():
-    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    cf = HardCF(ClassifierScorer(), random_state=0, calibration_size=20).fit(X, y)
-    with pytest.warns(GuaranteeWarning, match=r"40.*60.*problems"):
-        cf.calibrate(X, y)
-
-
 # --- one answer per question, and ranks
 
 

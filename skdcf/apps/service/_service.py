@@ -368,7 +368,7 @@ class Store:
             explained.passes
             and explained.alpha == self._guarantee.level(None, self.filter.alpha)
             and explained.group in self._parts
-            and not hashes.among(self.filter._record.calibrated)[0].any()
+            and not hashes.among(self.filter._record.calibrated).any()
         ):
             part = self._parts.index(explained.group)
         name = secrets.token_hex(12)

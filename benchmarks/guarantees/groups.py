@@ -1,9 +1,9 @@
 """Coverage within the groups of published data, with one threshold and with ``by=``.
 
-    python -m benchmarks.guarantees.groups [--splits S] [--download] [--output DIR]
+    python -m benchmarks.guarantees.groups [--splits S] [--output DIR]
 
-The program reads FELM, Mr-Ben, RefChecker and PRMBench from the folder SKDCF_DATA, and prints the
-names of missing data sets. --download fetches missing data sets. The scorer is a logistic
+The program reads FELM, Mr-Ben, RefChecker and PRMBench from the folder SKDCF_DATA, downloads
+missing files, and prints the names of data sets that it cannot download. The scorer is a logistic
 regression on the built-in features. The kinds of PRMBench reveal labels, so they must not be used
 as groups in practice. They show how much the coverage can differ between groups.
 """
@@ -58,7 +58,7 @@ def cell(batch):
 
 
 DOMAINS = ["math", "reasoning", "science", "wk"]
-SUBJECTS = ["math", "biology", "chemistry", "medicine", "physics", "logic"]
+SUBJECTS = ["math", "biology", "chemistry", "medicine", "physics"]
 SETTINGS = ["accurate_context", "noisy_context", "zero_context"]
 CROSSED = {"settings": "setting", "models": "model", "settings x models": cell}
 PRMBENCH = partial(fetch_prmbench, kinds="all")
@@ -70,10 +70,10 @@ DATA = {  # how it is fetched, its parts, and its tables
 }
 
 
-def can_read(fetch, part, download):
+def can_read(fetch, part):
     """Whether the files of a part are here, or are now."""
     try:
-        return bool(fetch(part, download_if_missing=download))
+        return bool(fetch(part))
     except OSError:
         return False
 
@@ -167,7 +167,7 @@ def main(chosen):
     """Measure, print and save."""
     text, missed = [HEAD.format(chosen.splits)], []
     for name, (fetch, parts, tables) in DATA.items():
-        here = [part for part in parts if can_read(fetch, part, chosen.download)]
+        here = [part for part in parts if can_read(fetch, part)]
         lacking = ", ".join(part for part in parts if part not in here)
         about = f" ({', '.join(here)}" + f"; not here: {lacking}" * bool(lacking) + ")"
         if not here:
@@ -186,7 +186,9 @@ def main(chosen):
             missed += more
             print(*text[-len(lines) :], sep="\n", flush=True)
     if not missed:
-        raise SystemExit("None of these data are here: set SKDCF_DATA, or --download")
+        raise SystemExit(
+            "None of these data are here: set SKDCF_DATA, or connect to the internet"
+        )
     one, own = np.sum(missed, axis=0)
     text += [
         "",
@@ -200,6 +202,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore", CalibrationWarning)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=400)
-    parser.add_argument("--download", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS)
     main(parser.parse_args())

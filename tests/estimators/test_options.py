@@ -7,8 +7,6 @@ import skdcf
 from skdcf import HardCF
 from skdcf.choosing import release
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.guarantees import NoFalseClaim
-from skdcf.monitoring import CoverageMonitor
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 WORDS, WORD_LABELS = make_word_problems(120, random_state=0, return_X_y=True)
@@ -62,31 +60,11 @@ def test_settings_of_boosted_trees(option):
     assert not np.allclose(usual.confidence(X), other.confidence(X))
 
 
-# --- what looks at filters -----------------------------------------------------------
-
-
-# --- levels of what people are asked -------------------------------------------------
-
-
 # --- groups and batches --------------------------------------------------------------
 
 
-def test_errors_of_a_group_are_told_apart():
-    names = ["a", "b"] * 60
-    batch = [
-        g.replace(metadata={"kind": k}) for g, k in zip(X[:120], names, strict=True)
-    ]
-    cf = HardCF("frequency-score", alpha=0.3, guarantee=NoFalseClaim(by="kind"))
-    cf.fit(batch, Y[:120])
-    summaries = [
-        CoverageMonitor(cf).update_losses(np.ones(5, bool), group=group).summary()
-        for group in ("a", "b")
-    ]
-    assert summaries[0] != summaries[1]
-
-
 def test_questions_of_a_batch_that_is_shown(filter):
-    with pytest.raises(ValueError, match=r"2.*answers.*question"):
+    with pytest.raises(ValueError, match=r"answers.*question"):
         release(filter, X[120:140], 0.3, groups=np.arange(20) // 2)
 
 

@@ -60,22 +60,6 @@ def test_partitions_are_the_lines_of_the_file(path, size):
     assert same([row for data in read for row in data.labels], Y)
 
 
-def test_blank_lines_marks_and_broken_lines(tmp_path):
-    good = b'{"claims": ["a"], "labels": [1]}'
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf\n" + good + b"\n\n  \r\n" + good + b"\n{]\n" + good)
-    parts = jsonl_partitions(path, 2)
-    assert [(part.first_line, part.stop) for part in parts][1][1] == path.stat().st_size
-    assert len(parts[0].read().graphs) == 2
-    with pytest.raises(ValueError, match=r"a\.jsonl, line 6: "):
-        parts[1].read()
-    path.write_bytes(b"\n \n")
-    with pytest.raises(ValueError, match=r"problem.*empty"):
-        jsonl_partitions(path)
-    with pytest.raises(ValueError, match=r"n_problems.*0"):
-        jsonl_partitions(path, 0)
-
-
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_parts_are_the_whole(path, n_jobs):
     whole = clone(FITTED).fit(*KNOWN).calibrate(GRAPHS, Y)

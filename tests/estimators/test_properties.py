@@ -27,18 +27,18 @@ pytestmark = [
 
 
 @st.composite
-def graphs(draw, n_features=2, min_claims=0):
-    n = draw(st.integers(min_claims, 7))
+def graphs(draw, with_texts):
+    n = draw(st.integers(0, 7))
     order = draw(st.permutations(range(n)))
     pairs = [(order[i], order[j]) for j in range(n) for i in range(j)]
     edges = draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else []
     values = st.one_of(st.integers(-2, 2).map(float), st.floats(-5, 5))
-    features = [[draw(values) for _ in range(n_features)] for _ in range(n)]
-    text = st.one_of(st.none(), st.lists(st.text(max_size=5), min_size=n, max_size=n))
+    features = [[draw(values), draw(values)] for _ in range(n)]
+    texts = st.lists(st.text(max_size=5), min_size=n, max_size=n)
     return ReasoningGraph(
-        np.reshape(features, (n, n_features)),
+        np.reshape(features, (n, 2)),
         edges,
-        claims=draw(text),
+        claims=draw(texts) if with_texts else None,
         problem=draw(st.one_of(st.none(), st.text(max_size=5))),
         id=draw(st.one_of(st.none(), st.integers(0, 9).map(str))),
     )
@@ -46,7 +46,8 @@ def graphs(draw, n_features=2, min_claims=0):
 
 @st.composite
 def data(draw, min_size=1):
-    problems = draw(st.lists(graphs(), min_size=min_size, max_size=12))
+    graph = graphs(with_texts=draw(st.booleans()))
+    problems = draw(st.lists(graph, min_size=min_size, max_size=12))
     labels = [
         np.array(
             draw(st.lists(st.integers(0, 1), min_size=g.n_claims, max_size=g.n_claims)),

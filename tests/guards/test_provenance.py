@@ -479,10 +479,7 @@ def test_parts_of_another_scorer_do_not_calibrate(make):
     one, other = (HardCF(make(sign)).fit(X, y) for sign in (1.0, -1.0))
     part = one.calibration_part(X, y)
     one.calibrate_parts([part])
-    with pytest.raises(
-        ValueError,
-        match=r"same scorer|scorer is ",
-    ):
+    with pytest.raises(ValueError, match="scorer"):
         other.calibrate_parts([part])
 
 

@@ -204,7 +204,10 @@ def test_the_place_of_a_fault_in_a_table_is_named(tmp_path, capsys, content, mat
 @pytest.mark.parametrize(
     ("names", "match"),
     [
-        ("reply.messages[].content", r"must be a string.*--map reply.messages\[-1\].content"),
+        (
+            "reply.messages[].content",
+            r"must be a string.*--map reply.messages\[-1\].content",
+        ),
         ("reply.text", "reply.text.*reply.messages"),
         ("reply.messages[0].content", "assistant"),
     ],

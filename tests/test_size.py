@@ -18,27 +18,27 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "adapters": 2130,
-    "apps": 1800,
-    "apps/cli": 6380,
-    "apps/labelling": 7810,
+    "apps": 1330,
+    "apps/cli": 6390,
+    "apps/labelling": 7850,
     "apps/llm": 9670,
-    "apps/service": 2470,
-    "apps/text": 3700,
-    "datasets": 10720,
-    "evaluation": 6870,
+    "apps/service": 2460,
+    "apps/text": 3690,
+    "datasets": 10570,
+    "evaluation": 6880,
     "features": 15660,
-    "graphs": 8410,
+    "graphs": 8530,
     "guarantees": 4110,
     "inspection": 1380,
     "monitoring": 2970,
-    "ops": 9080,
+    "ops": 9000,
     "plots": 2440,
     "scorers": 4870,
-    "top": 27540,
-    "training": 4030,
+    "top": 26320,
+    "training": 4040,
 }
 MOST_LINES = 740
-MOST_CAPITALS = 420
+MOST_CAPITALS = 415
 
 
 def lines_of_docstrings(tree):

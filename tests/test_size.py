@@ -25,19 +25,19 @@ MOST_TOKENS = {
     "apps/service": 2460,
     "apps/text": 3690,
     "datasets": 10570,
-    "evaluation": 6880,
+    "evaluation": 6890,
     "features": 15660,
     "graphs": 8530,
     "guarantees": 4110,
     "inspection": 1380,
-    "monitoring": 2970,
+    "monitoring": 2980,
     "ops": 9000,
     "plots": 2440,
     "scorers": 4870,
-    "top": 26320,
+    "top": 27070,
     "training": 4040,
 }
-MOST_LINES = 740
+MOST_LINES = 750
 MOST_CAPITALS = 415
 
 

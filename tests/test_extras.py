@@ -76,7 +76,7 @@ def test_each_extra_that_a_sentence_names_exists(extras):
     ("package", "arguments"),
     [
         ("fastapi", ["serve", "filter.skops"]),
-        ("sentencex", ["filter", "filter.skops", "new.jsonl", "-o", "kept.txt"]),
+        ("sentencex", ["split", "answers.jsonl", "-o", "problems.jsonl"]),
     ],
 )
 def test_without_its_extra_a_command_names_it(package, arguments):

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
@@ -12,7 +11,7 @@ from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
 )
-from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.evaluation import CalibratedSearch
 from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
 
 GRAPHS, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
@@ -54,56 +53,6 @@ def test_what_is_missing_in_a_call_is_named_with_the_class(filter):
         filter.fit(GRAPHS, Y, group=np.arange(90))
     with pytest.raises(TypeError, match="sample_weight"):
         filter.fit(GRAPHS, Y, sample_weight=np.ones(90))
-
-
-SPLITS = {
-    "three folds": PredefinedSplit(np.arange(90) % 3),
-    "one fold": PredefinedSplit(np.where(np.arange(90) < 60, -1, 0)),
-    "most are folds": PredefinedSplit(
-        np.where(np.arange(90) < 20, -1, np.arange(90) % 4)
-    ),
-    "positions": [
-        (np.arange(45), np.arange(45, 90)),
-        (np.arange(45, 90), np.arange(45)),
-    ],
-}
-
-
-@pytest.mark.parametrize("name", SPLITS)
-def test_a_calibrated_search_keeps_predefined_splits(name):
-    cv = SPLITS[name]
-    search = GridSearchCV(HardCF(0, alpha=0.3), {"scorer": [0, 1]}, cv=cv)
-    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
-    pairs = list(cv if isinstance(cv, list) else cv.split())
-    assert fitted.search_.n_splits_ == len(pairs)
-    # Each problem of the search is where the split of all problems has it.
-    questions = np.arange(90)
-    rest, held = fitted._divide(questions, search.estimator)
-    for (train, test), (train_of_all, test_of_all) in zip(
-        fitted.search_.cv, pairs, strict=True
-    ):
-        assert set(rest[train]) == set(train_of_all) - set(held)
-        assert set(rest[test]) == set(test_of_all) - set(held)
-
-
-def test_a_predefined_split_of_other_problems_is_refused():
-    search = GridSearchCV(
-        HardCF(0), {"scorer": [0, 1]}, cv=PredefinedSplit([0, 1] * 10)
-    )
-    with pytest.raises(ValueError, match=r"cv.*90.*20"):
-        CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
-    with pytest.raises(ValueError, match=r"cv.*20"):
-        compare_filters({"search": search}, GRAPHS, Y, [0.3])
-    none_left = PredefinedSplit(np.where(np.arange(90) < 89, -1, 0))
-    for seed in range(20):
-        search.set_params(cv=none_left)
-        held = CalibratedSearch(search, random_state=seed)._divide(
-            np.arange(90), HardCF()
-        )[1]
-        if 89 in held:
-            with pytest.raises(ValueError, match="cv"):
-                CalibratedSearch(search, random_state=seed).fit(GRAPHS, Y)
-            return
 
 
 def test_a_series_of_labels_is_read():

@@ -56,7 +56,7 @@ TESTS = {
 
 #: Tests of other files that what passed meets as well.
 OTHERS = (
-    "show show_filter groups hostile_labels attacks guarantees recorded filter_columns "
+    "show show_filter groups attacks guarantees recorded filter_columns "
     "provenance questions parts online settings monitoring conformal_filter rounding "
     "partitions properties estimators bad_input"
 )

@@ -445,7 +445,9 @@ def test_columns_of_a_function_that_was_written_anew_are_computed_anew():
     sys.modules["__notebook__"] = notebook
     graphs = [
         g.replace(
-            claims=["so 2"] * g.n_claims, problem=f"Why {i}?", alternatives=["so 3"]
+            claims=[f"{i}, so 2"] * g.n_claims,
+            problem=f"Why {i}?",
+            alternatives=["so 3"],
         )
         for i, g in enumerate(GRAPHS[:30])
     ]

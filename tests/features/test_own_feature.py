@@ -9,7 +9,7 @@ from skdcf import HardCF, ReasoningGraph
 from skdcf.features import GraphTransformer
 
 GRAPHS = [
-    ReasoningGraph(claims=["abc" * (i % 7 + 1), "a"], edges=[], problem=f"q{i}")
+    ReasoningGraph(claims=["abc" * (i % 7 + 1), f"a{i}"], edges=[], problem=f"q{i}")
     for i in range(60)
 ]
 LABELS = [[1, int(i % 3 == 0)] for i in range(60)]

@@ -11,7 +11,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
     evaluate_filter,
 )
-from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
+from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank, passing_count
 
@@ -159,7 +159,7 @@ def test_a_scorer_that_learns_nothing_chooses_on_a_fifth_of_the_questions(data):
     assert cf.n_calibration_ <= 160
     assert 0.1 <= cf.share_ <= 1
     # Those that chose the share count as training problems.
-    with pytest.warns(GuaranteeWarning, match="40 of 200"):
+    with pytest.raises(ValueError, match="40 of 200"):
         cf.calibrate(graphs[:200], y[:200])
 
 

@@ -133,7 +133,7 @@ WRONG = {
     "provenance": "me",
     "metadata": [1],
 }
-SLIPS = ["labesl", "contexts", "Claims", "edgse", "metdata", "feature_name"]
+SLIPS = ["labesl", "contexts", "Claims", "edgse", "metadatas", "feature_name"]
 
 
 @pytest.mark.parametrize("key", [*WRONG, *SLIPS])

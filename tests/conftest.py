@@ -4,6 +4,7 @@ import gc
 import hashlib
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,23 @@ def place(tmp_path, monkeypatch):
         return tmp_path
 
     return put
+
+
+@pytest.fixture
+def model(monkeypatch):
+    """A function that serves scripted replies, and returns the server and a client for it."""
+    pytest.importorskip("openai", reason="the openai client is not installed")
+    from chat_server import ChatServer
+
+    from skdcf.apps.llm import ChatClient, _model
+
+    monkeypatch.setattr(_model, "back_off", lambda n: 0.01)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789-abcdef")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with ExitStack() as stack:
+
+        def serve(script, **options):
+            server = stack.enter_context(ChatServer(script))
+            return server, ChatClient(server.url, **options)
+
+        yield serve

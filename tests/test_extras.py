@@ -79,11 +79,12 @@ def test_each_extra_that_a_sentence_names_exists(extras):
         ("sentencex", ["split", "answers.jsonl", "-o", "problems.jsonl"]),
     ],
 )
-def test_without_its_extra_a_command_names_it(package, arguments):
+def test_without_its_extra_a_command_names_it(package, arguments, tmp_path):
+    (tmp_path / "answers.jsonl").write_text('{"answer": "It is tall."}')
     program = f"import sys; sys.modules['{package}'] = None; "
     program += f"from skdcf.apps.cli import main; sys.exit(main({arguments}))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 2
     assert package in done.stderr and "[apps]" in done.stderr

@@ -58,8 +58,11 @@ FILTERS = {
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
     "forest": HardCF(RandomForestClassifier(3, random_state=0), random_state=0),
-    "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
-    "pipeline": HardCF(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))),
+    "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3), random_state=0),
+    "pipeline": HardCF(
+        make_pipeline(PolynomialFeatures(), RandomForestClassifier(2, random_state=0)),
+        random_state=0,
+    ),
     "sure": HardCF(guarantee=NoFalseClaim(delta=0.1)),
     "per group": HardCF(guarantee=NoFalseClaim(by="kind")),
     "independent": IndependentFactuality(),

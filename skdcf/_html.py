@@ -219,11 +219,23 @@ class Table:
         return np.array([row[name] for row in rows])
 
     def to_frame(self) -> Any:
-        """Return the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each row of the table.
+        """
         return import_extra("pandas", "frame").DataFrame(self.rows)
 
     def cells(self) -> dict[str, list[str]]:
-        """Return the printed texts of each column that has a known value."""
+        """Return the printed texts of each column that has a known value.
+
+        Returns
+        -------
+        cells : dict of str to list of str
+            The texts of each column.
+        """
         cells = {
             name: [_cell(form, row) for row in self.rows]
             for name, form in self.columns.items()
@@ -240,7 +252,13 @@ class Table:
         return "\n".join([self.heading, *lines] if self.heading else lines)
 
     def html(self) -> str:
-        """Return the table as HTML, without a frame."""
+        """Return the table as HTML, without a frame.
+
+        Returns
+        -------
+        html : str
+            A ``<table>`` element.
+        """
         cells = self.cells()
         return table(cells, zip(*cells.values(), strict=True), self.heading or None)
 

@@ -51,8 +51,8 @@ import matplotlib.pyplot as plt
 
 reports = [one_report(seed) for seed in range(40)]
 coverage = np.array([r.coverage[0] for r in reports])
-interval = np.array([r.coverage_interval[0] for r in reports])
-low, high = reports[0].coverage_band[0]
+interval = [(r.coverage_interval_low[0], r.coverage_interval_high[0]) for r in reports]
+low, high = reports[0].coverage_band_low[0], reports[0].coverage_band_high[0]
 outside = (coverage < low) | (coverage > high)
 
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")

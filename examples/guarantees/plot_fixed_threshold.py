@@ -29,7 +29,9 @@ def draw_answers(n, sureness_when_wrong):
         true = rng.random(6) < 0.88
         chance = np.where(true, 0.75, sureness_when_wrong)
         share = rng.binomial(10, rng.beta(8 * chance, 8 * (1 - chance))) / 10
-        rows.append([{"claim": "...", "entailment": s} for s in share])
+        rows.append(
+            [{"claim": f"claim of {len(rows)}", "entailment": s} for s in share]
+        )
         labels.append(true.astype(int))
     prompts = [f"question {i}" for i in range(n)]
     result = SimpleNamespace(data={"prompts": prompts, "claims_data": rows})

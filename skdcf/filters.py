@@ -527,8 +527,8 @@ class ConformalFilter(Settings):
         if len(training):
             guards.warn_of_no_errors(problems.labels)
         guards.warn_of_unjudged(held.batch, held.labels)
-        # The columns may read the fields of all problems. A few calibration problems, which
-        # `calibrate` replaces, need not have each kind.
+        # The columns have read the context and the alternatives of all problems, not only of the
+        # few that were held out. `calibrate` replaces this record.
         fields = self._origin(batch)["fields"]
         return self._origin(held.batch, held.labels) | {"fields": fields}
 

@@ -737,9 +737,9 @@ def warn_of_labels_among_columns(batch: GraphBatch, labels: NDArray[Any]) -> Non
         )
 
 
-# Direction. If a risk is passed as a confidence, the guarantee holds, but almost no claims are
-# kept. If edges point from children to parents, claims are kept without the claims that they
-# depend on.
+# Direction. If the user passes a risk as the confidence, the guarantee still holds, but almost all
+# claims are dropped. If the edges point from children to parents, a kept claim may appear without
+# the claims on which it depends.
 
 _LOOKED_AT = (
     20_000  # number of claims that suffices to determine the direction of a score

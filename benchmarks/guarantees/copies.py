@@ -83,18 +83,7 @@ def question_dropped(rng, scorer):
     return filter, graphs_of(new, None, texts[-1] + 1 + np.arange(N_NEW)), truth
 
 
-def few_copies(rng, scorer):
-    """One of 100 answers stands under two questions, which is allowed."""
-    columns, labels = draw(rng, 100)
-    rows = np.r_[np.arange(100), 0]
-    questions = [f"question {i}" for i in range(101)]
-    filter = scorer().fit(graphs_of(columns[rows], questions, rows), labels[rows])
-    new, truth = draw(rng, N_NEW)
-    names = np.arange(1000, 1000 + N_NEW)
-    return filter, graphs_of(new, [f"question {i}" for i in names], names), truth
-
-
-CASES = (reworded, without_texts, calibrated_on_float32, question_dropped, few_copies)
+CASES = (reworded, without_texts, calibrated_on_float32, question_dropped)
 SCORERS = {
     "forest": lambda **settings: HardCF(
         RandomForestClassifier(20, random_state=0), alpha=ALPHA, **settings

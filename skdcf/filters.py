@@ -635,9 +635,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         part : CalibrationPart
-            The calibration data. The data require about 50 bytes per problem, and include a few
-            of the problems. `calibrate_parts` uses the included problems to check that the scorer
-            has not changed.
+            The calibration data, which require about 50 bytes per problem, and the hash of the
+            scorer at the end of `fit`. Do not change the fitted scorer afterwards.
         """
         check_is_fitted(self, "scorer_")
         self.validate()
@@ -668,8 +667,7 @@ class ConformalFilter(Settings):
         ------
         ValueError
             If there are no parts. A ValueError is also raised if the parts were computed for
-            another guarantee, with other settings, or with a scorer that returns different
-            confidences.
+            another guarantee, with other settings, or by a filter that was fitted separately.
 
         Warns
         -----
@@ -688,7 +686,8 @@ class ConformalFilter(Settings):
         joined = CalibrationPart.join(parts)
         rows = guards.not_trained(self._record, joined.hashes, joined.copy)
         with unchanged_on_error(self):
-            left_over = rows[self._calibrate_on(joined[rows], fewest=True)]
+            trained = self._record.trained["answer"]
+            left_over = rows[self._calibrate_on(joined[rows], True, trained)]
             starts = np.cumsum([0, *map(len, parts)])
             number = np.searchsorted(starts, left_over, side="right") - 1
             self.unused_indices_ = np.stack(

@@ -424,9 +424,10 @@ def check_copies(
         )
     if hashes.named_by == "group" and largest > _FEW:
         warn(
-            f"{n_copies} of {len(group_of)} calibration answers equal answers of other groups. "
-            "The guarantee holds if the groups are different questions to which the model "
-            "gives the same answer. If they are copies of one answer, give them equal groups",
+            f"{n_copies} of {len(group_of)} calibration answers equal training answers or answers "
+            "of other groups. The guarantee holds if the groups are different questions to which "
+            "the model gives the same answer. If they are copies of one answer, give them equal "
+            "groups",
             GuaranteeWarning,
         )
 

@@ -34,7 +34,7 @@ MOST_TOKENS = {
     "ops": 9000,
     "plots": 2440,
     "scorers": 4870,
-    "top": 27070,
+    "top": 27080,
     "training": 4040,
 }
 MOST_LINES = 750

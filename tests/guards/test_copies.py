@@ -140,6 +140,10 @@ def test_named_copies_in_other_groups_are_counted():
     graphs, labels = answers(30)
     with pytest.warns(GuaranteeWarning, match="of other groups"):
         HardCF(0, alpha=0.02).fit(twice(graphs), labels * 2, groups=np.arange(60))
+    names = np.arange(30)
+    cf = learning(calibration_size=0).fit(graphs, labels, groups=names)
+    with pytest.warns(GuaranteeWarning, match="29 of 29 .* other groups"):
+        cf.calibrate(graphs, labels, groups=names + 100)
 
 
 @pytest.mark.parametrize(

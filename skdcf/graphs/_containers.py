@@ -1233,7 +1233,7 @@ class ReasoningGraph:
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
         matrix = np.asarray(matrix)
-        n_claims = len(matrix)
+        n_claims = len(matrix) if matrix.ndim else 0
         if matrix.size != n_claims**2 or not np.isin(matrix, (0, 1)).all():
             raise ValueError(
                 f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}: "

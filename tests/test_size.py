@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "datasets": 10570,
     "evaluation": 6890,
     "features": 15660,
-    "graphs": 8530,
+    "graphs": 8540,
     "guarantees": 4110,
     "inspection": 1380,
     "monitoring": 2980,

@@ -83,8 +83,10 @@ def clients():
 
 def join_spans(folder, checkout, tool):
     """Run the lines of the guide for a tool."""
-    page = (checkout / "docs/guide/command_line.rst").read_text("utf-8")
-    section = page.partition("\nFrom a tracing tool\n")[2].partition("\nCommands\n")[0]
+    page = (checkout / "docs/guide/data.rst").read_text("utf-8")
+    section = page.partition("\nFrom a tracing tool\n")[2].partition("\nJSON Lines\n")[
+        0
+    ]
     blocks = re.findall(
         r"For (\w+):\n\n\.\. code-block:: py\n\n((?:   .*\n)+)", section
     )

@@ -56,7 +56,7 @@ def chat(folder, turns, _):
 
 def spans(folder, turns, checkout):
     """An export of LangSmith, through the five lines of the guide."""
-    guide = (checkout / "docs/guide/command_line.rst").read_text("utf-8")
+    guide = (checkout / "docs/guide/data.rst").read_text("utf-8")
     code = re.search(r"For LangSmith:\n\n.*?::? py\n\n(.*?)\nFor", guide, re.S)[1]
     runs = [
         SimpleNamespace(

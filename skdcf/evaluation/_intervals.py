@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from .._checks import check_alpha, check_count
@@ -134,13 +132,14 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # A comparison needs the same few bands repeatedly.
 def band_of_law(shape, confidence_level, n_test=None):
     """Compute the band of a coverage that follows Beta(a, b), where ``shape`` is (a, b) or None."""
     from scipy.stats import beta, betabinom
 
-    if shape is None or shape[1] == 0:
-        return (np.nan, np.nan) if shape is None else (1.0, 1.0)
+    if shape is None:
+        return np.nan, np.nan
+    if shape[1] == 0:
+        return 1.0, 1.0
     tail = (1 - confidence_level) / 2
     if n_test is None:
         low, high = beta.ppf([tail, 1 - tail], *shape)

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_count
 from .._html import Table
 from ..choosing import passing_answers
-from ..filters import ConformalFilter
 from ..graphs import Problems
 from ..graphs.ragged import offsets_of, segment_ids
 from ..guarantees import leave_one_out as leave_one_out_levels
 from ..guarantees import rows_of_groups
-from ..identity import question_groups, read_groups
+from ..identity import Groups, question_groups, read_groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
 from ..uses import check, filter_in, flat_masks, seen
@@ -102,7 +100,7 @@ def retention_score(y: Labels, kept: Labels) -> float:
     return float(np.mean(segment_sum(kept & (labels == 1), offsets)))
 
 
-def count(guarantee: Any, labels: Any, kept: Any, offsets: Any) -> Any:
+def count(guarantee, labels, kept, offsets):
     """Count what each mask keeps in each problem.
 
     Returns
@@ -120,24 +118,24 @@ def count(guarantee: Any, labels: Any, kept: Any, offsets: Any) -> Any:
     return np.array(counts, dtype=float)
 
 
-def per_question(values: Any, questions: Any) -> Any:
+def per_question(values, questions):
     """Average each row of values over the answers to each question."""
     _, code, n_answers = np.unique(questions, return_inverse=True, return_counts=True)
     return np.array([np.bincount(code, row) / n_answers for row in values])
 
 
-def mean_error(values: Any) -> float:
+def mean_error(values):
     """Return the standard error of the mean, or NaN for a single value."""
     n = len(values)
     return values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
 
 
-def ratio(part: Any, whole: Any) -> Any:
+def ratio(part, whole):
     """Return a quotient, or NaN if the denominator is 0."""
     return part / whole if whole else np.nan
 
 
-def means_of(counts: Any, passing: Any, error: Any = mean_error) -> dict[str, float]:
+def means_of(counts, passing, error=mean_error):
     """Return the means of counts, and their standard errors.
 
     Parameters
@@ -186,15 +184,7 @@ def _interval(losses, passes, probability, n_problems):
     return max(low, 0.0), min(high, 1.0)
 
 
-def rows_of_levels(
-    guarantee: Any,
-    alphas: Any,
-    counts: Any,
-    questions: Any,
-    *,
-    passing: Any = 1.0,
-    laws: Any = None,
-) -> list[dict[str, float]]:
+def rows_of_levels(guarantee, alphas, counts, questions, passing, laws=None):
     """Return the means over questions at each level.
 
     Parameters
@@ -227,25 +217,20 @@ def rows_of_levels(
     return rows
 
 
-def _table(rows, labels, batch, questions, *, n_calibration, thresholds, **details):
-    """Return the rows with a heading that names the sizes."""
+def _table(rows, labels, batch, questions, calibration, n_calibration, **details):
     any_false = segment_sum(labels != 1, batch.offsets) > 0
     n_questions = len(np.unique(questions))
     heading = f"{len(batch)} problems"
     if n_questions < len(batch):
         heading += f" ({n_questions} questions)"
     heading += f", {n_calibration} for calibration"
-    shares = {f"{row['passing']:.1%}" for row in rows if row["passing"] < 1}
-    if shares:
+    passing = rows[0]["passing"]
+    if passing < 1:
         heading += (
-            f"; {', '.join(sorted(shares))} of the answers pass, and coverage is computed "
-            "for these"
+            f"; {passing:.1%} of the answers pass, and coverage is computed for these"
         )
     return Table(
-        [
-            row | {"threshold": threshold}
-            for row, threshold in zip(rows, thresholds, strict=True)
-        ],
+        [row | {"threshold": calibration.threshold(row["alpha"])} for row in rows],
         COLUMNS | INTERVALS | {"threshold": "{threshold:.4g}"},
         heading + details.get("warning", ""),
         n_problems=len(batch),
@@ -257,13 +242,13 @@ def _table(rows, labels, batch, questions, *, n_calibration, thresholds, **detai
 
 
 def evaluate_filter(
-    filter: ConformalFilter,
+    filter: Any,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
     by: str | Callable | Sequence[Any] | None = None,
-    groups: ArrayLike | Literal[False] | None = None,
+    groups: Groups = None,
 ) -> Table:
     """Compute coverage and retention of a fitted filter on test problems.
 
@@ -332,18 +317,16 @@ def evaluate_filter(
     guarantee = calibration.guarantee
     kept = flat_masks(filter, batch, levels, labels)
     counts = count(guarantee, labels, kept, batch.offsets)
-    passing: Any = np.ones(len(batch))
+    passing = np.ones(len(batch))
     if guarantee.show != 1:
         passing = passing_answers(filter, batch)
     laws = [calibration.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(
-        guarantee, levels, counts, questions, passing=passing, laws=laws
-    )
+    rows = rows_of_levels(guarantee, levels, counts, questions, passing, laws)
     parts = []
     by_group = {} if by is None else rows_of_groups(read_groups(by, batch))
     for name, own in by_group.items():
         part = rows_of_levels(
-            guarantee, levels, counts[..., own], questions[own], passing=passing[own]
+            guarantee, levels, counts[..., own], questions[own], passing[own]
         )
         parts += [{"group": name, "n_problems": len(own)} | row for row in part]
     columns = {"group": "{group}", "problems": "{n_problems:d}"} | COLUMNS | INTERVALS
@@ -359,8 +342,8 @@ def evaluate_filter(
         labels,
         batch,
         questions,
-        n_calibration=filter.n_calibration_,
-        thresholds=[calibration.threshold(alpha) for alpha in levels],
+        calibration,
+        filter.n_calibration_,
         seen=(trained, calibrated),
         warning=warning,
         groups=Table(parts, columns),
@@ -368,12 +351,12 @@ def evaluate_filter(
 
 
 def leave_one_out(
-    filter: ConformalFilter,
+    filter: Any,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
-    groups: ArrayLike | Literal[False] | None = None,
+    groups: Groups = None,
     n_draws: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Table:
@@ -464,28 +447,24 @@ def leave_one_out(
         level[order] = leave_one_out_levels(guarantee, part.jumps[chosen], claims)
         kept = level <= levels[:, None]
         counts.append(count(guarantee, labels, kept, batch.offsets))
-    fewer = part[chosen[1:]].calibrate(guarantee.with_share(1))
-    laws = None if claims.groups else [fewer.coverage_law(alpha) for alpha in levels]
+    fewer = part[chosen[1:]].calibrate(guarantee)
+    laws = [fewer.coverage_law(alpha) for alpha in levels]
     rows = rows_of_levels(
-        guarantee, levels, np.mean(counts, axis=0), questions, laws=laws
+        guarantee, levels, np.mean(counts, axis=0), questions, 1.0, laws
     )
     warning = ""
     if guarantee.show != 1:
         # If m answers pass, exactly floor(alpha m) of them are counted as wrong.
         unknown = [key for key in rows[0] if key.startswith(("loss", "coverage"))]
         rows = [row | dict.fromkeys(unknown, np.nan) for row in rows]
-        warning = (
-            "; coverage is not reported, because leave-one-out evaluation with show counts "
-            "the same number of wrong answers for every filter"
-        )
-    calibration = part[chosen].calibrate(guarantee)
+        warning = "; with show, the number of wrong answers is fixed and not reported"
     return _table(
         rows,
         labels,
         batch,
         questions,
-        n_calibration=len(chosen) - 1,
-        thresholds=[calibration.threshold(alpha) for alpha in levels],
+        part[chosen].calibrate(guarantee),
+        len(chosen) - 1,
         warning=warning,
     )
 
@@ -526,7 +505,6 @@ def _by_question(claims, questions, chosen):
 
 def _levels_of(filter, alphas):
     """Validate the levels, and convert them to the form required by the filter's guarantee."""
-    if isinstance(filter, ConformalFilter):
-        filter.check_calibrated()
+    filter.check_calibrated()
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

@@ -9,10 +9,9 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
@@ -24,17 +23,10 @@ from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs
 from ..guarantees import NoFalseClaim
-from ..identity import hashes_of, question_groups
+from ..identity import Groups, hashes_of, question_groups
 from ..labels import Labels
-from ..training.splitting import (
-    hold_out,
-    holdout_count,
-    number_groups,
-)
+from ..training.splitting import hold_out, holdout_count, number_groups
 from ..uses import at_level, check
-
-GRIDS = ("param_grid", "param_distributions", "search_spaces")
-WRAPPERS = ("estimator", "search")
 
 
 @settings
@@ -92,9 +84,7 @@ class CalibratedSearch(BaseEstimator):
     calibration_size: float | int | None = None
     random_state: int | np.random.RandomState | None = None
 
-    def fit(
-        self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
-    ) -> Self:
+    def fit(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Search for settings on one part of the problems, and calibrate on the other part.
 
         Parameters
@@ -126,22 +116,24 @@ class CalibratedSearch(BaseEstimator):
         searched, new = (
             [take_rows(values, part) for values in packed] for part in (rest, held_rows)
         )
+        of_search, of_calibration = (
+            groups if groups is None or groups is False else np.asarray(groups)[part]
+            for part in (rest, held_rows)
+        )
         with warnings.catch_warnings():
             # Warnings about thresholds are ignored, because other thresholds are computed below.
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(
-                self.search, searched[0], searched[1], questions[rest]
-            )
+            best, search = choose(self.search, *searched, questions[rest])
             best.set_params(calibration_size=1)
-            best.fit(*searched, _taken(groups, rest))
+            best.fit(*searched, of_search)
         # The problems that chose the settings count as training problems.
         trained = hashes_of(
             check(best, searched[0]),
-            _taken(groups, rest),
+            of_search,
             columns_are_fine=best._record.columns_are_fine,
         ).to_store()
         best._record = replace(best._record, trained=trained)
-        best.calibrate(*new, _taken(groups, held_rows))
+        best.calibrate(*new, of_calibration)
         self.best_estimator_ = best
         self.search_ = search
         self.best_params_ = search.best_params_
@@ -173,10 +165,6 @@ class CalibratedSearch(BaseEstimator):
         return get_tags(self.search.estimator)
 
 
-def _taken(groups, rows):
-    return groups if groups is None or groups is False else np.asarray(groups)[rows]
-
-
 def as_groups(questions):
     """Return question indices as ``groups``, or False if each question has one answer."""
     return questions if len(np.unique(questions)) < len(questions) else False
@@ -197,8 +185,10 @@ def check_search(search):
             "search must be a scikit-learn search over a filter, such as "
             f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
         )
-    for key in sorted(set(_keys(search))):
-        words = [word for word in key.split("__") if word not in WRAPPERS]
+    for key in _keys(search):
+        words = [
+            word for word in key.split("__") if word not in ("estimator", "search")
+        ]
         if words and words[0] in (*PROMISED, "calibration_size"):
             raise ValueError(
                 f"{key!r} must not be a parameter of the search, because filters with "
@@ -206,9 +196,8 @@ def check_search(search):
                 f"claims that they keep. Set {words[0]} in the filter instead"
             )
     scoring = search.scoring
-    if scoring is not None and (
-        hasattr(scoring, "_score_func") or not callable(scoring)
-    ):
+    is_own = callable(scoring) and not hasattr(scoring, "_score_func")
+    if scoring is not None and not is_own:
         raise ValueError(
             f"scoring must be None or a function of (filter, X, y), got {scoring!r}. "
             "Standard scikit-learn scorers cannot count kept claims, because they "
@@ -222,7 +211,7 @@ def check_search(search):
 
 
 def _keys(search):
-    for name in GRIDS:
+    for name in ("param_grid", "param_distributions", "search_spaces"):
         grids = getattr(search, name, None) or ()
         for grid in [grids] if isinstance(grids, Mapping) else grids:
             yield from grid
@@ -247,7 +236,7 @@ def choose(search, X, y, questions):
     if has_groups and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
     cv = check_cv(cv, y, classifier=is_classifier(estimator))
-    search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
+    search.cv = [*cv.split(X, y, questions if has_groups else None)]
     if search.refit is True:
         search.refit = False
     # The filters in the search require metadata routing.
@@ -257,7 +246,7 @@ def choose(search, X, y, questions):
     return clone(estimator).set_params(**search.best_params_), search
 
 
-def seeded(filter: Any, seed: int) -> Any:
+def seeded(filter, seed):
     """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
     fresh = clone(filter)
     unset = [key for key, value in fresh.get_params().items() if value is None]
@@ -277,7 +266,10 @@ def fit_each(filter, X, y, groups, alphas, seed):
             search.estimator = at_level(search.estimator, alpha)
             questions = np.arange(len(X)) if groups is False else groups
             own, search = choose(search, X, y, questions)
-            chosen = {key: _plain(v) for key, v in search.best_params_.items()}
+            chosen = {
+                key: value if isinstance(value, (int, float, str)) else str(value)
+                for key, value in search.best_params_.items()
+            }
         fitted = at_level(own, alpha).set_params(calibration_size=1).fit(X, y, groups)
         # The levels share a fit, unless training or the share of passing answers depends on them.
         shared = not (isinstance(filter, Mapping) or search is not None)
@@ -285,9 +277,3 @@ def fit_each(filter, X, y, groups, alphas, seed):
             yield fitted, np.arange(len(alphas)), chosen
             return
         yield fitted, [i], chosen
-
-
-def _plain(value):
-    """Return a setting as a plain number or text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, (int, float, str)) else repr(value)

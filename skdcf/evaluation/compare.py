@@ -6,7 +6,6 @@ trained once.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -14,7 +13,6 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_choice, warn
@@ -23,7 +21,7 @@ from .._jobs import as_finished
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
 from ..guarantees import NoFalseClaim
-from ..identity import question_groups
+from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
 from ..uses import calibrated_masks, check
@@ -38,10 +36,7 @@ from ._report import (
 )
 from ._search import as_groups, check_search, fit_each, search_in
 
-# number of random selections of the calibration answer if questions have several answers
-DRAWS = 10
-COUNTS = ("loss", "retention", "false_kept", "shown", "false_shown")
-REPEATS = {"folds": 20, "leave-one-out": 40}
+#: Size of each part of a split, relative to the others.
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
 
 
@@ -53,7 +48,7 @@ def compare_filters(
     *,
     protocol: Literal["folds", "leave-one-out"] = "folds",
     cv: Any = None,
-    groups: ArrayLike | Literal[False] | None = None,
+    groups: Groups = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
@@ -100,14 +95,13 @@ def compare_filters(
     -------
     report : Table
         One row for each level and filter, with means over the splits: ``coverage``,
-        ``retention`` (true claims kept per problem), ``retention_share`` (of all true claims),
-        ``false_kept``, ``shown`` (proportion of problems with a kept claim),
-        ``false_among_shown``, ``false_shown``, ``accuracy`` (of the kept claims) and ``passing``,
-        and the corrected standard errors of most of them. ``delta_pct`` is the change in
-        retention relative to the first filter, in percent. ``chosen`` contains the settings that
-        a search selected most often. ``report.splits`` is a table of the same numbers with one
-        row for each split, filter and level, with the sizes of the parts and the seconds that all
-        fits of the filter took.
+        ``retention`` (true claims kept per problem), ``false_kept``, ``shown`` (proportion of
+        problems with a kept claim), ``false_among_shown``, ``false_shown``, ``accuracy`` (of the
+        kept claims) and ``passing``, and the corrected standard errors of most of them.
+        ``delta_pct`` is the change in retention relative to the first filter, in percent.
+        ``chosen`` contains the settings that a search selected most often. ``report.splits`` is a
+        table of the same numbers with one row for each split, filter and level, with the sizes of
+        the parts.
 
     Raises
     ------
@@ -152,9 +146,11 @@ def compare_filters(
         raise ValueError(
             f"filters must map at least one name to a filter, got {filters!r}"
         )
-    for name, filter in filters.items():
-        _check_filter(name, filter, levels.tolist(), protocol)
-    plain = [each for filter in filters.values() for each in _plain_filters(filter)]
+    plain = [
+        each
+        for name, filter in filters.items()
+        for each in _plain_filters(name, filter, levels.tolist(), protocol)
+    ]
     batch, labels = check(plain[0], X, y)
     # Columns that do not need fitting are computed once for all splits.
     for filter_of in plain[1:]:
@@ -163,7 +159,7 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    _warn_of_abstention(plain, questions, splits, levels)
+    _warn_of_abstention(plain, questions, splits, levels.min())
     problems = batch, batch.split(labels), questions
     jobs = {
         number: partial(run_split, filters, problems, split, levels, seeds[number])
@@ -175,46 +171,42 @@ def compare_filters(
         for number in range(len(splits))
         for row in results[number]
     ]
-    return summarise(rows, protocol)
+    return summarise(rows, filters, levels, protocol)
 
 
-def _check_filter(name, filter, alphas, protocol):
-    """Raise ValueError if a filter cannot be compared."""
-    if isinstance(filter, Mapping):
-        missing = [alpha for alpha in alphas if alpha not in filter]
-        if missing:
+def _plain_filters(name, filter, alphas, protocol):
+    """Return each filter, including the filters inside a dict or a search.
+
+    A ValueError is raised if a filter cannot be compared.
+    """
+    by_level = filter if isinstance(filter, Mapping) else dict.fromkeys(alphas, filter)
+    missing = [alpha for alpha in alphas if alpha not in by_level]
+    if missing:
+        raise ValueError(
+            f"filters[{name!r}] must contain a filter for each alpha, but there is no "
+            f"filter for {missing}"
+        )
+    plain = []
+    for each in by_level.values():
+        search = search_in(each)
+        if search is not None:
+            check_search(search)
+        inner = getattr(search, "estimator", each)
+        if not hasattr(inner, "calibrate_parts"):
             raise ValueError(
-                f"filters[{name!r}] must contain a filter for each alpha, but there is no "
-                f"filter for {missing}"
+                f"filter {name!r} must be a skdcf filter or a search over one, got a "
+                f"{type(inner).__name__}. Pass a transformer to the filter as features="
             )
-        for inner in filter.values():
-            _check_filter(name, inner, alphas, protocol)
-        return
-    search = search_in(filter)
-    if search is not None:
-        check_search(search)
-    inner = getattr(search, "estimator", filter)
-    if not hasattr(inner, "calibrate_parts"):
-        raise ValueError(
-            f"filter {name!r} must be a skdcf filter or a search over one, got a "
-            f"{type(inner).__name__}. Pass a transformer to the filter as features="
-        )
-    if protocol == "leave-one-out" and inner.ties == "include":
-        raise ValueError(
-            f'filter {name!r} must not have ties="include", because leave-one-out '
-            'evaluation does not support it. Set protocol="folds" or ties="jitter"'
-        )
+        if protocol == "leave-one-out" and inner.ties == "include":
+            raise ValueError(
+                f'filter {name!r} must not have ties="include", because leave-one-out '
+                'evaluation does not support it. Set protocol="folds" or ties="jitter"'
+            )
+        plain.append(inner)
+    return plain
 
 
-def _plain_filters(filter):
-    """Return each filter, including the filters inside a dict or a search."""
-    filters = filter.values() if isinstance(filter, Mapping) else [filter]
-    return [getattr(search_in(each), "estimator", each) for each in filters]
-
-
-def run_split(
-    filters: Any, problems: Any, split: Any, alphas: Any, seed: int
-) -> list[dict[str, Any]]:
+def run_split(filters, problems, split, alphas, seed):
     """Fit the filters on one split, and return a row of numbers for each filter and level."""
     batch, labels, questions = problems
     parts = [(batch[rows], labels[rows], as_groups(questions[rows])) for rows in split]
@@ -240,15 +232,11 @@ def run_split(
 def _rows_of_filter(filter, parts, alphas, seed):
     (X, y, groups), *rest = parts
     rows = [{} for _ in alphas]
-    seconds = 0.0
-    start = time.perf_counter()
     for fitted, positions, chosen in fit_each(filter, X, y, groups, alphas, seed):
-        seconds += time.perf_counter() - start
         evaluated = _evaluate(fitted, rest, alphas[positions], seed)
         for i, row in zip(positions, evaluated, strict=True):
             rows[i] = row | {"chosen": chosen}
-        start = time.perf_counter()
-    return [row | {"seconds": seconds} for row in rows]
+    return rows
 
 
 def _evaluate(fitted, parts, alphas, seed):
@@ -256,7 +244,7 @@ def _evaluate(fitted, parts, alphas, seed):
     X, y, groups = parts[-1]
     if len(parts) == 1:
         report = leave_one_out(
-            fitted, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
+            fitted, X, y, alphas, groups=groups, n_draws=10, random_state=seed
         )
         return [row | {"n_calibration": report.n_calibration} for row in report.rows]
     kept, passing, n_calibration = calibrated_masks(fitted, parts[0], X, alphas)
@@ -267,47 +255,44 @@ def _evaluate(fitted, parts, alphas, seed):
         alphas,
         count(guarantee, labels, kept, batch.offsets),
         question_groups(batch, groups),
-        passing=passing,
+        passing,
     )
     return [
         row | {"n_calibration": n} for row, n in zip(rows, n_calibration, strict=True)
     ]
 
 
-def _warn_of_abstention(filters, questions, splits, alphas):
+def _warn_of_abstention(filters, questions, splits, alpha):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
     # In leave-one-out evaluation, a question is not used for its own calibration.
     n -= len(splits[0]) == 2
-    guarantees = [each.guarantee or NoFalseClaim() for each in filters]
-    for guarantee in {repr(each): each for each in guarantees}.values():
-        low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
-        if low:
-            warn(
-                f"{n} calibration problems per split are too few to keep any claims with "
-                f"{guarantee!r} for alpha = {', '.join(f'{a:g}' for a in low)}. At least "
-                f"{guarantee.problems_needed(low[0])} are needed for alpha = {low[0]:g}.",
-                CalibrationWarning,
-            )
+    needed = max(
+        (each.guarantee or NoFalseClaim()).problems_needed(alpha) for each in filters
+    )
+    if n < needed:
+        warn(
+            f"{n} calibration problems per split are too few to keep any claims at alpha = "
+            f"{alpha:g}, for which {needed} are needed",
+            CalibrationWarning,
+        )
 
 
-def summarise(rows: list[dict[str, Any]], protocol: str) -> Table:
+def summarise(rows, names, alphas, protocol):
     """Return the means over splits of each filter at each level, given the rows of `run_split`."""
-    cells: dict[Any, list[dict[str, Any]]] = {}
-    for row in rows:
-        cells.setdefault((row["alpha"], row["filter"]), []).append(row)
-    levels = list(dict.fromkeys(alpha for alpha, _ in cells))
-    names = list(dict.fromkeys(name for _, name in cells))
     means = []
-    for alpha in levels:
-        splits = [Table(cells[alpha, name], {}) for name in names]
-        reference = splits[0]
-        means += [_means(each, reference) for each in splits]
+    for alpha in alphas:
+        own = [row for row in rows if row["alpha"] == alpha]
+        tables = [
+            Table([row for row in own if row["filter"] == name], {}) for name in names
+        ]
+        reference = tables[0]
+        means += [_means(splits, reference) for splits in tables]
     sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
     columns = {"filter": "{filter}"} | COLUMNS
     summary = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}", "chosen": "{chosen}"}
     heading = (
         f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
-        f"to {names[0]!r}"
+        f"to {next(iter(names))!r}"
     )
     if any(row["passing"] < 1 for row in rows):
         heading += "; coverage is computed for the problems that pass"
@@ -316,7 +301,6 @@ def summarise(rows: list[dict[str, Any]], protocol: str) -> Table:
         columns | summary,
         heading,
         splits=Table(rows, {"split": "{split:d}"} | columns),
-        protocol=protocol,
     )
 
 
@@ -326,20 +310,18 @@ def _means(splits, reference):
     def error(values):
         return corrected_error(values, splits.sizes)
 
-    counts = [getattr(splits, name) for name in COUNTS]
-    means = means_of(counts, splits.passing, error)
-    change = splits.retention - reference.retention
+    names = "loss", "retention", "false_kept", "shown", "false_shown"
+    means = means_of([getattr(splits, n) for n in names], splits.passing, error)
     baseline = reference.retention.mean()
-    n_true = np.where(splits.true_claims > 0, splits.true_claims, np.nan)
     means |= {
         "alpha": splits.alpha[0],
         "target": splits.target[0],
-        "retention_share": (splits.retention / n_true).mean(),
         "delta_pct": 100 * (ratio(means["retention"], baseline) - 1),
-        "delta_error": 100 * ratio(error(change), baseline),
+        "delta_error": np.nan,
     }
-    if splits is reference:
-        means["delta_error"] = np.nan
+    if splits is not reference:
+        change = error(splits.retention - reference.retention)
+        means["delta_error"] = 100 * ratio(change, baseline)
     chosen = [row["chosen"] for row in splits.rows]
     return (
         {"filter": splits.filter[0]}
@@ -348,7 +330,7 @@ def _means(splits, reference):
     )
 
 
-def corrected_error(values: Any, sizes: Any) -> Any:
+def corrected_error(values, sizes):
     """Return the standard error of the mean over splits that share problems.
 
     The correction is that of Nadeau and Bengio (2003).
@@ -366,7 +348,7 @@ def corrected_error(values: Any, sizes: Any) -> Any:
     return values.std(ddof=1) * np.sqrt(1 / n + overlap)
 
 
-def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
+def make_splits(cv, questions, protocol, rng):
     """Return the splits as tuples, which contain the sorted problem indices of each part.
 
     Parameters
@@ -380,7 +362,8 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     rng : RandomState
         Random number generator for the splits.
     """
-    cv = REPEATS[protocol] if cv is None else cv
+    if cv is None:
+        cv = 20 if protocol == "folds" else 40
     if isinstance(cv, Integral):
         splits = [_cut(questions, SHARES[protocol], rng) for _ in range(cv)]
     else:
@@ -388,7 +371,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     if not splits:
         raise ValueError(f"cv must contain at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
-        _check_split(parts, number, questions, protocol)
+        _check_split(parts, number, questions, len(SHARES[protocol]))
     return splits
 
 
@@ -403,15 +386,13 @@ def _cut(codes, shares, rng):
     return tuple(np.flatnonzero(part[codes] == p) for p in range(len(shares)))
 
 
-def _check_split(parts, number, codes, protocol):
-    """Raise ValueError if a part is too small, or if two parts share a question."""
+def _check_split(parts, number, codes, n_parts):
+    """Raise ValueError if a part is empty, or if two parts share a question."""
     sizes = [len(part) for part in parts]
-    least = 2 if protocol == "leave-one-out" else 1
-    if len(parts) != len(SHARES[protocol]) or min(sizes) < least:
+    if len(parts) != n_parts or 0 in sizes:
         raise ValueError(
-            f"split {number} must have {len(SHARES[protocol])} parts with at least {least} "
-            f"problems each, got parts of sizes {sizes}. Pass more problems, or more "
-            "questions with fewer answers"
+            f"split {number} must have {n_parts} parts with at least one problem each, got "
+            f"parts of sizes {sizes}. Pass more problems, or more questions with fewer answers"
         )
     rows = np.concatenate(parts).tolist()
     outside = [row for row in rows if row not in range(len(codes))]

@@ -15,38 +15,31 @@ detected even after months.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import SHARE, Settings, settings
 from ..graphs import Problems, pack_graphs
 from ..guards import compare_origin
+from ..identity import Groups
 from ..labels import Labels
 from ..ops.mean_bound import largest_mean
 from ..uses import check, flat_masks, largest_risks
 
-# number of problems after which the uninvested part of the wealth has decreased to 63 %
-PACE = 100.0
-LARGEST = 700.0  # largest number whose exponential is finite
-# maximum number of problems that are ranked against each other at the same time
-BLOCK = 512
-#: Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets favour
-#: small p-values, large p-values, both extremes, or values in the middle.
-SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
-BENDS = np.array([0.8, -0.4])
-#: Odds ratios of an error on which the monitor bets, relative to the rate under the null
-#: hypothesis.
-ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
-
 
 def waiting(t):
-    """Return the fraction of the initial wealth that has not been bet after ``t`` problems."""
-    return 1 / np.log2(2 + t / PACE)
+    """Return the fraction of the initial wealth that has not been bet after ``t`` problems.
+
+    After 100 problems, it has decreased to 63 %.
+    """
+    return 1 / np.log2(2 + t / 100)
 
 
 @settings
@@ -67,14 +60,14 @@ class BettingMonitor(Settings):
     @property
     def wealth(self) -> float:
         """Return the current wealth. Values far above 1 are evidence against the null."""
-        return float(np.exp(min(self._log_wealth[-1], LARGEST)))
+        # The exponential of a larger number is infinite.
+        return float(np.exp(min([0.0, *self.log_wealth_[-1:]][-1], 700.0)))
 
     @property
     def p_value(self) -> float:
         """Return an anytime-valid p-value, which is computed from the largest wealth so far."""
-        return min(
-            self.calibration_delta_ + float(np.exp(-self._largest_log_wealth)), 1.0
-        )
+        smallest = float(np.exp(-self.log_wealth_.max(initial=0.0)))
+        return min(self.calibration_delta_ + smallest, 1.0)
 
     @property
     def alarm(self) -> bool:
@@ -84,17 +77,8 @@ class BettingMonitor(Settings):
     @property
     def alarm_at(self) -> int | None:
         """Return the number of problems before the alarm, or None if there was no alarm."""
-        reached = self._log_wealth >= -np.log(self.delta - self.calibration_delta_)
-        return int(np.argmax(reached)) if reached.any() else None
-
-    @property
-    def _largest_log_wealth(self):
-        return max(self._log_wealth.max(), 0.0)
-
-    @property
-    def _log_wealth(self):
-        """Return the log wealth after 0, 1, 2, ... problems."""
-        return np.append(0.0, self.log_wealth_)
+        reached = self.log_wealth_ >= -np.log(self.delta - self.calibration_delta_)
+        return int(np.argmax(reached)) + 1 if reached.any() else None
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the current state.
@@ -102,17 +86,12 @@ class BettingMonitor(Settings):
         Returns
         -------
         summary : dict
-            The keys are ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm``
-            and ``alarm_at``. The values are plain numbers, booleans or None.
+            The keys are ``n_problems``, ``wealth``, ``p_value``, ``alarm`` and ``alarm_at``. The
+            values are plain numbers, booleans or None.
         """
-        return {
-            "n_problems": len(self._log_wealth) - 1,
-            "wealth": self.wealth,
-            "largest_wealth": float(np.exp(min(self._largest_log_wealth, LARGEST))),
-            "p_value": self.p_value,
-            "alarm": self.alarm,
-            "alarm_at": self.alarm_at,
-        }
+        names = "wealth", "p_value", "alarm", "alarm_at"
+        values = {name: getattr(self, name) for name in names}
+        return {"n_problems": len(self.log_wealth_)} | values
 
 
 def play(before, state, log_factors):
@@ -191,14 +170,8 @@ class ExchangeabilityTest(BettingMonitor):
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None
 
-    filter_ = state_ = None
-    n_repeated_ = 0
-
     def fit(self, path_risk: Any, y: Any = None) -> Self:
         """Set the reference problems, with which later problems are compared.
-
-        If `fit` is not called, new problems are only compared with earlier problems that were
-        passed to `update`.
 
         Parameters
         ----------
@@ -218,15 +191,17 @@ class ExchangeabilityTest(BettingMonitor):
         self.validate()
         is_filter = hasattr(path_risk, "max_path_risks_")
         values = path_risk.max_path_risks_ if is_filter else largest_of(path_risk)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
         self.filter_ = path_risk if is_filter else None
-        self._start(np.sort(values))
+        self.seen_ = np.sort(values)
+        self.taken_ = {}
+        self.state_ = None
+        self.log_wealth_ = np.empty(0)
+        self.n_repeated_ = 0
+        seed = check_random_state(self.random_state).randint(2**31)
+        self.rng_ = check_random_state(seed)
         return self
 
-    def update(
-        self, X: Problems, groups: ArrayLike | Literal[False] | None = None
-    ) -> Self:
+    def update(self, X: Problems, groups: Groups = None) -> Self:
         """Add new problems in chronological order.
 
         Parameters
@@ -248,9 +223,7 @@ class ExchangeabilityTest(BettingMonitor):
         ValueError
             If a path risk is NaN, or if problems are passed but no filter was passed to `fit`.
         """
-        self.validate()
-        if not hasattr(self, "seen_"):
-            self._start(np.empty(0))
+        check_is_fitted(self)
         batch = pack_graphs(X)
         if batch is not None:
             values = self._first_answers(batch, groups)
@@ -261,12 +234,14 @@ class ExchangeabilityTest(BettingMonitor):
                 "groups must be None if X contains path risks, because every path risk is "
                 "counted. Pass the problems instead"
             )
-        uniform = self.rng_.random_sample(len(values))
-        for start in range(0, len(values), BLOCK):
-            block = slice(start, start + BLOCK)
-            factors = _log_factors(self._p_values(values[block], uniform[block]))
-            log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
-            self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
+        p = self._p_values(values)[:, None] - 0.5
+        # Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets
+        # favour small p-values, large p-values, both extremes, or values in the middle.
+        slopes = 1 + np.array([-1.8, -0.9, 0.9, 1.8]) * p
+        bends = 1 + np.array([0.8, -0.4]) * (12 * p**2 - 1)
+        factors = np.log(np.hstack([slopes, bends]))
+        log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
+        self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
         return self
 
     def _first_answers(self, batch, groups):
@@ -277,33 +252,26 @@ class ExchangeabilityTest(BettingMonitor):
                 "fit(filter) first, or pass path risks"
             )
         risks, hashes = largest_risks(self.filter_, batch, groups)
-        keys, is_old = _keys(self.filter_, hashes)
-        rows = [
-            i for i, key in enumerate(keys) if not is_old[i] and _take(key, self.taken_)
-        ]
+        keys = _keys(self.filter_, hashes)
+        rows = [i for i, key in enumerate(keys) if _take(key, self.taken_)]
         self.n_repeated_ += len(risks) - len(rows)
         return risks[rows]
 
-    def _start(self, risks):
-        self.seen_ = risks
-        self.taken_ = {}
-        seed = check_random_state(self.random_state).randint(2**31)
-        self.rng_ = check_random_state(seed)
-
-    def _p_values(self, values, uniform):
+    def _p_values(self, values):
         """Return the ranks of the values among all earlier problems, with ties broken at random."""
-        earlier = np.tri(len(values), k=-1, dtype=bool)
-        below = np.searchsorted(self.seen_, values, side="left")
-        equal = np.searchsorted(self.seen_, values, side="right") - below
-        below = below + (earlier & (values < values[:, None])).sum(axis=1)
-        equal = equal + (earlier & (values == values[:, None])).sum(axis=1)
-        n_before = len(self.seen_) + np.arange(len(values))
-        places = np.searchsorted(self.seen_, np.sort(values))
-        self.seen_ = np.insert(self.seen_, places, np.sort(values))
-        return (below + uniform * (equal + 1)) / (n_before + 1)
+        earlier = self.seen_.tolist()
+        ranks = []
+        uniform = self.rng_.random_sample(len(values))
+        for value, share in zip(values.tolist(), uniform.tolist(), strict=True):
+            below = bisect_left(earlier, value)
+            equal = bisect_right(earlier, value) - below
+            ranks.append((below + share * (equal + 1)) / (len(earlier) + 1))
+            earlier.insert(below, value)
+        self.seen_ = np.array(earlier)
+        return np.array(ranks)
 
 
-def largest_of(path_risk) -> NDArray[Any]:
+def largest_of(path_risk):
     """Return each problem's largest path risk, or -inf for a problem without claims."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
@@ -312,12 +280,6 @@ def largest_of(path_risk) -> NDArray[Any]:
             "NaN"
         )
     return values
-
-
-def _log_factors(p):
-    centred = p[:, None] - 0.5
-    bends = 1 + BENDS * (12 * centred**2 - 1)
-    return np.log(np.hstack([1 + SLOPES * centred, bends]))
 
 
 @settings
@@ -415,18 +377,7 @@ class CoverageMonitor(BettingMonitor):
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
     lost_ = 0.0
 
-    def validate(self) -> None:
-        """Raise ValueError if the filter cannot be monitored."""
-        super().validate()
-        if not hasattr(self.filter, "calibration_"):
-            raise ValueError(f"filter must be a fitted filter, got {self.filter!r}")
-
-    def update(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
-    ) -> Self:
+    def update(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Add judged answers to the monitor.
 
         Parameters
@@ -457,41 +408,26 @@ class CoverageMonitor(BettingMonitor):
         fitted = self.filter
         part = fitted.calibration_part(X, y, groups)
         compare_origin(fitted._record, part.origin)
-        losses = self._losses(part, X, y)
+        batch, labels = check(fitted, X, y)
+        [kept] = flat_masks(fitted, batch, [None])
+        losses = fitted.calibration_.guarantee.loss(labels, kept, batch.offsets)
         names = part.groups or [None] * len(part)
-        keys, is_old = _keys(fitted, part.hashes)
-        rows_of: dict[Any, list[int]] = {name: [] for name in self._games}
+        keys = _keys(fitted, part.hashes)
+        steps = self._steps
+        rows_of: dict[Any, list[int]] = {name: [] for name in steps}
         for row in np.lexsort(part.hashes.orders(part.lowest, part.scores)).tolist():
-            name = names[row]
-            if (
-                name not in rows_of
-                or part.lowest[row] >= self._steps[name].cut < np.inf
-            ):
+            name, key = names[row], keys[row]
+            if name not in steps or part.lowest[row] >= steps[name].cut < np.inf:
                 self.n_unwatched_ += 1
-            elif is_old[row] or not _take(keys[row], self._games[name]["taken"]):
-                self.n_repeated_ += 1
-            else:
+            elif _take(key and f"{key} {name!r}", self.taken_):
                 rows_of[name].append(row)
+            else:
+                self.n_repeated_ += 1
         for name, rows in rows_of.items():
             self._bet(name, losses[rows])
         return self
 
-    def _losses(self, part, X, y):
-        """Return the loss of each problem of the part."""
-        if self._is_urn:
-            level = self._level
-            limits = {name: s.threshold(level) for name, s in self._steps.items()}
-            names = part.groups or [None] * len(part)
-            return part.scores < [limits.get(name, -np.inf) for name in names]
-        batch, labels = check(self.filter, X, y)
-        [kept] = flat_masks(self.filter, batch, [None])
-        return self.filter.calibration_.guarantee.loss(labels, kept, batch.offsets)
-
-    def update_losses(
-        self,
-        losses: ArrayLike,
-        group: Any = None,
-    ) -> Self:
+    def update_losses(self, losses: ArrayLike, group: Any = None) -> Self:
         """Add the losses of judged answers if the answers themselves are unavailable.
 
         Parameters
@@ -534,6 +470,7 @@ class CoverageMonitor(BettingMonitor):
             The reason as a sentence, or None if the guarantee can be monitored.
         """
         self.validate()
+        self.filter.check_calibrated()
         if self.filter.ties == "include":
             return 'there is no guarantee to monitor, because ties is "include"'
         if not self._steps:
@@ -567,19 +504,16 @@ class CoverageMonitor(BettingMonitor):
         if reason := self.why_not_watched():
             raise ValueError(reason)
         scores = np.append(self.filter.nonconformity_scores_, self._level)
-        before: Any = getattr(self, "calibration_", None)
-        if np.array_equal(before, scores):
+        if np.array_equal(getattr(self, "calibration_", []), scores):
             return
         self.calibration_ = scores
         self.n_calibrations_ += 1
         self.calibration_delta_ = 0.0 if self._is_urn else self.delta / 2
-        games = self._games
+        self.taken_ = getattr(self, "taken_", {})
         self.games_ = [
             {
                 "group": name,
-                "taken": games[name]["taken"] if name in games else {},
                 "n_problems": 0,
-                "n_errors": 0,
                 "lost": 0.0,
                 "log_wealth": 0.0,
                 "state": None,
@@ -608,47 +542,23 @@ class CoverageMonitor(BettingMonitor):
     def _bet(self, name, losses):
         """Bet on the problems of a group, given their losses."""
         game = self._games[name]
-        losses = np.asarray(losses, np.float64)
-        count = game["n_problems"]
         lost_before = game["lost"] + np.append(0.0, np.cumsum(losses))[:-1]
-        chance = self._chances(name, count, lost_before)
-        factors = np.log(1 + losses[:, None] * (ODDS - 1))
-        factors -= np.log1p(chance[:, None] * (ODDS - 1))
-        log_wealth, game["state"] = play(count, game["state"], factors)
+        chance = self._chances(name, game["n_problems"], lost_before)
+        # Each bet is on an odds ratio of an error, relative to the rate under the null.
+        gains = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+        factors = np.log(1 + losses[:, None] * gains)
+        factors -= np.log1p(chance[:, None] * gains)
+        log_wealth, game["state"] = play(game["n_problems"], game["state"], factors)
         others = [each["log_wealth"] for each in self.games_ if each is not game]
-        others_wealth = logsumexp([*others, -np.inf])
         j = self.n_calibrations_
-        wealth = np.logaddexp(others_wealth, log_wealth)
+        wealth = np.logaddexp(logsumexp([*others, -np.inf]), log_wealth)
         wealth -= np.log(len(self.games_) * j * (j + 1))
         self.log_wealth_ = np.append(self.log_wealth_, wealth)
-        n_errors = int((losses > 0).sum())
         game["log_wealth"] = float([game["log_wealth"], *log_wealth][-1])
         game["n_problems"] += len(losses)
-        game["n_errors"] += n_errors
         game["lost"] += float(losses.sum())
-        self.n_errors_ += n_errors
+        self.n_errors_ += int((losses > 0).sum())
         self.lost_ += float(losses.sum())
-
-    def cannot_see(self) -> list[str]:
-        """Return descriptions of the changes that this monitor cannot detect.
-
-        Returns
-        -------
-        descriptions : list of str
-            One description per change.
-        """
-        return [
-            "errors in answers that were not judged, or that were judged because an error "
-            "was suspected",
-            "errors in further answers to a question, because only the first judged answer "
-            "to each question is counted",
-            "a coverage below a target of your own choice: the monitor only tests the "
-            "guarantee of the filter",
-            "a loss of coverage in some answers if the overall coverage, or that of their "
-            "group, is unchanged",
-            f"errors in {self.n_unwatched_} answers that did not pass, or whose group has "
-            "no kept claims or no guarantee",
-        ]
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the current state.
@@ -656,50 +566,62 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         summary : dict
-            The keys ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
-            ``alarm_at`` are the same as for every monitor. The other keys are ``n_errors``,
-            ``coverage`` and ``mean_loss`` (NaN before the first problem), ``alpha``,
-            ``n_repeated``, ``n_calibrations`` and ``cannot_see``.
+            The keys ``n_problems``, ``wealth``, ``p_value``, ``alarm`` and ``alarm_at`` are the
+            same as for every monitor. The other keys are ``n_errors``, ``coverage`` and
+            ``mean_loss`` (NaN before the first problem), ``alpha``, ``n_repeated``,
+            ``n_calibrations`` and ``cannot_see``, a list of the changes that this monitor cannot
+            detect.
         """
-        out = super().summary()
-        n = out["n_problems"] or np.nan
-        return out | {
+        n = len(self.log_wealth_) or np.nan
+        return super().summary() | {
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n,
             "mean_loss": self.lost_ / n,
             "alpha": self._level,
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
-            "cannot_see": self.cannot_see(),
+            "cannot_see": [
+                "errors in answers that were not judged, or that were judged because an error "
+                "was suspected",
+                "errors in further answers to a question, because only the first judged answer "
+                "to each question is counted",
+                "a coverage below a target of your own choice: the monitor only tests the "
+                "guarantee of the filter",
+                "a loss of coverage in some answers if the overall coverage, or that of their "
+                "group, is unchanged",
+                f"errors in {self.n_unwatched_} answers that did not pass, or whose group has "
+                "no kept claims or no guarantee",
+            ],
         }
 
 
 def _take(key, taken):
-    """Note the key of an answer, and return whether it is new or unknown."""
-    if key in taken:
-        return False
-    if key is not None:
-        taken[key] = True
-    return True
+    """Note the key of an answer, and return whether it is new.
+
+    The key is None if the answer cannot be recognised, and "" if it was used for calibration.
+    """
+    if key is None:
+        return True
+    is_new = key != "" and key not in taken
+    taken[key] = True
+    return is_new
 
 
-def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
-    """Return a key for each answer, and whether the answer was used for calibration.
+def _keys(fitted, hashes):
+    """Return a key for each answer, as in `_take`.
 
     An answer without a question is identified by its content, unless some calibration answers
     have the same content.
     """
     calibrated = fitted._record.calibrated
-    asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
-    calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     # During calibration, the question may have had an id, but only its text is known here.
-    calibrated_before |= hashes.among(calibrated)
+    is_old = hashes.among(calibrated)
     if contents_differ:
-        calibrated_before |= np.isin(hashes.content, calibrated["content"])
-    pairs = zip(hashes.question.tolist(), hashes.content.tolist(), strict=True)
-    keys = [
-        f"q{q}" if q >= 0 else content if contents_differ else None
-        for q, content in pairs
+        is_old |= np.isin(hashes.content, calibrated["content"])
+    contents = [f"c{c}" if contents_differ else None for c in hashes.content.tolist()]
+    asked = [f"q{q}" if q >= 0 else None for q in hashes.question.tolist()]
+    return [
+        "" if old else question or content
+        for old, question, content in zip(is_old, asked, contents, strict=True)
     ]
-    return keys, calibrated_before

@@ -1,23 +1,19 @@
 """Monitors against brute force, exact enumeration and simulation."""
 
 import itertools
-from fractions import Fraction
 from math import log2, prod
 
 import numpy as np
 import pytest
 from scipy.stats import binom, kstest, norm
+from sklearn.exceptions import NotFittedError
 
 import skdcf
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.monitoring import (
-    CoverageMonitor,
-    ExchangeabilityTest,
-)
-from skdcf.monitoring._monitors import ODDS
+from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.mean_bound import largest_mean
 
@@ -51,25 +47,6 @@ def watch(monitor, errors, block=None):
     return monitor
 
 
-def urn_chance(n, k, t, errors_before):
-    """Chance of an error at problem t, from all orders of n + t distinct scores."""
-    hits = total = 0
-    for order in itertools.permutations(range(n + t)):
-        threshold = sorted(order[:n])[k - 1]
-        errors = [score < threshold for score in order[n:]]
-        if sum(errors[:-1]) == errors_before:
-            total += 1
-            hits += errors[-1]
-    return Fraction(hits, total)
-
-
-@pytest.mark.parametrize(
-    ("n", "k", "t", "before"), [(3, 1, 3, 1), (4, 2, 2, 0), (2, 2, 4, 3)]
-)
-def test_errors_are_draws_from_an_urn(n, k, t, before):
-    assert urn_chance(n, k, t, before) == Fraction(k + before, n + t)
-
-
 def reference_wealth(errors, chances):
     """What each bet makes from each start, summed up."""
 
@@ -79,8 +56,8 @@ def reference_wealth(errors, chances):
     out = []
     for t in range(1, len(errors) + 1):
         wealth = waiting(t)
-        for start, c in itertools.product(range(t), ODDS):
-            stake = (waiting(start) - waiting(start + 1)) / len(ODDS)
+        for start, c in itertools.product(range(t), (1.25, 1.5, 2, 3, 5)):
+            stake = (waiting(start) - waiting(start + 1)) / 5
             factors = (
                 (c if errors[i] else 1) / (1 - chances[i] + c * chances[i])
                 for i in range(start, t)
@@ -165,28 +142,6 @@ def test_false_alarms_where_one_group_comes_after_the_other():
     assert alarms / 80 <= MOST_ALARMS
 
 
-def test_groups_are_urns_of_their_own():
-    """Half of the problems of a small group turn wrong, which all together hide."""
-    rng = np.random.default_rng(0)
-    group = np.arange(4000) % 10 == 0
-    scores = rng.normal(size=4000)
-    X = np.column_stack([-scores, group])
-    late = (np.arange(4000) > 2000) & group & (rng.random(4000) < 0.5)
-    X[late, 0] += 4
-    by = NoFalseClaim(by=lambda batch: batch.features[:, 1] > 0)
-    alone, together = (
-        CoverageMonitor(HardCF(0, guarantee=g).fit(X[:1000], np.zeros(1000, int)))
-        for g in (by, None)
-    )
-    for a, b in ((1000, 2000), (2000, 4000)):
-        for monitor in (alone, together):
-            monitor.update(X[a:b], np.zeros(b - a, dtype=int))
-        assert alone.alarm is (b == 4000)
-    assert together.p_value > alone.p_value
-    errors = {game["group"]: game["n_errors"] for game in alone.games_}
-    assert errors.keys() == {False, True} and errors[True] > 80
-
-
 def test_lost_coverage_is_found_and_the_alarm_stays():
     rng = np.random.default_rng(0)
     cf = calibrated(RNG.random(499))
@@ -228,7 +183,7 @@ def test_a_filter_that_cannot_be_watched_says_why():
         few = HardCF(0, alpha=0.01).fit(X[:20], y[:20])
     with pytest.raises(ValueError, match=r"keeps.*alpha"):
         CoverageMonitor(few).update(X, y)
-    with pytest.raises(ValueError, match=r"fitted.*filter"):
+    with pytest.raises(NotFittedError, match="HardCF"):
         CoverageMonitor(HardCF()).update(X, y)
     with pytest.raises(ValueError, match="delta"):
         CoverageMonitor(few, delta=0).update(X, y)
@@ -339,7 +294,6 @@ def test_summary():
     assert (fresh["wealth"], fresh["p_value"], fresh["alarm"]) == (1, 1, False)
     out = watch(CoverageMonitor(cf), [True, False], block=2).summary()
     assert (out["n_problems"], out["n_errors"], out["coverage"]) == (2, 1, 0.5)
-    assert out["largest_wealth"] == pytest.approx(1 / out["p_value"])
     many = watch(CoverageMonitor(cf), np.ones(2000), block=500).summary()
     assert np.isfinite(many["wealth"])
 
@@ -354,29 +308,24 @@ def test_however_the_stream_is_cut(cuts):
     np.testing.assert_array_equal(one.log_wealth_, other.log_wealth_)
 
 
-def test_monitors_survive_a_restart(tmp_path):
+@pytest.mark.parametrize("kind", [CoverageMonitor, ExchangeabilityTest])
+def test_a_saved_monitor_goes_on(tmp_path, kind):
     pytest.importorskip("skops")
-    errors = np.random.default_rng(3).random(200) < 0.15
-    risks = np.random.default_rng(4).normal(size=(200, 2))
-    X, y = table(scores_of(errors))
-    cf = calibrated(RNG.random(99))
-    monitors = [
-        (lambda: CoverageMonitor(cf), lambda m, a, b: m.update(X[a:b], y[a:b])),
-        (
-            lambda: ExchangeabilityTest(random_state=0),
-            lambda m, a, b: m.update(risks[a:b]),
-        ),
-    ]
-    for make, feed in monitors:
-        monitor, other = make(), make()
-        for a, b in ((0, 70), (70, 200)):
-            feed(monitor, a, b)
-        feed(other, 0, 70)
-        other = skdcf.load(skdcf.save(other, tmp_path / "m"))
-        feed(other, 70, 200)
-        for name, value in vars(monitor).items():
-            if isinstance(value, np.ndarray):
-                np.testing.assert_array_equal(getattr(other, name), value)
+    rng = np.random.default_rng(0)
+    cf = HardCF(0, alpha=0.2).fit(repeated(rng, 60, 1, "old"), [[0]] * 60)
+    new = repeated(rng, 50, 2, "new")
+    whole = (
+        CoverageMonitor(cf)
+        if kind is CoverageMonitor
+        else ExchangeabilityTest(random_state=0).fit(cf)
+    )
+    labels = {"y": [[0]] * 50} if kind is CoverageMonitor else {}
+    whole.update(new[:50], **labels)
+    saved = skdcf.load(skdcf.save(whole, tmp_path / "monitor.skops"))
+    for monitor in (whole, saved):
+        monitor.update(new[30:80], **labels)
+    np.testing.assert_array_equal(saved.log_wealth_, whole.log_wealth_)
+    assert len(whole.log_wealth_) == 40
 
 
 def test_bad_feedback_changes_nothing():
@@ -393,15 +342,12 @@ def test_bad_feedback_changes_nothing():
 
 def test_p_values_are_ranks():
     rng = np.random.default_rng(0)
-    values = rng.integers(6, size=700).astype(float)  # many ties, more than one block
+    values = rng.integers(6, size=700).astype(float)  # many ties
     test = ExchangeabilityTest(random_state=0).fit(values[:20, None])
-    uniform = clone_rng(test).random_sample(680)
-    found = np.concatenate(
-        [
-            test._p_values(values[a:b], uniform[a - 20 : b - 20])
-            for a, b in ((20, 520), (520, 700))
-        ]
-    )
+    rng = np.random.RandomState()
+    rng.set_state(test.rng_.get_state())
+    uniform = rng.random_sample(680)
+    found = np.append(test._p_values(values[20:520]), test._p_values(values[520:]))
     expected = [
         (np.sum(values[:i] < values[i]) + u * (1 + np.sum(values[:i] == values[i])))
         / (i + 1)
@@ -409,12 +355,6 @@ def test_p_values_are_ranks():
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert kstest(found, "uniform").pvalue > 1e-3
-
-
-def clone_rng(test):
-    rng = np.random.RandomState()
-    rng.set_state(test.rng_.get_state())
-    return rng
 
 
 @pytest.mark.long
@@ -524,15 +464,3 @@ def test_problems_need_a_filter_and_path_risks_have_no_groups():
         ExchangeabilityTest().fit(cf.path_risk(old)).update(old)
     with pytest.raises(ValueError, match=r"groups.*X"):
         ExchangeabilityTest().fit(cf).update(cf.path_risk(old), groups=False)
-
-
-def test_a_saved_test_of_exchangeability_goes_on(tmp_path):
-    pytest.importorskip("skops")
-    rng = np.random.default_rng(0)
-    cf = HardCF(0, alpha=0.2).fit(repeated(rng, 60, 1, "old"), [[0]] * 60)
-    new = repeated(rng, 50, 2, "new")
-    test = ExchangeabilityTest(random_state=0).fit(cf).update(new[:50])
-    back = skdcf.load(skdcf.save(test, tmp_path / "test.skops"))
-    np.testing.assert_array_equal(
-        back.update(new[30:]).log_wealth_, test.update(new[30:]).log_wealth_
-    )

@@ -10,7 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-__all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
+__all__ = [
+    "chain_edges",
+    "cited_edges",
+    "heading_edges",
+    "no_edges",
+    "number_flow_edges",
+]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
@@ -24,6 +30,10 @@ _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
 # Pattern for LaTeX brackets, spaces and the braces in 1{,}200, which are removed from numbers and
 # symbols.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
+# Patterns for headings: the number signs before them, or a line in bold that is not a sentence.
+_NUMBER_SIGNS = re.compile(r"#{1,6}(?=\s)")
+_BOLD_LINE = re.compile(r"\*\*[^*]*[^*.!?]\*\*")
+_SIGNS = re.compile(r"\W*")
 # "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
 # Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
@@ -145,6 +155,63 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
         number = int(bears[1]) if bears else number + 1
         position[number] = v
     return edges
+
+
+def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
+    """Return edges to each claim from the heading above it.
+
+    A claim is a heading if it ends in a colon, begins with ``#``, or is a line in bold. If a
+    filter drops a heading such as "It does not cover:", the claims below would mean something
+    else. With these edges, they are dropped too.
+
+    Parameters
+    ----------
+    claims : sequence of str
+        The claim texts of the answer, in order.
+    problem : str, optional
+        The question, which is ignored.
+
+    Returns
+    -------
+    edges : list of (parent, child)
+        The edges, sorted by child. The parent of a heading is the heading above it with fewer
+        number signs.
+
+    Raises
+    ------
+    ValueError
+        If ``claims`` is not a sequence of strings.
+
+    Examples
+    --------
+    >>> from skdcf.edges import heading_edges
+    >>> heading_edges(["It covers:", "Fire.", "Theft.", "It does not cover:", "Floods."])
+    [(0, 1), (0, 2), (3, 4)]
+    """
+    _check_texts(claims)
+    above: list[tuple[int, int]] = []
+    edges = []
+    for v, text in enumerate(claims):
+        level = heading_level(text)
+        while level and above and above[-1][0] >= level:
+            above.pop()
+        if above:
+            edges.append((above[-1][1], v))
+        if level:
+            above.append((level, v))
+    return edges
+
+
+def heading_level(text: str) -> int:
+    """Return 1 to 6 for a heading after number signs, 7 for other headings, and 0 otherwise."""
+    if number_signs := _NUMBER_SIGNS.match(text):
+        return len(number_signs[0])
+    # A pattern for the end of a text would take quadratic time.
+    last_signs = _SIGNS.match(text[::-1])
+    is_heading = _BOLD_LINE.fullmatch(text) or not {*":\uff1a"}.isdisjoint(
+        last_signs[0]
+    )
+    return 7 if is_heading else 0
 
 
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:

@@ -6,7 +6,13 @@ import re
 import pytest
 
 from skdcf.datasets import fetch_coherent_math
-from skdcf.edges import chain_edges, cited_edges, no_edges, number_flow_edges
+from skdcf.edges import (
+    chain_edges,
+    cited_edges,
+    heading_edges,
+    no_edges,
+    number_flow_edges,
+)
 
 
 def test_simple_rules():
@@ -19,7 +25,7 @@ def test_simple_rules():
 
 
 @pytest.mark.parametrize(
-    "guess", [no_edges, chain_edges, cited_edges, number_flow_edges]
+    "guess", [no_edges, chain_edges, cited_edges, heading_edges, number_flow_edges]
 )
 def test_claims_that_are_no_texts(guess):
     for claims in ("x = 2", ["x = 2", None]):
@@ -114,3 +120,10 @@ def test_hostile_text_takes_linear_time(piece):
     text = piece * 25_000  # a quadratic pattern would not come back today
     edges = number_flow_edges([text, text], text)
     assert set(edges) <= {(0, 1)}
+
+
+def test_a_claim_depends_on_the_heading_above_it():
+    claims = ["It is old.", "# A", "It covers:", "Fire.", "**Not covered**", "**Yes.**"]
+    claims += ["## B", "Floods.", "# C"]
+    found = heading_edges(claims)
+    assert found == [(1, 2), (2, 3), (1, 4), (4, 5), (1, 6), (6, 7)]

@@ -9,12 +9,15 @@ are no claims, each with the number of preceding claims.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from itertools import chain, compress, zip_longest
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...edges import heading_level
 from ...graphs import ReasoningGraph
 from ._sentences import INVISIBLE
 
@@ -31,18 +34,15 @@ _RULE = re.compile(rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BR
 _ONLY_LAYOUT = re.compile(
     rf"(?:[-=|+:*_>\u2022\s{INVISIBLE}]|(?<!\d)\d{{1,9}}[.)](?=\s))*"
 )
-#: Pattern for a heading or an announcement, which belongs to the next claim. Before other claims,
-#: it would change what they say, as "Exclusions:" would.
-_INTRODUCES = re.compile(r"(?s)[#*]|.*[:\uff1a]\W*\Z")
 
 
 def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     """Return the text of the kept claims of an answer.
 
     If the answer was split into sentences by `AnswerSplitter`, the text has the layout of the
-    answer, such as its paragraphs and lists, and contains the sentences without claims next to
-    kept claims. Otherwise, the text has one claim per line. If no claims are kept, the text is
-    empty.
+    answer, such as its paragraphs and lists. A heading without a claim is kept if a claim below it
+    is kept, and any other sentence without a claim if it is next to a kept claim. Otherwise, the
+    text has one claim per line. If no claims are kept, the text is empty.
 
     Parameters
     ----------
@@ -88,15 +88,14 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     claims = graph.claims or ()
     if not _fits(layout, graph.n_claims):
         return "\n".join(compress(claims, mask))
-    others = layout["without_claim"]
-    kept_others = [
-        mask[_first_beside(n_before, text, graph.n_claims) : n_before + 1].any()
-        for n_before, text in others
-    ]
-    sentences = _in_order(claims, others, [text for _, text in others])
-    kept = _in_order(mask, others, kept_others)
-    layout = _cut_layout(layout["between"], kept)
-    pairs = zip_longest(layout, compress(sentences, kept), fillvalue="")
+    # Each sentence with the number of preceding claims, and whether it is a claim.
+    sentences = [(n, True, text) for n, text in enumerate(claims)]
+    sentences += [(n, False, text) for n, text in layout["without_claim"]]
+    sentences.sort(key=itemgetter(0, 1))
+    kept = _kept_sentences(mask, sentences, layout["between"])
+    texts = [text for _, _, text in sentences]
+    between = _cut_layout(layout["between"], kept)
+    pairs = zip_longest(between, compress(texts, kept), fillvalue="")
     return "".join(chain.from_iterable(pairs)).strip()
 
 
@@ -124,18 +123,38 @@ def _is_other(pair, n_claims):
     return type(n_before) is int and 0 <= n_before <= n_claims and isinstance(text, str)
 
 
-def _first_beside(n_before, text, n_claims):
-    """Return the first claim next to a sentence. A heading is only next to the claim after it."""
-    is_heading = n_before < n_claims and _INTRODUCES.match(text)
-    return n_before if is_heading else max(n_before - 1, 0)
+def _kept_sentences(mask, sentences, between):
+    """Return whether each sentence is kept.
 
-
-def _in_order(of_claims, others, of_others):
-    """Return the values of all sentences of an answer, in the order of the answer."""
-    values = list(of_claims)
-    for (n_before, _), value in reversed([*zip(others, of_others, strict=True)]):
-        values.insert(n_before, value)
-    return values
+    A heading without a claim is kept if a claim before the next heading is kept. The next heading
+    has at most as many number signs, and may be a claim. Other sentences without a claim are kept
+    next to a kept claim.
+    """
+    n_claims = len(mask)
+    levels = []
+    for (_, _, text), after in zip(sentences, between[1:], strict=True):
+        is_underlined = _RULE.match(after) and "|" not in text
+        levels.append(1 if is_underlined else heading_level(text))
+    places = [
+        [
+            n
+            for (n, _, _), own in zip(sentences, levels, strict=True)
+            if 0 < own <= level
+        ]
+        + [n_claims]
+        for level in range(8)
+    ]
+    n_kept = np.cumsum([0, *mask])
+    kept = []
+    for (n, is_claim, _), level in zip(sentences, levels, strict=True):
+        start = n
+        end = min(n + 1, n_claims)
+        if not is_claim and level and n < n_claims:
+            end = places[level][bisect_right(places[level], n)]
+        elif not is_claim:
+            start = max(n - 1, 0)
+        kept.append(bool(n_kept[end] > n_kept[start]))
+    return kept
 
 
 def _cut_layout(layout, kept):

@@ -164,11 +164,21 @@ def test_a_filtered_text_has_only_markers_between_its_sentences(answer, random):
         ("A.\n\n| X |\n|--|\n| B |\n| C |", "A B C", "A.\n\n| B |\n| C |"),
         ("A\n===\nX.\n\nB.", "A B", "A\n===\n\nB."),
         ("> A.\n> X.\n> B.", "A B", "> A.\n> B."),
-        ("A.\n\n## Sales:\n\nX.\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        ("A.\n\n## Sales:\n\nX.\n\nX.\n\nB.", "A B", "A.\n\n## Sales:\n\nB."),
         ("A.\n## Sales:\nX.\n## Limits of B\nC.", "A C", "A.\nC."),
         ("A.\n## Sales:\nB. X.\n## Costs:", "A B", "A.\n## Sales:\nB."),
         ("A.\n***\nX.", "A", "A."),
-        ("A.\n\nX.\n\n## Sales:\n\nX.\n\nB.", "A B", "A.\n\nB."),
+        # A heading is there if and only if a claim below it is kept.
+        ("Pros:\n- A.\n\nCons:\n- X.\n- B.", "A B", "Pros:\n- A.\n\nCons:\n- B."),
+        ("Pros:\n- A.\n\nCons:\n- X.\n- B.", "B", "Cons:\n- B."),
+        ("## Sales:\n### Pros:\nX.\n### Cons:\nB.", "B", "## Sales:\n### Cons:\nB."),
+        (
+            "## Sales:\n### Pros:\nX.\n## Costs:\n### Cons:\nB.",
+            "B",
+            "## Costs:\n### Cons:\nB.",
+        ),
+        ("Pros:\n- X.\n\nX\n===\n- B.", "B", "- B."),
+        ("Pros:\n- X.\n## Limits of X\n- B.", "B", "- B."),
         ("- A.\n  ```\n  X\n  ```\n- B.", "A B", "- A.\n- B."),
         (
             "- A.\r\n  ```\r\n  B\r\n  ```\r\n- X.",
@@ -273,6 +283,6 @@ def test_commands_the_service_and_python_return_the_same_layout(tmp_path):
         sent = {key: value for key, value in problem.items() if key != "answer"}
         assert call(app, "/v1/filter", json.dumps(sent).encode())[1]["text"] == text
     whole = [line["answer"].strip() for line in new]
-    shortened = ["- " + text.split("\r\n- ")[2] for text in whole]
+    shortened = ["## Sales:\r\n\r\n- " + text.split("\r\n- ")[2] for text in whole]
     assert {t == w for t, w in zip(texts, whole, strict=True)} == {True, False}
     assert all(t in (w, s) for t, w, s in zip(texts, whole, shortened, strict=True))

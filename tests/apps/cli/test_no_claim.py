@@ -1,14 +1,15 @@
 """Sentences that claim nothing are taken out of the claims, in calibration and in use."""
 
 import json
+import re
 
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore
-from skdcf.apps.text import kept_text, no_claim_list, split_sentences
-from skdcf.datasets import read_jsonl
+from skdcf.apps.text import kept_text, no_claim_list
+from skdcf.datasets import read_jsonl, write_jsonl
 
 ANSWER = (
     "Sure. Here is what I found:\n"
@@ -32,74 +33,76 @@ def split(log, *options):
     return read_jsonl(out)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Sure.",
-        "Happy to help.",
-        "I\u2019m happy to help!",
-        "Here is what I found:",
-        "Here's a short summary of the passage:",
-        "Let me know if you have any other questions.",
-        "## Side effects:",
-        "## Step 3:",
-        "## Introduction",
-        "**Summary**",
-        "Solution:",
-        "**Side effects**:",
-        "**Step 2:**",
-        "**Summary:**",
-        "Conclusion:",
-    ],
-)
-def test_what_claims_nothing_is_on_the_list(sentence):
-    assert split_sentences(sentence) == [sentence]
-    assert no_claim_list().matches(sentence)
+COURTESIES = """
+Sure. Certainly! Great! You're very welcome! Got it!
+Happy to help. I\u2019m happy to help! I'd be happy to help you with that! Glad I could help!
+Hope this helps. I hope that answers your question! Hope it was helpful
+I hope you find this useful! Hope this clarifies things.
+That's a really great question! What an interesting question! Good point!
+Thanks for your message! Thank you so much for your question.
+I apologize for the confusion. Sorry for any inconvenience.
+Let me know if you have any questions! Please let me know if you need further assistance.
+Let me know if you'd like more details. Let me know if anything is unclear.
+Let me know if there is anything else I can help you with. Just let me know!
+Please don't hesitate to ask if you have further questions. Feel free to ask!
+Feel free to reach out if you have any other questions or concerns.
+If you have any other questions, feel free to ask! If you'd like to know more, just ask!
+Is there anything else I can help you with today? Can I help you with anything else?
+Would you like me to explain? Do you have any other questions? Does that make sense?
+Good luck! Have a great day! Take care! Enjoy! Happy coding! Let me explain. Let's dive in!
+Here is what I found: Here's a short summary of the passage: Here are some tips:
+## Side effects: ## Step 3: ## Introduction
+**Summary** Solution: **Side effects**: **Step 2:** **Summary:** Conclusion: Pros: **Cons:**
+"""
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Sure, aspirin is safe.",
-        "Yes.",
-        "No.",
-        "Aspirin helps here:",
-        "Here is what kills bacteria: heat.",
-        "Here is the summary: aspirin is safe.",
-        "These drugs are safe:",
-        "The cover includes:",
-        "Your policy:",
-        "## Aspirin is a painkiller",
-        "## Aspirin works.",
-        "**Aspirin is safe**",
-        # Such a line may be the whole answer to the question.
-        "**Aspirin**",
-        "**42**",
-        "**42:**",
-        "**No:**",
-        "**Yes**",
-        "**(B)**",
-        "**B:**",
-        "**(B):**",
-        "**Option B:**",
-        "**Not covered:**",
-        "**Unsafe:**",
-        "**Ten:**",
-        "**\u2705:**",
-        "Step 3",
-        "Introduction",
-        "Solution",
-        "**Solution**",
-        "**Case 2**",
-        "#### 42",
-        "### Yes",
-        "## Buenos Aires",
-        "I hope this helps your heart heal.",
-        "I found nothing.",
-    ],
-)
-def test_what_may_be_false_is_a_claim(sentence):
-    assert not no_claim_list().matches(sentence)
+def test_what_claims_nothing_is_on_the_list():
+    patterns = re.finditer(
+        r"(?:## |\*\*)?[^.!?:\n]+(?:[.!?]|:\*\*|\*\*:?|:|(?=\n))", COURTESIES
+    )
+    sentences = [match[0].strip() for match in patterns]
+    assert len(sentences) > 50
+    assert [text for text in sentences if not no_claim_list().matches(text)] == []
+
+
+# Such a line may be the whole answer to the question.
+CLAIMS = """
+Sure, aspirin is safe.
+Yes.
+Ask.
+Aspirin helps here:
+Here is what kills bacteria: heat.
+Here is the summary: aspirin is safe.
+The cover includes:
+Your policy:
+## Aspirin is a painkiller
+**Aspirin is safe**
+**Aspirin**
+**42:**
+**No:**
+**(B)**
+**Option B:**
+**Not covered:**
+**Unsafe:**
+**Vaccines kill:**
+**Aspirin works:**
+## Taxes rise:
+**\u2705:**
+Step 3
+Introduction
+**Solution**
+**Case 2**
+### Yes
+## Buenos Aires
+I hope this helps your heart heal.
+Feel free to take aspirin.
+Let me know if you have diabetes.
+I found nothing.
+"""
+
+
+def test_what_may_be_false_is_a_claim():
+    assert not any(map(no_claim_list().matches, CLAIMS.strip().splitlines()))
 
 
 def test_split_takes_them_out_before_anything_is_computed(log, capsys):
@@ -115,7 +118,11 @@ def test_split_takes_them_out_before_anything_is_computed(log, capsys):
     ("mask", "text"),
     [
         ((True, True), ANSWER),
-        ((False, True), "It may upset the stomach.\nI hope this helps!"),
+        (
+            (False, True),
+            "Here is what I found:\n## Side effects:\n"
+            "It may upset the stomach.\nI hope this helps!",
+        ),
         (
             (True, False),
             "Sure. Here is what I found:\n## Side effects:\nAspirin thins the blood.",
@@ -171,6 +178,22 @@ def test_a_person_can_say_that_a_sentence_makes_no_claim(tmp_path):
         store.label(i, 1, "true" if i else "false", by="ann")
     out = store.export("ann")
     assert [row.tolist() for row in out.labels] == [[1, 0]] + [[1, 1]] * 8
+
+
+def test_sentences_that_always_make_no_claim_are_proposed_as_patterns(tmp_path, capsys):
+    graphs = [
+        ReasoningGraph(None, [], claims=["Oh (well)", "So"], id=str(i))
+        for i in range(3)
+    ]
+    path = write_jsonl(tmp_path / "p.jsonl", graphs)
+    store = LabelStore(graphs, tmp_path / "journal")
+    for i, word in enumerate(("no claim", "no claim", "true")):
+        store.label(i, 0, "no claim", by="ann")
+        store.label(i, 1, word, by="ann")
+    options = ["--annotator", "ann", "--journal", tmp_path / "journal", "--no-page"]
+    main(["label", *map(str, [path, "-o", tmp_path / "out.jsonl", *options])])
+    lines = capsys.readouterr().err.splitlines()
+    assert r"Oh\ \(well\)" in lines and "So" not in lines
 
 
 def test_no_claim_stands_in_files_as_a_label(tmp_path):

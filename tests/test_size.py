@@ -19,11 +19,11 @@ LAYOUT = {
 MOST_TOKENS = {
     "adapters": 2130,
     "apps": 1330,
-    "apps/cli": 6390,
+    "apps/cli": 6520,
     "apps/labelling": 7850,
     "apps/llm": 9670,
     "apps/service": 2460,
-    "apps/text": 3690,
+    "apps/text": 3850,
     "datasets": 10570,
     "evaluation": 6890,
     "features": 15660,
@@ -34,7 +34,7 @@ MOST_TOKENS = {
     "ops": 9000,
     "plots": 2440,
     "scorers": 4870,
-    "top": 27080,
+    "top": 27300,
     "training": 4040,
 }
 MOST_LINES = 750

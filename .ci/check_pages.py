@@ -1,4 +1,4 @@
-"""Check the built pages: all internal links must work, and nothing may be loaded from other sites.
+"""Check built pages: links work, no bullet is empty, and nothing is loaded from other sites.
 
 python .ci/check_pages.py docs/_build/html
 """
@@ -24,6 +24,9 @@ LOADS = {
 FETCHED = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload"}
 FROM_OUTSIDE = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""")
 
+# Sphinx makes a list out of a "-" in a cell of a table.
+EMPTY_BULLET = re.compile(r"<li>\s*</li>")
+
 
 class Page(HTMLParser):
     """Parser that collects the anchors, the links and the loaded addresses of a page."""
@@ -33,6 +36,7 @@ class Page(HTMLParser):
         self.names, self.links, self.loads = {"", "top"}, [], []
         self.feed(text)
         self.loads += FROM_OUTSIDE.findall(text)
+        self.has_empty_bullet = bool(EMPTY_BULLET.search(text))
 
     def handle_starttag(self, tag, attrs):
         attrs = {name: value or "" for name, value in attrs}
@@ -64,6 +68,8 @@ def main(folder):
 def check(path, pages, folder):
     """Return the errors of a page."""
     name, page = path.relative_to(folder), pages[path]
+    if page.has_empty_bullet:
+        yield f"{name}: an empty bullet, perhaps from a dash in a table"
     for address in page.loads:
         if re.match(r"(https?:)?//", address):
             yield f"{name}: loads {address}"

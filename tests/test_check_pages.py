@@ -34,6 +34,7 @@ def test_good_pages_pass(check):
         ('<img src="gone.png">', "a.html: no file gone.png"),
         ('<img src="https://x.org/a.png">', "a.html: loads https://x.org/a.png"),
         ('<script src="//x.org/a.js"></script>', "a.html: loads //x.org/a.js"),
+        ("<td><ul><li></li></ul></td>", "a.html: an empty bullet"),
         (
             '<link rel="stylesheet" href="http://x.org/a.css">',
             "loads http://x.org/a.css",

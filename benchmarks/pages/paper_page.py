@@ -117,7 +117,7 @@ def method_rows(found, alphas, key, digits, scale=1, error=False):
     for name in in_order(found):
         levels = (found[name].get(f"{alpha:g}") for alpha in alphas)
         cells = [
-            number(row[key], digits, scale, error) if row else "-" for row in levels
+            number(row[key], digits, scale, error) if row else "n/a" for row in levels
         ]
         yield [named(name), *cells, folds_of(found[name])]
 

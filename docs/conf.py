@@ -27,6 +27,7 @@ extensions = [
     "headline",
     "mathml",
     "inherited",
+    "layers",
     "public_names",
     "showcase",
     "whole_numbers",
@@ -101,7 +102,14 @@ html_theme_options = {
 # These pages have no section with other pages to list.
 html_sidebars = {
     page: []
-    for page in ("changelog", "glossary", "installation", "references", "security")
+    for page in (
+        "changelog",
+        "glossary",
+        "installation",
+        "other_tools",
+        "references",
+        "security",
+    )
 }
 html_domain_indices = False
 html_context = {"default_mode": "auto"}

@@ -68,7 +68,7 @@ lint: $(VENV)/with-all,lint,types
 # end, internal links are checked, and the pages must not load anything from other sites.
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
-	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/guide docs/referees docs/development
+	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/other_tools.rst docs/guide docs/referees docs/development
 	$(BIN)/python -m sphinx -j 2 -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/check_pages.py docs/_build/html
 

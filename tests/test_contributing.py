@@ -71,5 +71,5 @@ def test_every_example_with_other_packages_is_run_and_shown(checkout):
         packages = r"\n(?:import|from) (?:mlflow|ragas|lang|offline)"
         assert re.search(packages, texts[name])[0].endswith("import offline")
         assert texts[name].rstrip().splitlines()[-1].startswith("offline.finish(")
-    shown = (checkout / "docs/guide/other_tools.rst").read_text("utf-8")
+    shown = (checkout / "docs/other_tools.rst").read_text("utf-8")
     assert {name for name in run if f"{name}.py" not in shown} == set()

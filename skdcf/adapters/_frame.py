@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ def from_frame(
     ------
     ValueError
         If ``frame`` is not a pandas data frame or is empty, if a column does not exist or is
-        named twice, if a cell is invalid, or if a claim of an answer has two different labels.
+        named twice, if a cell is invalid, or if a claim of an answer has two labels.
         The message contains the column, the position of the row (starting at 0) and the value.
 
     Examples
@@ -227,11 +228,13 @@ def _is_label(cell):
 
 
 def _check_contradictions(frame, columns, label, labels):
-    """Raise ValueError if a claim of an answer has two labels, as with two annotators."""
+    """Raise ValueError if claims have two labels, or if all are repeated, as by two annotators."""
+    keys = [*frame[columns].itertuples(index=False, name=None)]
+    all_repeated = min(Counter(keys).values(), default=0) > 1
     first: dict[tuple[Any, ...], int] = {}
-    for row, key in enumerate(frame[columns].itertuples(index=False, name=None)):
+    for row, key in enumerate(keys):
         other = first.setdefault(key, row)
-        if labels[row] != labels[other]:
+        if labels[row] != labels[other] or (all_repeated and row != other):
             differing = [
                 name
                 for name in frame.columns
@@ -239,7 +242,7 @@ def _check_contradictions(frame, columns, label, labels):
             ]
             raise ValueError(
                 f"column {label!r}, row {row}: the claim {key[1]!r:.60} of the answer {key[0]!r} "
-                f"has the label {labels[row]}, but the label {labels[other]} in row {other}. The "
-                f"rows differ in the columns {differing}. Keep one verdict for each claim, for "
-                f"example with frame.drop_duplicates({columns})"
+                f"has the label {labels[row]}, but also the label {labels[other]} in row {other}. "
+                f"The rows differ in the columns {differing}. Keep one verdict for each claim, "
+                f"for example with frame.drop_duplicates({columns})"
             )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.utils import Bunch
 
 from .records import build_dataset
+from .thoughts import without_reasoning, without_thoughts
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONING = ("reasoning_content", "reasoning")
@@ -30,7 +30,6 @@ _KEYS = {
     "function": ("name", "arguments"),
     "custom": ("name", "input"),
 }
-_THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 
 def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
@@ -76,8 +75,10 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
     None, "", [] or {}. The text parts of a message are joined without a separator. Audio is read
     if it has a transcript. An image in a message of the user is replaced by "[image_url]".
 
-    Reasoning is dropped: the keys ``reasoning_content`` and ``reasoning``, and text between
-    ``<think>`` and ``</think>``. A message that consists of reasoning only is not a step.
+    Reasoning is dropped: the keys ``reasoning_content`` and ``reasoning``, parts of the type
+    "reasoning" or "thinking", and text between tags such as ``<think>`` and ``</think>``. Control
+    tokens, such as ``<|im_end|>``, are dropped too. A message that consists of reasoning only is
+    not a step.
 
     For other logs, write the list of steps yourself: ``ReasoningGraph(features, edges,
     claims=steps)``, where the edges are the pairs (v - 1, v).
@@ -212,8 +213,11 @@ def _string(value, name):
 def _text_of(message, role):
     """Return the text of a message, and whether reasoning was dropped from it."""
     content = message.get("content", "")
+    is_thinking = any(key in message for key in _REASONING)
     if isinstance(content, list | tuple):
-        content = "".join(_text_of_part(part, role) for part in content)
+        parts = without_reasoning(content) if role == "assistant" else content
+        is_thinking |= len(parts) < len(content)
+        content = "".join(_text_of_part(part, role) for part in parts)
     spoken = _known(message.get("audio", {}), "audio")
     if spoken and "transcript" not in spoken:
         raise ValueError("audio must have a transcript, but it has none")
@@ -222,10 +226,9 @@ def _text_of(message, role):
         _string(message.get("refusal", ""), "refusal"),
         _string(spoken.get("transcript", ""), "transcript"),
     ]
-    text = "\n".join(filter(None, texts))
-    spared = _THOUGHTS.sub("", text) if role == "assistant" else text
-    is_thinking = spared != text or any(key in message for key in _REASONING)
-    return spared.strip(), is_thinking
+    text = "\n".join(filter(None, texts)).strip()
+    said = without_thoughts(text) if role == "assistant" else text
+    return said, is_thinking or said != text
 
 
 def _text_of_part(part, role):

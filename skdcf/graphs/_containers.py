@@ -29,6 +29,7 @@ from .checks import (
     column_names,
     listed,
     show,
+    warn_if_reordered,
 )
 from .ragged import (
     BLOCK,
@@ -1160,6 +1161,7 @@ class ReasoningGraph:
                 "networkx.DiGraph"
             )
         position = {node: i for i, node in enumerate(graph.nodes)}
+        warn_if_reordered(list(position))
         values = {name: graph.graph.get(name) for name in _FIELDS}
         for field, name in (("claims", "claim"), ("features", "features")):
             column = [v for _, v in graph.nodes(data=name) if v is not None]

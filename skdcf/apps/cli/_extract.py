@@ -4,7 +4,7 @@ from typing import Any
 
 from ..._checks import counted, printable
 from ...datasets.jsonl import format_jsonl
-from ..text import AnswerReader
+from ..text import AnswerReader, describe_removed
 from . import _files as files
 
 
@@ -54,7 +54,7 @@ def extract(options):
         f"({usage['prompt_tokens']} prompt tokens, {usage['completion_tokens']} completion "
         f"tokens) and {usage['cached']} replies from the cache. Flagged answers: "
         f"{sum(map(bool, flags))}. Claims that may differ from the answer (1 in the column "
-        f'"flagged"): {int(batch.features[:, -1].sum())}'
+        f'"flagged"): {int(batch.features[:, -1].sum())}{describe_removed(batch)}'
     )
 
 

@@ -2,7 +2,7 @@
 
 from ..._checks import counted
 from ...datasets.records import format_problem
-from ..text import LAYOUT, AnswerReader, AnswerSplitter, no_claim_list
+from ..text import LAYOUT, AnswerReader, AnswerSplitter, describe_removed, no_claim_list
 from . import _files as files
 
 
@@ -33,4 +33,5 @@ def split(options):
         f"{counted(n_without, 'sentence')} without a claim. Answers with a question: "
         f"{sum(bool(graph.problem) for graph in graphs)}, with passages: "
         f"{sum(bool(graph.context) for graph in graphs)}, with logprobs: {sum(has_logprobs)}"
+        f"{describe_removed(graphs)}"
     )

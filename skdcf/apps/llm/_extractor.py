@@ -15,6 +15,7 @@ from sklearn.base import TransformerMixin
 
 from ..._checks import warn
 from ..._parameters import Settings
+from ...datasets.thoughts import without_thoughts
 from ...edges import chain_edges
 from ...exceptions import ParameterWarning
 from ...features import SURPRISAL, surprisal
@@ -112,7 +113,7 @@ def _read_answer(i, item):
             'Store the question under the key "problem", and other data in "metadata"'
         )
     fields = dict(item)
-    answer = fields.pop("answer")
+    answer = without_thoughts(fields.pop("answer"))
     group = fields.pop("group", None)
     logprobs = fields.pop("logprobs", None)
     if isinstance(fields.get("context"), str):

@@ -20,6 +20,7 @@ from operator import itemgetter
 import numpy as np
 
 from ..._checks import import_extra
+from ...datasets.thoughts import without_thoughts
 
 #: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
@@ -65,8 +66,11 @@ def read_reply(body):
     response = json.loads(body)
     choice = response["choices"][0]
     message = choice["message"]
-    # Some servers return all text as reasoning, or in parts.
+    # Some servers return all text as reasoning, in parts, or as the arguments of a call.
+    calls = message.get("tool_calls")
     text = message.get("content") or message.get("reasoning_content") or ""
+    if calls and not message.get("content"):
+        text = calls[0]["function"]["arguments"]
     if isinstance(text, list):
         text = "".join(part["text"] for part in text if part["type"] == "text")
     if not isinstance(text, str):
@@ -332,7 +336,7 @@ def read_prose(text):
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
     stated = _STATES.fullmatch(last)
     words = {plain_word(word) for word in _DECIDING.findall(text)}
-    if stated is None or len(words) > 1 or "<think>" in text:
+    if stated is None or len(words) > 1:
         return None
     if _NOT.search(text) or _UNCLEAR.search(last):
         return None
@@ -378,8 +382,6 @@ def _odds(row, verdict):
 #: Pattern for the beginning of an object in a reply that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
-# Some servers leave the model's reasoning in the reply, before this tag.
-_THOUGHT = "</think>"
 # maximum number of characters to read from a reply that is not valid JSON
 _LONGEST_REPAIRED = 100_000
 _LONGEST = 400_000  # maximum number of characters to read from a reply
@@ -398,7 +400,7 @@ def parse_object(text, key):
     A model may correct its claims and premises, but a judge may quote a verdict, so all verdicts
     in the reply must agree.
     """
-    text = text[:_LONGEST].rpartition(_THOUGHT)[2]
+    text = without_thoughts(text[:_LONGEST])
     verdicts = {plain_word(match[1]) for match in IN_OBJECT.finditer(text)}
     if key == "verdict" and len(verdicts) > 1:
         raise ValueError("the reply must contain a single verdict, but it contains two")
@@ -456,7 +458,7 @@ def read_verdict(reply):
     try:
         return read_object(reply.text, BARE_VERDICT)["verdict"]
     except ValueError as error:
-        verdict = read_prose(reply.text.rpartition(_THOUGHT)[2])
+        verdict = read_prose(without_thoughts(reply.text))
         if verdict is None or "{" in reply.text or reply.finish_reason == "length":
             raise ValueError(
                 "the reply must state whether the claim is true or false, got "

@@ -23,6 +23,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ..._parameters import Number, Settings, StrOptions, positive
+from ...datasets.thoughts import without_thoughts
 from ...edges import cited_edges
 from ...graphs import GraphBatch, ReasoningGraph
 from ...labels import LabelList
@@ -452,7 +453,7 @@ def _with_passages(problem, context):
 
 def _said(reply):
     """Return the text of an answer, or raise ValueError if the answer is unusable."""
-    text = reply.text.rpartition("</think>")[2].strip()
+    text = without_thoughts(reply.text).strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     if not text or refused or reply.finish_reason in ("content_filter", "length"):
         raise ValueError("the answer must not be empty, incomplete or a refusal")

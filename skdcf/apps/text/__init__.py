@@ -10,5 +10,6 @@ from ._no_claim import no_claim_list
 from ._sentences import join, split_sentences
 from ._split import AnswerReader as AnswerReader
 from ._split import AnswerSplitter
+from ._split import describe_removed as describe_removed
 
 __all__ = ["AnswerSplitter", "join", "kept_text", "no_claim_list", "split_sentences"]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 
 from ..._checks import import_extra
+from ...datasets.thoughts import without_thoughts
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 #: Number or formula. A mark before it may be a sign, as in "- 5" and "> $x$", and is part of the
@@ -74,7 +75,8 @@ def split_sentences(
     """Split an answer into lines and sentences without calling a model.
 
     Use this function instead of `Decompose` for answers with one claim per line or sentence. A
-    fenced code block or a table row is a single claim. Horizontal rules are ignored.
+    fenced code block or a table row is a single claim. Horizontal rules, thoughts such as
+    ``<think>...</think>`` and control tokens are ignored.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def sentences_with_layout(
             f"language must be an ISO 639 code, such as 'en' or 'de', got {language!r}"
         )
     # Unpaired surrogates are replaced.
-    answer = answer.encode("utf-8", "replace").decode()
+    answer = without_thoughts(answer).encode("utf-8", "replace").decode()
     sentences: list[str] = []
     layout: list[str] = []
     end = 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..._checks import counted
 from ...datasets import records
 from ...datasets.paths import MISSING, paths_of, value_at
+from ...datasets.thoughts import without_reasoning, without_thoughts
 from ...edges import chain_edges, no_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
@@ -17,6 +19,12 @@ from ._no_claim import NoClaimList, no_claim_list
 from ._sentences import sentences_with_layout
 
 ANSWER = "answer"
+#: Metadata key for what was removed from an answer: `THOUGHTS`, `CUT_OFF` or both.
+REMOVED = "removed"
+THOUGHTS = "thoughts or control tokens"
+CUT_OFF = "the last sentence, because of finish_reason,"
+_END_KEYS = ("finish_reason", "stop_reason", "finishReason", "done_reason", "status")
+_CUT_VALUES = ("length", "max_tokens", "MAX_TOKENS", "incomplete")
 LOGPROBS = "logprobs"
 _CALLED_ANSWER = "response"  # alternative name for the answer, as in RAGAS
 _EDGES = {"none": no_edges, "chain": chain_edges}
@@ -64,18 +72,32 @@ class AnswerReader:
         Returns
         -------
         line : AnsweredLine
-            The answer, its log-probabilities and the problem.
+            The answer, its log-probabilities and the problem. Thoughts, control tokens and the
+            last sentence of a cut-off answer are removed.
         """
         answers = self._values(record, ANSWER, ANSWER, _CALLED_ANSWER)
-        texts = [value for value in answers.values() if isinstance(value, str)]
-        if not texts:
+        texts = {path: _text_of(value) for path, value in answers.items()}
+        path = next((path for path in texts if texts[path] is not None), None)
+        if path is None:
             raise ValueError(self._describe_fault(record, answers))
+        answer = without_thoughts(texts[path])
+        removed = [THOUGHTS] if answer != answers[path] else []
+        if _is_cut_off(record, path):
+            answer = _without_last_sentence(answer)
+            removed.append(CUT_OFF)
         logprobs = self._values(record, LOGPROBS, LOGPROBS)
         rest = {key: record[key] for key in record if key not in logprobs}
+        graph = records.read_graph({"claims": []} | rest, self.rename)
+        if graph.alternatives is not None:
+            graph = graph.replace(
+                alternatives=map(without_thoughts, graph.alternatives)
+            )
+        if removed:
+            graph = graph.replace(metadata={**(graph.metadata or {}), REMOVED: removed})
         return AnsweredLine(
-            answer=texts[0],
+            answer=answer,
             logprobs=next((v for v in logprobs.values() if v is not None), None),
-            graph=records.read_graph({"claims": []} | rest, self.rename),
+            graph=graph,
         )
 
     def _values(self, record, ours, *names):
@@ -101,6 +123,40 @@ class AnswerReader:
             f"{sorted(texts)} contain strings. If the answer has a different key or path, pass "
             "--map KEY=answer"
         )
+
+
+def _text_of(value):
+    """Return the text of an answer, which may be a list of parts, or None."""
+    if isinstance(value, list) and value and all(isinstance(p, dict) for p in value):
+        texts = [part.get("text") for part in without_reasoning(value)]
+        value = "".join(texts) if all(isinstance(t, str) for t in texts) else None
+    return value if isinstance(value, str) else None
+
+
+def _is_cut_off(record, path):
+    """Return whether an object that contains an answer states that the answer was cut off."""
+    while path:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        place = value_at(record, path)
+        if isinstance(place, dict) and any(
+            place.get(key) in _CUT_VALUES for key in _END_KEYS
+        ):
+            return True
+    return False
+
+
+def _without_last_sentence(answer):
+    sentences, between = sentences_with_layout(answer)
+    n = len("".join([*between[-2:], *sentences[-1:]]))
+    return answer[: len(answer) - n]
+
+
+def describe_removed(graphs: Iterable[ReasoningGraph]) -> str:
+    """Return a sentence on what `AnswerReader` removed from the answers, or an empty string."""
+    removed = [(graph.metadata or {}).get(REMOVED, ()) for graph in graphs]
+    counts = {what: sum(what in row for row in removed) for what in (THOUGHTS, CUT_OFF)}
+    parts = [f"{what} in {counted(n, 'answer')}" for what, n in counts.items() if n]
+    return f". Removed: {', '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)

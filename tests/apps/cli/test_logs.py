@@ -12,7 +12,8 @@ import pytest
 
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore, write_csv
-from skdcf.datasets import read_jsonl
+from skdcf.apps.text import kept_text, split_sentences
+from skdcf.datasets import from_messages, read_jsonl
 
 
 def run(*arguments):
@@ -250,3 +251,49 @@ def test_answers_are_grouped_by_a_key(tmp_path, capsys, by, n_questions):
     run(*fit, "--features", "built-in", "--show", 1, "--force", *options)
     text = capsys.readouterr().err
     assert f"4 answers to {n_questions} question" in text
+
+
+TOLD = "The tower is tall. It is iron."
+THOUGHTS = [
+    f"<think>\nIt may be red. Is it?\n</think>\n\n{TOLD}",
+    f"It may be red.</think>{TOLD}",
+    f"[THINK]It may be red.[/THINK]{TOLD}",
+    f"<|channel|>analysis<|message|>Red?<|end|><|channel|>final<|message|>{TOLD}<|return|>",
+    f"{TOLD}<|im_end|>\n<|im_start|>user\nIs it red?",
+    f"<s>{TOLD}</s>",
+    f"{TOLD}<think>It may be red.",
+    [{"type": "reasoning", "text": "It may be red."}, {"type": "text", "text": TOLD}],
+]
+
+
+def test_thoughts_and_control_tokens_are_no_claims(tmp_path, capsys):
+    log = write_lines(tmp_path / "log.jsonl", [{"answer": said} for said in THOUGHTS])
+    for graph in split(tmp_path, log):
+        assert " ".join(graph.claims) == TOLD
+        assert kept_text(graph, [True, True]) == TOLD
+    assert f"in {len(THOUGHTS)} answers" in capsys.readouterr().err
+    plain = "The tag `<think>` begins, and `</think>` ends a thought, as <s>here</s> it does."
+    assert split_sentences(plain) == [plain]
+    for text in THOUGHTS[:-1]:
+        assert split_sentences(text) == split_sentences(TOLD)
+        assert from_messages(
+            [{"task": 1, "messages": [{"role": "assistant", "content": text}]}]
+        ).graphs[0].claims == (TOLD,)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"finish_reason": "length"},
+        {"stop_reason": "max_tokens"},
+        {"status": "incomplete"},
+    ],
+)
+def test_the_last_sentence_of_a_cut_off_answer_is_no_claim(tmp_path, capsys, end):
+    said = {"message": {"content": f"{TOLD}\n- It was built in 18"}}
+    for line in ({"choices": [said | end]}, {"choices": [said]} | end):
+        log = write_lines(tmp_path / "log.jsonl", [line])
+        names = "choices[0].message.content=answer"
+        [graph] = split(tmp_path, log, "--map", names)
+        assert kept_text(graph, [True, True]) == TOLD
+        assert "finish_reason, in 1 answer" in capsys.readouterr().err

@@ -17,7 +17,7 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "adapters": 2130,
+    "adapters": 2165,
     "apps": 1330,
     "apps/cli": 6520,
     "apps/labelling": 7850,
@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "datasets": 10840,
     "evaluation": 6890,
     "features": 15660,
-    "graphs": 8540,
+    "graphs": 8600,
     "guarantees": 4110,
     "inspection": 1380,
     "monitoring": 2980,

@@ -19,9 +19,9 @@ import numpy as np
 from .._parameters import settings
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on
-from ._cleaning import NUMBER, clean, clean_words, find_numbers, list_names
-from ._equations import find_results, find_value, split_clauses
-from ._expression import NEVER, rewrite_plainly
+from ._cleaning import clean, clean_words, find_numbers, list_names
+from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
+from ._expression import NEVER, evaluate, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
@@ -34,14 +34,30 @@ _MARK = re.compile(
 # first words of the markers that precede a final answer
 _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
-_ENDED = re.compile(r"[.;!?](?= |$)")
+# A sentence ends at punctuation, but not after an abbreviation.
+_ENDED = re.compile(
+    r"(?<!\b[a-z])(?<!\b(?:dr|mr|ms|st|no|mt|ft|sr|jr|vs|ca|co|eq))(?<!\b(?:mrs|fig|inc|ltd|etc))"
+    r"(?<!\bprof)(?<!\bapprox)\.(?= |$)|[;!?](?= |$)"
+)
+_LETTER = re.compile(r"\(?([a-z])[).:,]?$")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus sign after a value is an operator and does not belong to a number.
-_NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
-_PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
-# Pattern for texts with several numbers, such as "3 hours 20 minutes".
-_SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")
-_LETTER = re.compile("[a-z]")
+# Citations such as " [1]" and remarks such as " (source: 2021)".
+_NOTE = re.compile(r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))")
+_SHORT = re.compile(r"\\[dt]?frac(\d)(\d)")
+_MIXED = re.compile(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}")
+_BEFORE = re.compile(r"(?:(?:[a-z']{2,},? ){2,}(?=-?\d))?")
+_AMOUNT = re.compile(r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?")
+_WHOLE_AND_PART = re.compile(r"(-?)(\d+) (\d+)/(\d+)")
+# Two slashes, as in a date.
+_DATE = re.compile(r"\d ?/ ?\d+ ?/")
+_NO_UNIT = re.compile(r"[-+<>~*^/]? ?\d|[+<>~]")
+# Words that make a number a bound, a negation or part of a larger number.
+_CHANGING = CHANGING | frozenset(
+    list_names(
+        "not no never without least most fewer over under above below about approx "
+        "approximately around roughly nearly almost between or either before after"
+    )
+)
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -57,16 +73,22 @@ def find_answer(text: str) -> str | None:
     -------
     answer : str or None
         The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
-        contains no such marker, the last number is returned, or None if there is no number.
+        contains no such marker, the last number is returned, with the unit after it and a word
+        such as "not" before it. The result is None if there is no number.
     """
     text = clean(text)
     mark = _find_last_mark(text)
     if mark is None:
+        text = _NOTE.sub("", text)
         digit = _UP_TO_DIGIT.match(text)
         if digit is None:
             return None
-        word = text.rfind(" ", 0, digit.end()) + 1
-        return _NUMERAL.findall(text, word)[-1]
+        start = text.rfind(" ", 0, digit.end()) + 1
+        words_before = text[max(start - 40, 0) : start].split()[-2:]
+        number, *unit = text[start : start + _LONGEST].split(" ", 2)[:2]
+        words = [word for word in words_before if word in _CHANGING]
+        words += [number, *(word for word in unit if word.strip(".,;:!?") in UNITS)]
+        return " ".join(words)
     rest = text[mark.end() : mark.end() + _LONGEST].lstrip(" :=")
     if mark[0][-1] == "{":
         return rest[: _find_end(rest)].strip() or None
@@ -93,37 +115,59 @@ def _find_end(text):
     return depths.index(-1) if -1 in depths else len(text)
 
 
-def normalise_answer(answer: str) -> float | str:
+def normalise_answer(answer: str, has_options: bool = False) -> float | str:
     """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters
     ----------
     answer : str
         A final answer, as returned by `find_answer` or by a user-defined function.
+    has_options : bool
+        Whether the question has options, so the letter of an option is an answer.
 
     Returns
     -------
     normalised_answer : float or str
-        The value as a float if the text is a single number or calculation, with or without a unit.
-        For any other text, the result is the text without markup or spaces.
+        The value as a float if the text is a single number, fraction or product. If a unit of
+        measurement follows, the result is the value and the unit as a str. For any other text,
+        such as a date, a range or a bound, the result is the text without markup or spaces.
     """
-    text = clean(answer)
-    if choice := _CHOICE.match(text):
+    text = _NOTE.sub("", clean(answer)).strip(" .,:;'\"")
+    letter = _CHOICE if has_options else _LETTER
+    if choice := letter.match(text):
         return choice[1]
-    plain = rewrite_plainly(text)
+    full = _SHORT.sub(r"\\frac{\1}{\2}", text)
+    plain = rewrite_plainly(_MIXED.sub(r"\1 \2/\3", full))
     if NEVER in plain:  # The text contains a relation other than equality, such as "<".
         return _BLANK.sub("", text)
-    text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
-    compact = _BLANK.sub("", text)
-    if len(text) <= _LONGEST and not _SEVERAL.search(text):
-        prose = _PROSE_BEFORE.match(text)
-        side = text[prose.end() if prose else 0 :] if _LETTER.search(text) else compact
-        value = find_value(side)
-        if value is not None:
-            return value
-    return compact
+    side = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
+    value = _read_amount(side) if len(side) <= _LONGEST else None
+    return _BLANK.sub("", side) if value is None else value
 
 
+def _read_amount(text):
+    """Return the value of a number, fraction or product, with its unit if there is one, or None."""
+    before = _BEFORE.match(text)[0]
+    amount = _AMOUNT.match(text, len(before))
+    if amount is None or _DATE.search(amount[0]):
+        return None
+    unit = text[amount.end() :].strip()
+    words = re.findall("[a-z]+", before + unit)
+    if _NO_UNIT.match(unit) or _DIGIT.search(unit) or not _CHANGING.isdisjoint(words):
+        return None
+    number, _, exponent = amount[0].partition("e")
+    if parts := _WHOLE_AND_PART.fullmatch(number):
+        number = f"{parts[1]}({parts[2]}+{parts[3]}/{parts[4]})"
+    power = f"*10^({exponent})" if exponent else ""
+    value = evaluate(read_side(number.replace("- ", "-") + power)[0])
+    if value is None:
+        return None
+    value = round(value, 6) or float(f"{value:.6g}")
+    name = UNITS.get(unit.partition(" ")[0].strip("."))
+    return value if name is None else f"{value:.10g}{name}"
+
+
+_DIGIT = re.compile(r"\d")
 _AGREEMENT = list_names(
     "answer_agreement answer_rival answer_entropy log_n_alternatives "
     "numbers_agreement numbers_all_agree has_new_numbers "
@@ -171,10 +215,12 @@ class AgreementFeatures(OptionalColumns):
     answer are ignored. Empty alternatives are always ignored.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
-    If a text contains no marker, the final answer is the last number. Final answers are compared
-    as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
-    "50%" equals 50). Final answers that cannot be parsed as numbers are compared as texts without
-    markup or spaces.
+    If a text contains no marker, the final answer is the last number. A final answer is compared
+    as a value if it is a single number, fraction or product (``\frac{3}{4}`` equals 0.75, "$1,200"
+    equals "1200 dollars", "50%" equals 50), and units of measurement must be equal too ("5 km" and
+    "5 miles" differ). Other final answers, such as dates, ranges and bounds ("at least 5"), are
+    compared as texts without markup or spaces. A single letter is the letter of an option if the
+    question has options.
 
     Parameters
     ----------
@@ -231,18 +277,25 @@ class AgreementFeatures(OptionalColumns):
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         conclude = self.answer or find_answer
-        read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
+        read = lru_cache(_REMEMBERED)(
+            lambda text, has_options: _Reading(text, conclude, has_options)
+        )
         rows = []
         # The batch has been validated, so alternatives exist.
         assert batch.alternatives is not None
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
+            has_options = bool(_read_options(question))
             texts = () if batch.claims is None else batch.claims[a:b]
             alternatives = [
-                read(text) for text in batch.alternatives[i] if text.strip()
+                read(text, has_options)
+                for text in batch.alternatives[i]
+                if text.strip()
             ]
-            conclusion = _conclude("\n".join(texts), conclude) if alternatives else None
+            conclusion = None
+            if alternatives:
+                conclusion = _conclude("\n".join(texts), conclude, has_options)
             per_problem = _compare_answers(
                 conclusion, [alternative.answer for alternative in alternatives]
             )
@@ -257,12 +310,12 @@ class AgreementFeatures(OptionalColumns):
         return np.column_stack([table, _find_lowest(batch, table)])
 
 
-def _conclude(text, answer):
+def _conclude(text, answer, has_options):
     """Return the normalised final answer of a text, or None."""
     conclusion = answer(text)
     if not isinstance(conclusion, str | None):
         raise ValueError(f"answer(text) must return a str or None, got {conclusion!r}")
-    return None if conclusion is None else normalise_answer(conclusion)
+    return None if conclusion is None else normalise_answer(conclusion, has_options)
 
 
 class _Reading:
@@ -270,8 +323,8 @@ class _Reading:
 
     __slots__ = ("answer", "numbers", "results", "sentences")
 
-    def __init__(self, text, conclude):
-        self.answer = _conclude(text, conclude)
+    def __init__(self, text, conclude, has_options):
+        self.answer = _conclude(text, conclude, has_options)
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
         self.numbers = frozenset(find_numbers(text) + find_quantities(words))
@@ -405,7 +458,7 @@ def _list_words(text):
 
 def _find_letter(text):
     """Return the letter of the last option that a text names as its answer, or None."""
-    letter = normalise_answer(find_answer(text) or "")
+    letter = normalise_answer(find_answer(text) or "", has_options=True)
     return letter if isinstance(letter, str) and len(letter) == 1 else None
 
 

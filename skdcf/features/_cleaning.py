@@ -1,6 +1,7 @@
 """Normalise texts and extract their numbers, in linear time."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from itertools import chain
 
@@ -38,6 +39,10 @@ LONGEST_NUMBER = 30
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
+# A word that is hyphenated at the end of a line.
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\r?\n\s*(?=[^\W\d_])")
+
+
 def list_names(text):
     """Split a space-separated string of names into a tuple."""
     return tuple(text.split())
@@ -60,6 +65,23 @@ _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
 # number words that may precede "hundred" and "thousand"
 _SCALED = NUMBER_WORDS.keys() - _SCALES
+
+
+def unify(text: str) -> str:
+    """Return a text whose words are written in one way.
+
+    Letters are in the compatibility form NFKC. Soft hyphens and hyphens at the end of a line are
+    removed. Fractions and exponents such as "\u00bd" and "\u00b2" are not changed.
+    """
+    if "\n" in text:
+        text = _HYPHENATED.sub("", text)
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text.replace("\u00ad", ""))
+    if unicodedata.is_normalized("NFKC", text):
+        return text
+    forms = [unicodedata.normalize("NFKC", c) if c.isalpha() else c for c in text]
+    return "".join(forms)
 
 
 def clean(text: str) -> str:
@@ -93,6 +115,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     words : list of str
         The words of the clean text, which are separated by spaces.
     """
+    text = unify(text)
     if "**" in text:
         text = _POWER.sub("^", text)
     if "\\" in text or "<<" in text:

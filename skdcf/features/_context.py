@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
-from ._cleaning import find_numbers, list_names
+from ._cleaning import find_numbers, list_names, unify
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
@@ -154,7 +154,7 @@ class _Passage:
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
     def __init__(self, text):
-        text = text.casefold()
+        text = unify(text).casefold()
         sentences = [_split(piece) for piece in _END.split(text, _MOST_SENTENCES - 1)]
         words = list(chain.from_iterable(sentences))
         self.sentences = [frozenset(sentence) for sentence in sentences]
@@ -210,6 +210,7 @@ def _find_numbers(text, words):
 
 def _compare(text, passages):
     """Compute one claim's columns."""
+    text = unify(text)
     written = _split(text)[:_MOST_WORDS]
     words = " ".join(written).casefold().split(" ")
     if not written or not passages:

@@ -59,8 +59,12 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-# Words that change the value of their neighbours. For example, "5 more than 3" does not mean 5.
-_CHANGING = frozenset(
+#: The first name of each unit of measurement, keyed by its names.
+UNITS = {
+    form: unit.partition("/")[0] for names in _UNIT_OF for form, unit in names.items()
+}
+#: Words that change the value of their neighbours. For example, "5 more than 3" does not mean 5.
+CHANGING = frozenset(
     list_names(
         "than half twice double triple third quarter thirds quarters percent square "
         "squared cube cubed root times plus minus less more hundred thousand million "
@@ -247,7 +251,7 @@ def _read_simple(side):
     if not count:
         return None
     words = count[2].split()
-    if words[0] == "of" or not _CHANGING.isdisjoint(words):
+    if words[0] == "of" or not CHANGING.isdisjoint(words):
         return _UNREADABLE, _UNREADABLE
     return [read_numeral(count[1])], _UNREADABLE
 
@@ -292,7 +296,7 @@ def _append_prose(items, before, token, after):
         return
     share = has_value and words[0] == "of"  # "30% of the total" is a proportion.
     touches = glued and before[-1:].isdecimal()
-    if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
+    if share or _is_variable(words, touches) or not CHANGING.isdisjoint(words):
         items += (UNKNOWN, WORD, UNKNOWN)
     elif not (has_value and len(words) <= 4 and _closes(after)):
         items.append(WORD)
@@ -328,7 +332,7 @@ def _find_spoken_operator(items, words, glued, after):
     for n in (1, 2):
         symbol = _SPOKEN.get(" ".join(words[-n:]))
         unit = words[:-n]
-        if symbol and 1 not in map(len, unit) and _CHANGING.isdisjoint(unit):
+        if symbol and 1 not in map(len, unit) and CHANGING.isdisjoint(unit):
             # "5x3", "5 x 3" and "5 m x 3" are multiplications, but "5x (3)" is a product
             # with a variable.
             even = (glued and not unit) == (after[0] != " ")

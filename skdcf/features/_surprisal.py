@@ -16,6 +16,9 @@ from .._checks import is_number, printable
 #: Names of the columns that `surprisal` returns.
 SURPRISAL = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
 
+# Servers return numbers such as -9999 for an unknown log-probability.
+_LARGEST = 100
+
 
 def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.float64]:
     """Return the surprisal of each claim, given the log-probabilities of an answer.
@@ -35,8 +38,7 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     -------
     columns : ndarray of shape (n_claims, 4)
         The mean, the sum and the maximum of -log p over the tokens of a claim, and the maximum
-        over its tokens that contain a digit. A number is 0 if there are no tokens to compute it
-        from. A claim that is not found in the answer is assigned all tokens of the answer.
+    XX A claim that is not found in the answer is assigned all tokens of the answer.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     starts = ends - np.array([len(token.lstrip()) for token in encoded], dtype=int)
     rows = [np.empty((0, len(SURPRISAL)))]
     for first, last in _places(answer, claims):
-        inside = (starts < last) & (ends > first)
+        inside = (starts < last) & (ends > first) & (values <= _LARGEST)
         own = values[inside]
         digits = own[with_digit[inside]]
         mean = own.mean() if len(own) else 0.0

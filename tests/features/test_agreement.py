@@ -15,9 +15,9 @@ NAMES = AgreementFeatures().fit([ReasoningGraph(None, [], claims=[], alternative
 NAMES = list(NAMES.get_feature_names_out())
 
 
-def answer_of(text):
+def answer_of(text, has_options=False):
     found = find_answer(text)
-    return None if found is None else normalise_answer(found)
+    return None if found is None else normalise_answer(found, has_options)
 
 
 def table_of(graphs, **parameters):
@@ -45,14 +45,14 @@ def graph_of(claims, alternatives, problem="Add 12 and 7", edges=()):
         ("The answer is 3 / 4.", 0.75),
         ("it is 16 - 3", 3),
         ("it is -3", -3),
-        ("16-3", 3),
+        ("16-3", "16-3"),
         ("\u2212", None),
         ("Answer: 1", 1),
         ("Step 2: A or B? Solution: Choice_B", "b"),
         ("so it is Choice\\_C, (3, 4)", "c"),
         ("None but Choice B: 2\nis right", "b"),
         ("Choice_A? No.\nThe answer is (B).", "b"),
-        ("the answer is: b) 12 miles", "b"),
+        ("the answer is: b) 12 miles", "b)12miles"),
         ("\\boxed{\\text{Monday}}", "monday"),
         ("the answer is Monday!", "monday"),
         ("\\boxed{\\left(3, 4\\right)}", "(3,4)"),
@@ -69,11 +69,53 @@ def test_final_answers(text, answer):
     assert answer_of(text.replace(" ", "\r\n")) == answer
 
 
-@pytest.mark.parametrize(
-    "pair", [("\\boxed{(3,4)}", "\\boxed{[3,4]}"), ("answer is x>3", "answer is x<3")]
-)
+DIFFERENT = """
+\\boxed{(3,4)} | \\boxed{[3,4]}
+answer is x>3 | answer is x<3
+The answer is U.S. territory. | The answer is U.K. territory.
+The answer is Dr. Smith. | The answer is Dr. Jones.
+The answer is J. Smith. | The answer is J. Doe.
+The answer is No. 5. | The answer is No. 6.
+The answer is Apollo 11. | The answer is 11.
+The answer is 2020-10-05. | The answer is 2020-05-10.
+It was on 2020-10-05. | It was on 2021-10-05.
+The answer is 10/5/2020. | The answer is 5/10/2020.
+The answer is 11:30. | The answer is 11:45.
+The answer is not 5. | The answer is 5.
+It is not 5. | It is 5.
+The answer is at least 5. | The answer is 5.
+The answer is 5 or more. | The answer is 5+.
+The answer is 5-6. | The answer is 5 to 6.
+The answer is 3-2. | The answer is 1.
+The answer is 3 million. | The answer is 3.
+The answer is 5 km. | The answer is 5 miles.
+It is 5 km. | It is 5 miles.
+The tower is 330 m tall [1]. | The tower is 300 m tall [1].
+It is 5 (source: 2021). | It is 6 (source: 2021).
+The answer is 1e-8. | The answer is 2e-8.
+"""
+EQUAL = """
+\\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
+The answer is 1e3. | 1000 | $1,000 | \\boxed{10^{3}} | The answer is 10 * 100.
+The answer is 5 kilometers. | It is 5 km long [1]. | answer: 5.0 km
+#### 18 | So she makes $18 a day. | The answer is 18 eggs. | answer: **18** (as shown)
+"""
+
+
+@pytest.mark.parametrize("pair", DIFFERENT.strip().splitlines())
 def test_different_answers(pair):
-    assert answer_of(pair[0]) != answer_of(pair[1])
+    one, other = map(answer_of, pair.split(" | "))
+    assert one != other
+
+
+@pytest.mark.parametrize("forms", EQUAL.strip().splitlines())
+def test_equal_answers(forms):
+    assert len({*map(answer_of, forms.split(" | "))}) == 1
+
+
+def test_a_letter_is_an_option_if_there_are_options():
+    assert answer_of("the answer is: b) 12 miles", True) == "b"
+    assert answer_of("The answer is I. Newton.") == "i.newton"
 
 
 def results_of(text):
@@ -206,7 +248,16 @@ def test_the_same_answer_again_agrees_in_all():
 
 
 @pytest.mark.parametrize(
-    "text", ["\\boxed{" * 9999, "{" * 99999, "=1" * 9999, "9" * 99999, "####3 " * 9999]
+    "text",
+    [
+        "\\boxed{" * 9999,
+        "{" * 99999,
+        "=1" * 9999,
+        "9" * 99999,
+        "####3 " * 9999,
+        " (" * 99999,
+        "1 (a" * 50000,
+    ],
 )
 def test_hostile_texts(text):
     features = AgreementFeatures().fit_transform([graph_of([text], [text, "", "a"])])

@@ -117,6 +117,8 @@ UNDECIDED = [
     "5 feet + 3 inches = 63 inches",
     "10 pm + 4 hours = 2 am",
     "11:00 + 2 = 13:00",
+    "0x10 = 16",
+    "0b101 = 5",
 ]
 
 

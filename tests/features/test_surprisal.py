@@ -44,6 +44,11 @@ def test_a_repeated_sentence_gets_its_own_tokens():
     assert found.tolist() == [[0.5, 1, 1, 1], [2.5, 5, 3, 3]]
 
 
+def test_an_unknown_log_probability_is_ignored():
+    tokens = [{"token": " 3", "logprob": -9999.0}, {"token": " 4", "logprob": -2.0}]
+    assert surprisal(tokens, "3 4", ["3 4", "3"]).tolist() == [[2] * 4, [0] * 4]
+
+
 def test_a_claim_that_the_answer_does_not_contain_gets_all_tokens():
     [[_, total, _, _]] = surprisal(logprobs(), ANSWER, ["Twelve eggs are his"])
     assert total == sum(range(1, 15)) / 8

@@ -58,7 +58,7 @@ class Reply:
     left_out: list[str] = field(default_factory=list)
 
 
-_LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
+_LEAST = -100  # Servers use numbers such as -9999 for an unknown log-probability.
 
 
 def read_reply(body):
@@ -80,7 +80,7 @@ def read_reply(body):
         {
             top["token"]: top["logprob"]
             for top in row["top_logprobs"]
-            if top["logprob"] > _LEAST
+            if top["logprob"] >= _LEAST
         }
         for row in rows
     ]

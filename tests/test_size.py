@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "apps/text": 4330,
     "datasets": 10840,
     "evaluation": 6890,
-    "features": 15660,
+    "features": 16220,
     "graphs": 8600,
     "guarantees": 4110,
     "inspection": 1380,

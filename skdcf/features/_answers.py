@@ -43,14 +43,9 @@ _LETTER = re.compile(r"\(?([a-z])[).:,]?$")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _NOTE = re.compile(r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))")
-_SHORT = re.compile(r"\\[dt]?frac(\d)(\d)")
-_MIXED = re.compile(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}")
 _BEFORE = re.compile(r"(?:(?:[a-z']{2,},? ){2,}(?=-?\d))?")
 _AMOUNT = re.compile(r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?")
-_WHOLE_AND_PART = re.compile(r"(-?)(\d+) (\d+)/(\d+)")
-# Two slashes, as in a date.
-_DATE = re.compile(r"\d ?/ ?\d+ ?/")
-_NO_UNIT = re.compile(r"[-+<>~*^/]? ?\d|[+<>~]")
+_NO_UNIT = re.compile(r"\A[+<>~]|\d")
 # Words that make a number a bound, a negation or part of a larger number.
 _CHANGING = CHANGING | frozenset(
     list_names(
@@ -136,8 +131,10 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
     letter = _CHOICE if has_options else _LETTER
     if choice := letter.match(text):
         return choice[1]
-    full = _SHORT.sub(r"\\frac{\1}{\2}", text)
-    plain = rewrite_plainly(_MIXED.sub(r"\1 \2/\3", full))
+    # In an answer, 3\frac{1}{2} is a sum, and \frac12 has its braces omitted.
+    full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)
+    full = re.sub(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", full)
+    plain = rewrite_plainly(full)
     if NEVER in plain:  # The text contains a relation other than equality, such as "<".
         return _BLANK.sub("", text)
     side = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
@@ -149,14 +146,14 @@ def _read_amount(text):
     """Return the value of a number, fraction or product, with its unit if there is one, or None."""
     before = _BEFORE.match(text)[0]
     amount = _AMOUNT.match(text, len(before))
-    if amount is None or _DATE.search(amount[0]):
-        return None
+    if amount is None or (amount[0].count("/") > 1 and "(" not in amount[0]):
+        return None  # Two slashes separate the parts of a date.
     unit = text[amount.end() :].strip()
     words = re.findall("[a-z]+", before + unit)
-    if _NO_UNIT.match(unit) or _DIGIT.search(unit) or not _CHANGING.isdisjoint(words):
+    if _NO_UNIT.search(unit) or not _CHANGING.isdisjoint(words):
         return None
     number, _, exponent = amount[0].partition("e")
-    if parts := _WHOLE_AND_PART.fullmatch(number):
+    if parts := re.fullmatch(r"(-?)(\d+) (\d+)/(\d+)", number):
         number = f"{parts[1]}({parts[2]}+{parts[3]}/{parts[4]})"
     power = f"*10^({exponent})" if exponent else ""
     value = evaluate(read_side(number.replace("- ", "-") + power)[0])
@@ -167,7 +164,6 @@ def _read_amount(text):
     return value if name is None else f"{value:.10g}{name}"
 
 
-_DIGIT = re.compile(r"\d")
 _AGREEMENT = list_names(
     "answer_agreement answer_rival answer_entropy log_n_alternatives "
     "numbers_agreement numbers_all_agree has_new_numbers "

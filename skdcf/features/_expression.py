@@ -246,10 +246,8 @@ _FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 # In 2\frac{1}{2}, the fraction may be added or multiplied.
 _MIXED = re.compile(r"\d\s?$")
-# Pattern for the colon in a time, such as "11:30", or in a ratio.
-_CLOCK = re.compile(r":(?<=\d:)(?=\d)")
-# Pattern for a number in base 2, 8 or 16, which must not be read as a product.
-_OTHER_BASE = re.compile(r"(?<![\d.])0[xbo][0-9a-f]+")
+# Pattern for the colon in a time, such as "11:30", or in a ratio, and for numbers such as 0x10.
+_CLOCK = re.compile(r":(?<=\d:)(?=\d)|(?<![\d.])0[xbo][0-9a-f]+")
 # Pattern for an equation in brackets, such as "(3 * 5 = 15)".
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
@@ -287,9 +285,7 @@ def rewrite_plainly(text: str) -> str:
         text = _ROOT.sub("√", text)
     if "(" in text:
         text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
-    if "0" in text:
-        text = _OTHER_BASE.sub(NEVER, text)
-    if ":" in text:
+    if ":" in text or "0" in text:
         text = _CLOCK.sub(NEVER, text)
     if not text.isascii() or any([sign in text for sign in _RELATIONS]):
         text = _UNEQUAL.sub(NEVER, text)

@@ -16,9 +16,6 @@ from .._checks import is_number, printable
 #: Names of the columns that `surprisal` returns.
 SURPRISAL = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
 
-# Servers return numbers such as -9999 for an unknown log-probability.
-_LARGEST = 100
-
 
 def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.float64]:
     """Return the surprisal of each claim, given the log-probabilities of an answer.
@@ -76,7 +73,7 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     starts = ends - np.array([len(token.lstrip()) for token in encoded], dtype=int)
     rows = [np.empty((0, len(SURPRISAL)))]
     for first, last in _places(answer, claims):
-        inside = (starts < last) & (ends > first) & (values <= _LARGEST)
+        inside = (starts < last) & (ends > first) & (values <= 100)
         own = values[inside]
         digits = own[with_digit[inside]]
         mean = own.mean() if len(own) else 0.0

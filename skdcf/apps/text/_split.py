@@ -23,8 +23,14 @@ ANSWER = "answer"
 REMOVED = "removed"
 THOUGHTS = "thoughts or control tokens"
 CUT_OFF = "the last sentence, because of finish_reason,"
-_END_KEYS = ("finish_reason", "stop_reason", "finishReason", "done_reason", "status")
-_CUT_VALUES = ("length", "max_tokens", "MAX_TOKENS", "incomplete")
+# Keys and values that servers use for an answer that was cut off.
+_CUT = {
+    "finish_reason": "length",
+    "done_reason": "length",
+    "stop_reason": "max_tokens",
+    "finishReason": "MAX_TOKENS",
+    "status": "incomplete",
+}
 LOGPROBS = "logprobs"
 _CALLED_ANSWER = "response"  # alternative name for the answer, as in RAGAS
 _EDGES = {"none": no_edges, "chain": chain_edges}
@@ -139,7 +145,7 @@ def _is_cut_off(record, path):
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
         place = value_at(record, path)
         if isinstance(place, dict) and any(
-            place.get(key) in _CUT_VALUES for key in _END_KEYS
+            place.get(key) == value for key, value in _CUT.items()
         ):
             return True
     return False

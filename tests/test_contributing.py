@@ -37,6 +37,14 @@ def test_files_exist(checkout, page):
     assert [name for name in named if not (checkout / name).exists()] == []
 
 
+def test_files_of_the_architecture_exist(checkout):
+    page = checkout / "docs/development/architecture.rst"
+    named = re.findall(r"``([\w./]+\.py)``", page.read_text(encoding="utf-8"))
+    roots = checkout, checkout / "skdcf"
+    missing = {name for name in named if not any((r / name).exists() for r in roots)}
+    assert len(named) > 10 and missing == set()
+
+
 def test_files_of_the_referees_list_exist(checkout):
     text = (checkout / "docs/referees/index.rst").read_text(encoding="utf-8")
     files = set(re.findall(r"``([\w./*-]*[./][\w./*-]+|LICENSE)``", text))

@@ -60,6 +60,7 @@ internal_modules = [
         "cli",
         "columns",
         "filters",
+        "full",
         "guards",
         "jitter",
         "online",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import guards
+from . import full, guards
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
 from .filters import choose_one_each
@@ -124,6 +124,7 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
 def _chosen(filter, X, groups):
     """Return all answers, the indices of the chosen answers, and the answer count per question."""
     cf = filter_in(filter)
+    full.refuse(cf, "choose")
     problems = cf._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
     guards.refuse_chosen(batch)
@@ -247,6 +248,7 @@ def release(
     """
     alpha = check_alpha(alpha)
     filter.check_calibrated()
+    full.refuse(filter, "release")
     guarantee = filter.calibration_.guarantee
     is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
     if not is_proven or filter.ties == "include":

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from . import guards
@@ -17,9 +21,64 @@ from ._checks import (
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
-from .graphs.ragged import optional_rows
+from .graphs.ragged import optional_rows, ranges
 from .labels import pack_labels, read_column
 from .scorers import Scorer
+from .training import splitting
+
+
+@dataclass(frozen=True)
+class ReadProblems:
+    """Problems that a filter method has read.
+
+    Attributes
+    ----------
+    batch : GraphBatch
+        The problems as passed. If ``edges`` is a function, these problems contain the computed
+        edges.
+    columns : GraphBatch
+        The problems with the columns and edges that the scorer uses.
+    is_table : bool
+        Whether the caller passed a table in which each row is a claim.
+    labels : ndarray of shape (n_claims,) or None
+    hashes : Hashes or None
+        Hashes of the questions and contents of labelled problems.
+    """
+
+    batch: GraphBatch
+    columns: GraphBatch
+    is_table: bool = False
+    labels: NDArray[Any] | None = None
+    hashes: Any = None
+
+    def shaped(self, values):
+        """Return the given claim values in the format that the caller expects."""
+        return values if self.is_table else self.batch.split(values)
+
+    def take(self, rows):
+        """Return a subset of the problems, in the given order."""
+        if len(rows) == len(self.batch):
+            return self
+        batch = self.batch[rows]
+        claims = ranges(self.batch.offsets[rows], batch.sizes)
+        return replace(
+            self,
+            batch=batch,
+            columns=batch if self.columns is self.batch else self.columns[rows],
+            labels=optional_rows(self.labels, claims),
+            hashes=optional_rows(self.hashes, rows),
+        )
+
+    def unlabelled(self):
+        """Return the problems with all labels set to unknown, for steps that do not use labels."""
+        return replace(self, labels=np.full(self.batch.n_claims, -1))
+
+    def questions(self):
+        """Return the question index of each problem."""
+        question = self.hashes.question
+        if (question < 0).all():
+            return np.arange(len(question))
+        return splitting.number_groups(question)
 
 
 def read_problems(estimator, X, *, reset):

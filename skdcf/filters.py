@@ -29,10 +29,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import guards
+from . import full, guards
 from ._checks import check_alpha, check_choice, check_weights, reduced
 from ._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
 from .columns import (
+    ReadProblems,
     confidence_of,
     flat_labels,
     read_problems,
@@ -47,7 +48,7 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .graphs.ragged import optional_rows, ranges, starts_run
+from .graphs.ragged import starts_run
 from .guarantees import (
     Calibration,
     Guarantee,
@@ -91,60 +92,6 @@ def unchanged_on_error(estimator):
         vars(estimator).clear()
         vars(estimator).update(state)
         raise
-
-
-@dataclass(frozen=True)
-class ReadProblems:
-    """Problems that a filter method has read.
-
-    Attributes
-    ----------
-    batch : GraphBatch
-        The problems as passed. If ``edges`` is a function, these problems contain the computed
-        edges.
-    columns : GraphBatch
-        The problems with the columns and edges that the scorer uses.
-    is_table : bool
-        Whether the caller passed a table in which each row is a claim.
-    labels : ndarray of shape (n_claims,) or None
-    hashes : Hashes or None
-        Hashes of the questions and contents of labelled problems.
-    """
-
-    batch: GraphBatch
-    columns: GraphBatch
-    is_table: bool = False
-    labels: NDArray[Any] | None = None
-    hashes: Any = None
-
-    def shaped(self, values):
-        """Return the given claim values in the format that the caller expects."""
-        return values if self.is_table else self.batch.split(values)
-
-    def take(self, rows):
-        """Return a subset of the problems, in the given order."""
-        if len(rows) == len(self.batch):
-            return self
-        batch = self.batch[rows]
-        claims = ranges(self.batch.offsets[rows], batch.sizes)
-        return replace(
-            self,
-            batch=batch,
-            columns=batch if self.columns is self.batch else self.columns[rows],
-            labels=optional_rows(self.labels, claims),
-            hashes=optional_rows(self.hashes, rows),
-        )
-
-    def unlabelled(self):
-        """Return the problems with all labels set to unknown, for steps that do not use labels."""
-        return replace(self, labels=np.full(self.batch.n_claims, -1))
-
-    def questions(self):
-        """Return the question index of each problem."""
-        question = self.hashes.question
-        if (question < 0).all():
-            return np.arange(len(question))
-        return splitting.number_groups(question)
 
 
 @dataclass(frozen=True)
@@ -327,7 +274,7 @@ class ConformalFilter(Settings):
     relaxation: Relaxation | None = None
     training: SoftTraining | None = None
     edges: Literal["given", "none"] | Callable[..., Any] = "given"
-    calibration_size: float | int | None = None
+    calibration_size: float | int | Literal["all"] | None = None
     ties: Literal["exclude", "include", "jitter"] = "exclude"
     guarantee: Guarantee | None = None
     online: bool = False
@@ -351,7 +298,7 @@ class ConformalFilter(Settings):
         # ties with a seeded hash of the problem.
         "ties": [StrOptions({"exclude", "include", "jitter"})],
         "guarantee": [None, Guarantee],
-        "calibration_size": [None, SHARE, at_least(0, Integral)],
+        "calibration_size": [None, SHARE, at_least(0, Integral), StrOptions({"all"})],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -429,6 +376,9 @@ class ConformalFilter(Settings):
 
             # Hold out questions for calibration, unless nothing learns.
             learns = scorer is None or resolve.scorer_requires_fit(scorer)
+            if learns and self.calibration_size == "all":
+                full.fit(self, problems, scorer, transformer)
+                return self
             question = problems.questions()
             n_held = self._count_held_out(question, learns)
             training, calibration = _split(problems, question, n_held, rng)
@@ -450,22 +400,16 @@ class ConformalFilter(Settings):
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
             if self._chooses_share:
                 self.share_table_ = self._count_passing(scorer, train, task)
-            self._record = Record(
-                trained=problems.hashes[training].to_store(),
-                calibrated=problems.hashes[training[:0]].to_store(),
-                scorer=self._fingerprint(problems.hashes.content[training]),
-                level=self._level() if self.scorer_.uses_alpha else None,
-                origin=origin,
-                settings=self._settings(),
-                columns_are_fine=are_fine(problems.batch),
-            )
-
+            self._record = self._remember(problems, training, origin)
             if n_held:
                 uses_all = n_held == question.max() + 1
                 copy = guards.most_frequent_copy(problems.batch, problems.hashes)
                 part = replace(self._part(held, origin), copy=copy)
                 left_over = self._calibrate_on(
-                    part, uses_all or self._chooses_share, candidates.answer
+                    part,
+                    uses_all or self._chooses_share,
+                    candidates.answer,
+                    full.count_if_all(self, problems) if learns else None,
                 )
                 self.unused_indices_ = calibration[left_over]
             return self
@@ -476,7 +420,21 @@ class ConformalFilter(Settings):
             if name.endswith("_") or name == "_record":
                 delattr(self, name)
         self.share_ = None
+        self._labelled: full.LabelledAnswers | None = None
         self.n_calibration_ = 0
+
+    def _remember(self, problems, training, origin):
+        """Return the record of a filter that was trained on the given problems."""
+        hashes = problems.hashes
+        return Record(
+            trained=hashes[training].to_store(),
+            calibrated=hashes[training[:0]].to_store(),
+            scorer=self._fingerprint(hashes.content[training]),
+            level=self._level() if self.scorer_.uses_alpha else None,
+            origin=origin,
+            settings=self._settings(),
+            columns_are_fine=are_fine(problems.batch),
+        )
 
     def _make_columns(self, transformer, problems, train):
         """Fit the columns on training problems, and return the problems and the new scorer."""
@@ -485,7 +443,9 @@ class ConformalFilter(Settings):
         self._columns_out = columns.feature_names or tuple(
             f"x{i}" for i in range(columns.n_features or 0)
         )
-        scorer = resolve.as_scorer(self._wanted_scorer(columns), columns)
+        scorer = resolve.as_scorer(
+            full.wanted_scorer(self, self._wanted_scorer(columns)), columns
+        )
         for name in ("relaxation", "training"):
             setting = getattr(self, name)
             if setting is not None and not scorer.uses_relaxation:
@@ -509,7 +469,7 @@ class ConformalFilter(Settings):
             )
         if size == 0:
             return 0
-        if size is None and not learns and not self._chooses_share:
+        if size in (None, "all") and not learns and not self._chooses_share:
             return n
         if size is None and learns:
             size = self._resolved_guarantee().calibration_count(n, self._level())
@@ -613,6 +573,11 @@ class ConformalFilter(Settings):
             If a language model assigned more than 5 % of the labels, or if the proportion of
             problems without labels is too large for alpha.
         """
+        check_is_fitted(self, "scorer_")
+        if self._labelled is not None:
+            with unchanged_on_error(self):
+                full.calibrate(self, X, y, groups)
+            return self
         self.calibrate_parts([self.calibration_part(X, y, groups)])
         # There is only one part, so its number is left out.
         self.unused_indices_ = self.unused_indices_[:, 1]
@@ -639,6 +604,11 @@ class ConformalFilter(Settings):
             scorer at the end of `fit`. Do not change the fitted scorer afterwards.
         """
         check_is_fitted(self, "scorer_")
+        full.refuse(self, "calibration_part")
+        return self._part(*self._read_calibration(X, y, groups))
+
+    def _read_calibration(self, X, y, groups):
+        """Return labelled problems that can be used for calibration, and how they were made."""
         self.validate()
         problems = self._read_labelled(X, y, groups)
         batch = problems.batch
@@ -647,7 +617,7 @@ class ConformalFilter(Settings):
         guards.refuse_other_scorer(self._record, batch)
         guards.warn_of_unjudged(batch, problems.labels)
         origin = self._origin(batch, problems.labels)
-        return self._part(replace(problems, columns=self._with_columns(batch)), origin)
+        return replace(problems, columns=self._with_columns(batch)), origin
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Recalibrate the filter on parts that were scored separately, for example in parallel.
@@ -738,10 +708,11 @@ class ConformalFilter(Settings):
             settings=self._part_settings(),
         )
 
-    def _calibrate_on(self, part, fewest, candidates=()):
+    def _calibrate_on(self, part, fewest, candidates=(), n_if_all=None):
         """Calibrate on one answer per question, and return the indices of the other questions.
 
-        ``candidates`` are the hashes of the answers that could have been used for training.
+        ``candidates`` are the hashes of the answers that could have been used for training, and
+        ``n_if_all`` is the number of answers that calibration_size="all" would use.
         """
         if self._chooses_share:
             self.share_ = self._chosen_share(part)
@@ -770,6 +741,7 @@ class ConformalFilter(Settings):
                 lowered=guards.below_copies(part.lowered),
             )
         self.calibration_ = part.calibrate(guarantee)
+        self.calibration_.n_if_all = n_if_all
         risks = PathRisks(part.lowest, np.arange(len(part) + 1), part.groups)
         passing = part[self.calibration_.passes(risks)]
         guards.check_copies(
@@ -944,11 +916,13 @@ class ConformalFilter(Settings):
 
     def _path_risks(self, problems, confidence=None):
         """Return the path risks, with the groups in which the guarantee holds."""
+        guarantee = self._resolved_guarantee()
+        named = with_names(problems, guarantee)
+        if self._labelled is not None:
+            return full.path_risks(self, problems, named)
         if confidence is None:
             confidence = self._confidence(problems)
         risk = self._risk(confidence, problems.batch)
-        guarantee = self._resolved_guarantee()
-        named = with_names(problems, guarantee)
         return guarantee.path_risks(path_risk(risk, problems.columns), named)
 
     def transform_features(self, X: Problems) -> GraphBatch:
@@ -1278,6 +1252,7 @@ class ConformalFilter(Settings):
     @property
     def threshold_(self) -> float:
         """Threshold at ``alpha``, or NaN if the threshold differs between problems."""
+        full.refuse(self, "threshold_")
         level = self._level_now()
         return self.calibration_.threshold(level)
 
@@ -1312,6 +1287,7 @@ class ConformalFilter(Settings):
         ParameterWarning
             If alpha is greater than 0.5.
         """
+        full.refuse(self, "threshold")
         level = self._level_now(alpha)
         guards.warn_of_level(self.calibration_, level)
         threshold = self.calibration_.threshold(level)

@@ -25,7 +25,7 @@ BLOCK = 2**19
 def on_prefixes(
     values_of: Callable[[GraphBatch], NDArray[Any]], batch: GraphBatch
 ) -> NDArray[np.float64]:
-    """Return the value of each claim of shape (n_claims,), computed without the later claims.
+    """Return the value or row of values of each claim, computed without the later claims.
 
     Raise ValueError if a claim precedes one of its parents.
     """
@@ -36,7 +36,7 @@ def on_prefixes(
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before one of its "
             "parents. Reorder the claims"
         )
-    values = np.empty(batch.n_claims)
+    values = []
     position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
     n_before = np.cumsum(position + 1)
     start = 0
@@ -44,9 +44,9 @@ def on_prefixes(
         most = n_before[start] + BLOCK
         stop = max(int(np.searchsorted(n_before, most)), start + 1)
         prefixes = _prefixes(batch, np.arange(start, stop))
-        values[start:stop] = values_of(prefixes)[prefixes.offsets[1:] - 1]
+        values.append(values_of(prefixes)[prefixes.offsets[1:] - 1])
         start = stop
-    return values
+    return np.concatenate(values) if values else values_of(batch)
 
 
 def _prefixes(batch, last):

@@ -55,8 +55,11 @@ class CoherentConformalFilter(ConformalFilter):
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so the claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
-    calibration_size : float, int or None, default=None
-        Proportion or number of problems that are held out for calibration. If None, about two
+    calibration_size : float, int, "all" or None, default=None
+        Proportion or number of problems that are held out for calibration. If "all", all problems
+        are used for training and for calibration, which helps with 20 to 40 of them (see the
+        user guide). "linear" is then the priced logistic regression at which training starts,
+        and it is fitted again for each new answer. If None, about two
         fifths of the problems are held out for calibration. The number n of calibration problems
         is chosen to make ``alpha (n + 1)`` an integer, because a few additional problems would
         not increase the rank of the threshold. If nothing needs fitting, all problems are used

@@ -35,6 +35,7 @@ LAYERS = [
     {"guards"},
     {"columns", "jitter"},
     {"online"},
+    {"full"},
     {"filters"},
     {"presets", "uses"},
     {"choosing"},

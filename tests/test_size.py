@@ -18,8 +18,8 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "adapters": 2165,
-    "apps": 1330,
-    "apps/cli": 6520,
+    "apps": 1350,
+    "apps/cli": 6580,
     "apps/labelling": 7850,
     "apps/llm": 9720,
     "apps/service": 2460,
@@ -28,13 +28,13 @@ MOST_TOKENS = {
     "evaluation": 6890,
     "features": 16220,
     "graphs": 8600,
-    "guarantees": 4110,
+    "guarantees": 4140,
     "inspection": 1380,
     "monitoring": 2980,
     "ops": 9000,
     "plots": 2440,
-    "scorers": 4870,
-    "top": 27300,
+    "scorers": 4880,
+    "top": 31480,
     "training": 4040,
 }
 MOST_LINES = 750

@@ -298,6 +298,8 @@ def _figure(report):
 
 def _drift(filter, batch):
     """Return a sentence about whether the answers differ from the calibration answers."""
+    if filter_in(filter)._labelled is not None:
+        return _paragraphs('There is no test of drift with calibration_size="all".')
     test = ExchangeabilityTest(random_state=0).fit(filter_in(filter)).update(batch)
     differs = "differs" if test.alarm else "does not clearly differ"
     return _paragraphs(

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 from sklearn.utils import check_random_state, get_tags
 
+from .. import full
 from .._parameters import settings
 from .._sklearn import take_rows
 from ..exceptions import CalibrationWarning
@@ -185,6 +186,7 @@ def check_search(search):
             "search must be a scikit-learn search over a filter, such as "
             f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
         )
+    full.refuse(inner, "a search")
     for key in _keys(search):
         words = [
             word for word in key.split("__") if word not in ("estimator", "search")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .. import full
 from .._checks import check_alphas, check_choice, warn
 from .._html import Table
 from .._jobs import as_finished
@@ -197,6 +198,7 @@ def _plain_filters(name, filter, alphas, protocol):
                 f"filter {name!r} must be a skdcf filter or a search over one, got a "
                 f"{type(inner).__name__}. Pass a transformer to the filter as features="
             )
+        full.refuse(inner, "a comparison of filters")
         if protocol == "leave-one-out" and inner.ties == "include":
             raise ValueError(
                 f'filter {name!r} must not have ties="include", because leave-one-out '

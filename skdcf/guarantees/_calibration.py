@@ -221,12 +221,16 @@ class Calibration:
         The groups.
     steps : list of Steps
         The step function of each group.
+    n_if_all : int or None
+        Number of answers that ``calibration_size="all"`` would use, if it is possible.
 
     Raises
     ------
     ValueError
         If the guarantee has ``delta``, but not all losses are 0 or 1.
     """
+
+    n_if_all: int | None = None
 
     def __init__(
         self,
@@ -418,11 +422,20 @@ class Calibration:
         values = {"alpha": level, "delta": delta, "show": None if show == 1 else show}
         asked = [f"{name} = {value:g}" for name, value in values.items() if value]
         least = claim_level(0, passing_count(n, show), delta)
+        remedy = (
+            "All problems can be used for calibration with a scorer that needs no training, such "
+            "as a column."
+        )
+        if self.n_if_all:
+            remedy = (
+                f'calibration_size="all" with scorer="linear" uses all {self.n_if_all} labelled '
+                "answers for training and for calibration, and can keep claims at alpha >= "
+                f"{1 / (self.n_if_all + 1):.4g}."
+            )
         return (
             f"{n} calibration problems are too few for {' and '.join(asked)}, so nothing can be "
-            f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. All "
-            "problems can be used for calibration with a scorer that needs no training, such as "
-            "a column."
+            f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. "
+            f"{remedy}"
         )
 
     # ------------------------------------------------------------------- for reports

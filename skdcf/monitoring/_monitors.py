@@ -25,6 +25,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .. import full
 from .._parameters import SHARE, Settings, settings
 from ..graphs import Problems, pack_graphs
 from ..guards import compare_origin
@@ -189,7 +190,9 @@ class ExchangeabilityTest(BettingMonitor):
             The monitor, without bets.
         """
         self.validate()
-        is_filter = hasattr(path_risk, "max_path_risks_")
+        is_filter = hasattr(path_risk, "calibration_")
+        if is_filter:
+            full.refuse(path_risk, "a test of exchangeability")
         values = path_risk.max_path_risks_ if is_filter else largest_of(path_risk)
         self.filter_ = path_risk if is_filter else None
         self.seen_ = np.sort(values)
@@ -471,6 +474,8 @@ class CoverageMonitor(BettingMonitor):
         """
         self.validate()
         self.filter.check_calibrated()
+        if self.filter._labelled is not None:
+            return 'there is no monitor for filters with calibration_size="all"'
         if self.filter.ties == "include":
             return 'there is no guarantee to monitor, because ties is "include"'
         if not self._steps:

@@ -15,6 +15,7 @@ from .._checks import is_integer, warn
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
+from ._classifier import STRENGTH as STRENGTH
 from ._classifier import SURE, ClassifierScorer
 from ._models import ConfTrScorer
 from ._scorer import (

@@ -41,21 +41,34 @@ def fit(options):
         features.set_params(keep_input=options.features == "both")
     scorer = options.scorer
     share = options.show
-    if _needs_all_answers(options, graphs, features):
+    size = options.calibration
+    if options.all_labels:
+        if size is not None:
+            raise ValueError(
+                f"--all-labels cannot be used with --calibration, got {size:g}. Omit one of them"
+            )
+        size = "all"
+        share = 1 if share is None else share
+        files.inform(
+            "all labels are used for training and for calibration, and all answers may pass "
+            "(--show 1)"
+        )
+    elif size == 0 or (size or 0) >= 1:
+        size = int(size)
+    if size != "all" and _needs_all_answers(options, graphs, features):
         scorer = FeatureScorer(_SUPPORT)
         share = 1 if share is None else share
     elif scorer == "logistic":
         scorer = ClassifierScorer()
     if share is None:
         share = 1 if options.online else "auto"
-    size = options.calibration
     filter = CoherentConformalFilter(
         scorer,
         features=features,
         edges="none" if options.no_edges else "given",
         alpha=options.alpha,
         online=options.online,
-        calibration_size=int(size) if size == 0 or (size or 0) >= 1 else size,
+        calibration_size=size,
         guarantee=None if share == 1 else NoFalseClaim(show=share),
         random_state=options.seed,
     )
@@ -124,7 +137,9 @@ def _save(filter, problems, options):
             "before use"
         )
         return None
-    keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
+    calibration = filter.calibration_
+    level = calibration.guarantee.level(None, filter.alpha)
+    keeps_nothing = calibration.keeps_nothing(level) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
     files.inform(
@@ -148,7 +163,8 @@ def _levels(filter, problems):
     calibration = filter.calibration_
     trained, calibrated = seen(filter, problems.graphs)
     rows = np.flatnonzero(calibrated & ~trained)
-    if len(rows) < 2:
+    # Answers that are used in each fit cannot be filtered by these fits.
+    if len(rows) < 2 or filter._labelled is not None:
         return
     levels = sorted({*_LEVELS, filter.alpha})
     with warnings.catch_warnings():

@@ -1,0 +1,697 @@
+"""Full conformal filters, in which every label is used for training and for calibration.
+
+The labels of a new answer are unknown, but its first false claim is one of its claims. For each
+claim j, the scorer is fitted to the labelled answers and to the new answer, as if j were its first
+false claim. If j is, the fit is the same function of all n + 1 answers, whichever of them is new,
+so their scores are exchangeable.
+
+=======  =======================================================================
+w_j      the fit if claim j is the first false claim of the new answer
+R_v      path risk of claim v of the new answer under a fit
+s_i      nonconformity score of calibration answer i under a fit
+a[j,v]   (1 + #{i: s_i(w_j) <= R_v(w_j)}) / (n + 1)
+=======  =======================================================================
+
+The level of claim v is the maximum over j <= v of min(a[j, j], a[j, v]), and then the maximum over
+the ancestors of v. A claim is kept at alpha if its level is at most alpha. The level takes the
+place of the path risk, so a filter decides as usual. To the fit, an answer adds its claims in the
+order in which they are stored, up to and including the first claim that is not true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from . import guards
+from .features.columns import columns_require_fit
+from .graphs import GraphBatch
+from .graphs.ragged import offsets_of, ranges, slices
+from .guarantees import Calibration, Jumps, NoFalseClaim
+from .online import on_prefixes
+from .ops.ancestors import sum_ancestors
+from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
+from .ops.price import CERTAIN, exact_log_price, log_added_worth
+from .scorers import ClassifierScorer
+from .scorers.resolve import STRENGTH
+from .training.splitting import NOISE
+
+SETTLED = 1e-10  # Newton decrement of the last step of a fit
+ROUNDS = 9  # number of quasi-Newton steps after which exact Newton steps are taken
+
+
+def added_to_fit(labels: Array, offsets: Array) -> NDArray[np.bool_]:
+    """Return which claims an answer adds to the fit.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_claims,)
+        Labels of the claims. Claims that are not labelled 1 count as false.
+    offsets : ndarray of shape (n_problems + 1,)
+        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
+
+    Returns
+    -------
+    is_added : ndarray of bool of shape (n_claims,)
+        Whether all earlier claims of the answer are true.
+    """
+    n_false = np.append(0, np.cumsum(labels != 1))
+    return n_false[:-1] == np.repeat(n_false[offsets[:-1]], np.diff(offsets))
+
+
+def newton(rows: Array, is_false: Array, weights: Array) -> Array:
+    """Fit a ridge logistic regression by exact Newton steps.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns + 1)
+        Standardised columns, and a column of ones, which is not penalised.
+    is_false : ndarray of shape (n_rows,)
+        Targets between 0 and 1, which must not all be 0 or all be 1.
+    weights : ndarray of shape (n_columns + 1,)
+        Where to start.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_columns + 1,)
+        The optimum.
+
+    Raises
+    ------
+    RuntimeError
+        If the steps do not settle.
+    """
+    penalty = _penalty(rows)
+
+    def objective(w):
+        z = rows @ w
+        return np.logaddexp(0, z).sum() - is_false @ z + w @ (penalty * w) / 2
+
+    for _ in range(100):
+        chance = expit(rows @ weights)
+        gradient = rows.T @ (chance - is_false) + penalty * weights
+        step = np.linalg.solve(_hessian(rows, chance), gradient)
+        decrement = np.sqrt(gradient @ step)
+        # Close to the optimum, a whole step is best, and rounding hides the objective.
+        while decrement > 1e-3 and objective(weights - step) > objective(weights):
+            step = step / 2
+        weights = weights - step
+        if decrement <= SETTLED:
+            return weights
+    raise RuntimeError(
+        f"the fit to {len(rows)} claims did not settle: its last step was {decrement:g}, but must "
+        f"be at most {SETTLED:g}. Remove columns with extreme values"
+    )
+
+
+def _penalty(rows):
+    penalty = np.full(rows.shape[1], 1 / STRENGTH)
+    penalty[-1] = 0
+    return penalty
+
+
+def _hessian(rows, chance):
+    return (rows.T * (chance * (1 - chance))) @ rows + np.diag(_penalty(rows))
+
+
+def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
+    """Fit the regression once for each claim of a new answer, as its first false claim.
+
+    All fits take the same number of chord steps. The Hessian at the start grows by one row from
+    hypothesis to hypothesis. A fit that does not settle takes exact Newton steps instead.
+
+    Parameters
+    ----------
+    rows, is_false : ndarray
+        The labelled claims, as in `newton`.
+    new : ndarray of shape (n_claims, n_columns + 1)
+        The claims of the new answer.
+    start : ndarray of shape (n_columns + 1,)
+        Weights close to all optima.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_claims, n_columns + 1)
+        The optimum for each hypothesis.
+    """
+    n = len(new)
+    position = np.arange(n)
+    is_used = position <= position[:, None]
+    target = np.identity(n)
+    penalty = _penalty(rows)
+    inverse = np.empty((n, new.shape[1], new.shape[1]))
+    chance = expit(new @ start)
+    current = np.linalg.inv(_hessian(rows, expit(rows @ start)))
+    for j, (row, p) in enumerate(zip(new, chance, strict=True)):
+        turned = current @ row
+        share = p * (1 - p) / (1 + p * (1 - p) * (row @ turned))
+        current = current - share * np.outer(turned, turned)
+        inverse[j] = current
+    weights = np.tile(start, (n, 1))
+    fixed = rows.T @ is_false
+    updates: list[Any] = []
+    before = None
+    for _ in range(ROUNDS):
+        gradient = expit(weights @ rows.T) @ rows - fixed + penalty * weights
+        gradient += (is_used * (expit(weights @ new.T) - target)) @ new
+        step = np.matmul(inverse, gradient[:, :, None])[:, :, 0]
+        for direction, factor in updates:
+            step += (factor * _dot(direction, gradient))[:, None] * direction
+        if before is not None:
+            fall = _dot(step, before - gradient)
+            along = _dot(step, gradient)
+            is_small = np.abs(along) < 0.5 * np.abs(fall)
+            factor = is_small / np.where(is_small, fall, 1)
+            updates.append((step, factor))
+            step = (1 + factor * along)[:, None] * step
+        before = gradient
+        decrement = np.sqrt(np.abs(_dot(gradient, step)))
+        weights = weights - step
+        if decrement.max() <= SETTLED:
+            return weights
+    for j in np.flatnonzero(~(decrement <= SETTLED)):
+        used = np.vstack([rows, new[: j + 1]])
+        targets = np.append(is_false, target[j, : j + 1])
+        weights[j] = newton(used, targets, weights[j])
+    return weights
+
+
+def _dot(a, b):
+    """Return the dot products of the rows of two matrices."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+def online_price(hazard: Array, batch: GraphBatch, gain: float) -> Array:
+    """Compute the log price of each claim from the claims up to this claim.
+
+    Claims are kept in the order in which they are stored. The price is the risk that a claim
+    adds, relative to the worth that it adds.
+
+    Parameters
+    ----------
+    hazard : ndarray of shape (n_claims,)
+        Log odds that each claim is false given that all its ancestors are true.
+    batch : GraphBatch
+        The problems.
+    gain : float
+        Exponent of the value of keeping claims, as in `skdcf.ops.price.log_added_worth`.
+
+    Returns
+    -------
+    price : ndarray of shape (n_claims,)
+        The log prices. The path risk of a claim is the maximum over the claim and its ancestors.
+    """
+    lone = np.logaddexp(0, np.clip(hazard, -CERTAIN, CERTAIN))
+    start = batch.offsets[batch.problem_of]
+    total = np.append(0.0, np.cumsum(lone))
+    before = total[:-1] - total[start]
+    log_risk = np.log(-np.expm1(-lone)) - before
+    units = np.rint(lone * 1e9).astype(np.int64)
+    log_worth = -1e-9 * sum_ancestors(units, batch)
+    log_worth += log_added_worth(np.arange(len(lone)) - start, 1, gain)
+    return log_risk - log_worth
+
+
+@dataclass(frozen=True)
+class LabelledAnswers:
+    """Labelled answers, from which levels of new answers are computed.
+
+    Attributes
+    ----------
+    batch : GraphBatch
+        The answers with their columns and edges, but without texts. The calibration answers come
+        first, and the others only train.
+    labels : ndarray of int of shape (n_claims,)
+    groups : list of length n_calibration
+        Group of each calibration answer, which is None if the guarantee has no groups.
+    answer : ndarray of uint64 of shape (n_answers,)
+        Hashes that equal answers share, or 0.
+    gain : float
+        Exponent of the value of keeping claims.
+    max_false : int
+        Number of false claims that may be kept.
+    online : bool
+        Whether the level of a claim must not depend on later claims.
+    resolution : float
+        Scores that exceed a path risk by less count as equal, relative to 1 + abs(path risk).
+    """
+
+    batch: GraphBatch
+    labels: Array
+    groups: list[Any]
+    answer: Array
+    gain: float
+    max_false: int
+    online: bool
+    resolution: float
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+    @cached_property
+    def _is_added(self):
+        return added_to_fit(self.labels, self.batch.offsets)
+
+    @cached_property
+    def _is_false(self):
+        return (self.labels[self._is_added] != 1).astype(float)
+
+    @cached_property
+    def _scored(self):
+        """The calibration answers that have a score, and without columns, and their claims."""
+        offsets = self.batch.offsets
+        n_false = segment_sum(self.labels != 1, offsets)[: len(self.groups)]
+        answers = np.flatnonzero(n_false > self.max_false)
+        claims = ranges(offsets[:-1][answers], self.batch.sizes[answers])
+        return answers, _without_columns(self.batch)[answers], claims
+
+    @cached_property
+    def _tiles(self):
+        return {}
+
+    @cached_property
+    def _start(self):
+        """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
+        features = self.batch.features
+        rows = _standardised(features, *_moments(features))[self._is_added]
+        odds = (self._is_false.sum() + 0.5) / ((1 - self._is_false).sum() + 0.5)
+        start = np.append(np.zeros(rows.shape[1] - 1), np.log(odds))
+        has_both = np.ptp(self._is_false) > 0 if len(rows) else False
+        return newton(rows, self._is_false, start) if has_both else start
+
+    @cached_property
+    def _fixed(self):
+        """Mean and scale of the claims that only train, which no new answer can change."""
+        first = self.batch.offsets[len(self.groups)]
+        return _moments(self.batch.features[first:])
+
+    def levels(self, batch: GraphBatch, groups: Any = None) -> NDArray[np.float64]:
+        """Compute the smallest alpha at which each claim of new answers is kept.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The new answers, each of which is compared with the labelled answers alone.
+        groups : list of length n_problems, optional
+            Group of each new answer.
+
+        Returns
+        -------
+        levels : ndarray of shape (n_claims,)
+            The levels, which never decrease along the edges.
+        """
+        groups = groups or [None] * len(batch)
+        levels = np.ones(batch.n_claims)
+        for i, own in enumerate(slices(batch.offsets)):
+            if own.start < own.stop:
+                a = self._compare(batch[[i]], groups[i])
+                if not self.max_false:
+                    a = np.minimum(a, np.diag(a)[:, None])
+                levels[own] = np.triu(a).max(axis=0)
+        return path_risk(levels, batch)
+
+    def _compare(self, answer, group):
+        """Return a[j, v] for all claims j and v of one answer."""
+        every = np.vstack([self.batch.features, answer.features])
+        moments = self._fixed if self.online else _moments(every)
+        rows = _standardised(every, *moments)
+        new = rows[len(self.labels) :]
+        n_claims = len(new)
+        used = rows[np.append(self._is_added, np.zeros(n_claims, bool))]
+        is_false = self._is_false
+        answers, scored, claims = self._scored
+        members = [self.groups[i] == group for i in answers]
+        n = self.groups.count(group)
+        alone = _without_columns(answer)
+        tiles: dict[int, GraphBatch] = {}
+        # Prices are computed for about 100,000 claims at a time.
+        most = max(1, 2**17 // (len(claims) + n_claims))
+        weights = self._start[None]
+        a = np.empty((n_claims, n_claims))
+        j = 0
+        while j < n_claims:
+            if is_false.all():
+                # No slope can be fitted, so the log odds are those of the counts.
+                block = new[j : j + 1]
+                weights = np.zeros_like(weights[:1])
+                weights[0, -1] = np.log(2 * len(used) + 3)
+            else:
+                block = new[j : j + most]
+                weights = fit_each(used, is_false, block, weights[-1])
+            risks = self._path_risks(weights @ new.T, alone, tiles)
+            bounds = risks + self.resolution * (1 + np.abs(risks))
+            bounds = guards.raised(bounds, answer.features)
+            path = self._path_risks(weights @ rows[claims].T, scored, self._tiles)
+            offsets = offsets_of(np.tile(scored.sizes, len(block)))
+            labels = np.tile(self.labels[claims], len(block))
+            scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
+            scores = scores.reshape(len(block), len(answers))[:, members]
+            for k, row in enumerate(np.sort(scores)):
+                n_below = np.searchsorted(row, bounds[k], side="right")
+                a[j + k] = (1 + n_below) / (n + 1)
+            used = np.vstack([used, block])
+            is_false = np.append(is_false, np.zeros(len(block)))
+            j += len(block)
+        return a
+
+    def _path_risks(self, hazard, batch, tiles):
+        """Return path risks of shape (n_fits, n_claims) from log odds of the same shape."""
+        tiled = tiles.get(len(hazard))
+        if tiled is None:
+            if len(tiles) >= 8:
+                tiles.clear()
+            tiled = tiles[len(hazard)] = _repeat(batch, len(hazard))
+        price = online_price if self.online else exact_log_price
+        risk = price(hazard.ravel(), tiled, gain=self.gain)
+        return path_risk(risk, tiled).reshape(hazard.shape)
+
+
+def _without_columns(batch):
+    return batch.replace_features(np.zeros((batch.n_claims, 0)))
+
+
+def _repeat(batch, n):
+    """Return n copies of all problems. The ancestors of a copy are those of the original."""
+    repeated = batch[np.tile(np.arange(len(batch)), n)]
+    indptr, indices = batch.small_closure
+    shifts = batch.n_claims * np.arange(n)[:, None]
+    closure = offsets_of(np.tile(np.diff(indptr), n)), (indices + shifts).ravel()
+    vars(repeated)["small_closure"] = closure
+    return repeated
+
+
+def _moments(features):
+    """Return the mean and the scale of each column, which is infinite for constant columns."""
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
+    rounding = NOISE * np.maximum(np.abs(mean), scale.max(initial=0))
+    return mean, np.where(scale <= rounding, np.inf, scale)
+
+
+def _standardised(features, mean, scale):
+    """Return standardised columns, and a column of ones."""
+    return np.column_stack([(features - mean) / scale, np.ones(len(features))])
+
+
+# ------------------------------------------------------------------------- the filter
+
+
+class FullCalibration(Calibration):
+    """Calibration in which the path risk of a claim is its level.
+
+    The scores of the n answers of a group are the next floats after 1 / (n + 1), ..., n / (n + 1),
+    so a claim is kept if and only if its level is at most alpha.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The guarantee.
+    groups : list of length n_calibration
+        Group of each calibration answer, which is None if the guarantee has no groups.
+    n_labelled : int
+        Number of labelled answers in each fit.
+    """
+
+    def __init__(self, guarantee: Any, groups: list[Any], n_labelled: int) -> None:
+        place = np.array([groups[: i + 1].count(g) for i, g in enumerate(groups)])
+        scores = np.nextafter(place / [groups.count(g) + 1 for g in groups], 2)
+        # The calibration answers cannot be filtered, so none of them counts as shown.
+        hidden = np.full(len(groups), np.inf)
+        names = None if guarantee.by is None else groups
+        super().__init__(guarantee, Jumps.of_scores(scores), hidden, groups=names)
+        self.n_labelled = n_labelled
+
+    def coverage_law(self, level: float) -> None:
+        """Return None, because the coverage for a set of labels has no known distribution."""
+
+    def threshold(self, level: float) -> float:
+        """Return NaN, because each answer has its own fit."""
+        return np.nan
+
+    def describe_shown(self, level: float) -> str:
+        """Return a sentence that states which labels and which scorer are used.
+
+        Parameters
+        ----------
+        level : float
+            The requested level.
+
+        Returns
+        -------
+        sentence : str
+            The sentence.
+        """
+        return (
+            f"All {self.n_labelled} labelled answers train the scorer, and {self.n} of them also "
+            "calibrate it. The scorer is the priced logistic regression at which "
+            'scorer="linear" starts, fitted again for each answer'
+        )
+
+
+def refuse(filter: Any, what: str) -> None:
+    """Raise ValueError if a filter uses all labels for training and for calibration."""
+    if getattr(filter, "_labelled", filter.calibration_size == "all"):
+        raise ValueError(
+            f"{what} requires a scorer that is the same for all answers, but with "
+            'calibration_size="all" it is fitted again for each answer. Fit the filter with '
+            "calibration_size=None"
+        )
+
+
+def wanted_scorer(cf: Any, scorer: Any) -> Any:
+    """Return the scorer for which "linear" stands, which depends on ``calibration_size``."""
+    is_linear = isinstance(scorer, str) and scorer == "linear"
+    if cf.calibration_size != "all" or not is_linear:
+        return scorer
+    for name in ("relaxation", "training"):
+        if getattr(cf, name) is not None:
+            raise ValueError(
+                f'{name} has no effect with calibration_size="all", because the scorer is not '
+                f"trained through calibration. Leave {name} at None"
+            )
+    return ClassifierScorer()
+
+
+def _reason(cf, transformer):
+    """Return why a filter cannot use all labels, or None if it can."""
+    guarantee = cf._resolved_guarantee()
+    if columns_require_fit(transformer):
+        return f"features must not learn from labelled answers, got {cf.features!r}"
+    if type(guarantee) is not NoFalseClaim:
+        return f"guarantee must be NoFalseClaim, got {guarantee!r}"
+    if guarantee.delta is not None:
+        return (
+            f"delta must be None, got {guarantee.delta!r}, because the coverage for a set of "
+            "labels has no known distribution"
+        )
+    if guarantee.show != 1:
+        return (
+            f"show must be 1, got {guarantee.show!r}. With a smaller share, "
+            "calibration_size=None shows more answers"
+        )
+    if cf.ties != "exclude":
+        return f'ties must be "exclude", got {cf.ties!r}'
+    return None
+
+
+def _misplaced(batch):
+    """Return the first claim that comes before a parent or has none, and what is wrong with it."""
+    parent, child = batch.edges.T
+    late = child[parent > child]
+    if len(late):
+        return late[0], "comes before one of its parents. Reorder the claims"
+    has_parent = np.bincount(child, minlength=batch.n_claims) > 0
+    has_parent[batch.offsets[:-1][batch.sizes > 0]] = True
+    if not has_parent.all():
+        return np.argmin(has_parent), (
+            "has no parent, although it is not the first claim. Set edges to a rule such as "
+            "skdcf.edges.chain_edges, or use calibration_size=None, which keeps more claims"
+        )
+    return None
+
+
+def _check_answers(batch, labels=None):
+    """Raise ValueError if the theorem does not apply to answers, or keeps too little of them."""
+    if found := _misplaced(batch):
+        claim, fault = found
+        raise ValueError(
+            f'with calibration_size="all", {batch.locate(int(claim))} {fault}'
+        )
+    if labels is None:
+        return
+    n_judged = segment_sum(labels >= 0, batch.offsets)
+    unjudged = np.flatnonzero((n_judged == 0) & (batch.sizes > 0))
+    if len(unjudged):
+        raise ValueError(
+            'with calibration_size="all", at least one claim of each answer must be judged, but '
+            f"no claim of {batch.name_of(int(unjudged[0]))} is. Judge it"
+        )
+
+
+def count_if_all(cf: Any, problems: Any) -> int | None:
+    """Return the number of labelled answers if ``calibration_size="all"`` is possible."""
+    if _reason(cf, cf.features_) or _misplaced(problems.columns):
+        return None
+    return int(problems.questions().max()) + 1
+
+
+def fit(cf: Any, problems: Any, scorer: Any, transformer: Any) -> None:
+    """Fit a filter on labelled problems, all of which train and as many as useful calibrate.
+
+    Parameters
+    ----------
+    cf : ConformalFilter
+        The filter, which has read the problems.
+    problems : ReadProblems
+        The labelled problems, with their columns.
+    scorer : Scorer or None
+        The unfitted scorer, or None if the columns must be fitted first.
+    transformer : transformer or None
+        The unfitted columns.
+
+    Raises
+    ------
+    ValueError
+        If no guarantee is known for the scorer, the settings or the problems.
+    """
+    if reason := _reason(cf, transformer):
+        raise ValueError(f'with calibration_size="all", {reason}')
+    is_linear = type(scorer) is ClassifierScorer and scorer.estimator is None
+    if not is_linear or scorer.target != "hazard" or scorer.gain is None:
+        raise ValueError(
+            'calibration_size="all" needs a scorer that is refitted for each answer: use '
+            'scorer="linear"'
+        )
+    every = np.arange(len(problems.batch))
+    _check_answers(problems.columns, problems.labels)
+    origin = cf._guard_split(problems, problems, every, every)
+    cf.scorer_ = scorer.fit(problems.columns, problems.labels)
+    cf._record = cf._remember(problems, every[:0], origin)
+    _calibrate(cf, problems, origin)
+
+
+def calibrate(cf: Any, X: Any, y: Any, groups: Any) -> None:
+    """Calibrate a filter on other answers. The labels that it already has only train.
+
+    Parameters
+    ----------
+    cf : ConformalFilter
+        The filter.
+    X, y, groups : object
+        The answers and their labels, as in ``calibrate`` of the filter.
+
+    Raises
+    ------
+    ValueError
+        If a question was already used.
+    """
+    record = cf._record
+    known = {
+        name: np.union1d(stored, record.calibrated[name])
+        for name, stored in record.trained.items()
+    }
+    cf._record = replace(record, trained=known)
+    problems, origin = cf._read_calibration(X, y, groups)
+    _check_answers(problems.columns, problems.labels)
+    _calibrate(cf, problems, origin, cf._labelled)
+
+
+def _calibrate(cf, problems, origin, older=None):
+    """Choose the calibration answers, and keep all labelled answers for the fits.
+
+    One answer to each question calibrates, and as few as reach the rank at the level of the
+    filter. Other answers to their questions, and copies of them, are in no fit.
+    """
+    part = cf._part(problems, origin)
+    hashes = part.hashes
+    guarantee = cf._resolved_guarantee()
+    one, _ = part.choose(guarantee, cf._level(), False, in_groups=False)
+    chosen, _ = part[one].choose(guarantee, cf._level(), True)
+    rows = one[chosen]
+    is_answered = np.isin(hashes.question, hashes.question[rows])
+    copied = hashes.answer[rows] if hashes.named_by == "text" else []
+    is_copy = (hashes.answer > 0) & np.isin(hashes.answer, copied)
+    used = np.append(rows, np.flatnonzero(~is_answered & ~is_copy))
+    batch = problems.columns
+    graphs = [*_plain(batch.replace_features(_columns(cf, problems)))[used]]
+    labels = [problems.labels[ranges(batch.offsets[:-1][used], batch.sizes[used])]]
+    answers = [hashes.answer[used]]
+    candidates = hashes.answer[~is_answered]
+    if older is not None:
+        candidates = np.append(candidates, older.answer)
+        differs = (older.answer == 0) | ~np.isin(older.answer, copied)
+        graphs += [*older.batch[differs]]
+        labels.append(older.labels[differs[older.batch.problem_of]])
+        answers.append(older.answer[differs])
+    if cf.online and len(graphs) == len(rows):
+        raise ValueError(
+            'with calibration_size="all" and online=True, the scale of the columns comes from '
+            f"answers that only train, but all {len(rows)} answers are needed for calibration. "
+            "Label another one, or use a larger alpha"
+        )
+    labelled = GraphBatch.from_graphs(graphs)
+    single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
+    cf._calibrate_on(part[rows], False, candidates)
+    cf._labelled = LabelledAnswers(
+        batch=labelled,
+        labels=np.concatenate(labels),
+        groups=part[rows].groups or [None] * len(rows),
+        answer=np.concatenate(answers),
+        gain=cf.scorer_.gain,
+        max_false=guarantee.max_false,
+        online=cf.online,
+        resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
+    )
+    cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
+    cf.calibration_ = FullCalibration(
+        cf.calibration_.guarantee, cf._labelled.groups, len(graphs)
+    )
+    steps = cf.calibration_.steps
+    cf.nonconformity_scores_ = np.sort(np.concatenate([s.position for s in steps]))
+    del cf.max_path_risks_
+
+
+def _plain(batch):
+    """Return the problems with their columns and edges only."""
+    return GraphBatch.from_arrays(batch.features, batch.offsets, batch.edges)
+
+
+def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
+    """Return the levels of all claims as path risks, with the groups of the problems.
+
+    Parameters
+    ----------
+    cf : ConformalFilter
+        The filter.
+    problems : ReadProblems
+        The new answers.
+    named : GraphBatch
+        The same answers, with the columns that the guarantee names.
+
+    Returns
+    -------
+    risks : PathRisks
+        The levels and groups.
+
+    Raises
+    ------
+    ValueError
+        If the theorem does not apply to an answer.
+    """
+    batch = problems.columns
+    _check_answers(batch)
+    risks = cf._resolved_guarantee().path_risks(np.ones(batch.n_claims), named)
+    batch = batch.replace_features(_columns(cf, problems))
+    return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))
+
+
+def _columns(cf, problems):
+    """Return the columns of all claims, computed without later claims if online=True."""
+    if not cf.online:
+        return problems.columns.features
+    return on_prefixes(lambda batch: cf._with_columns(batch).features, problems.batch)

@@ -38,7 +38,7 @@ MOST_TOKENS = {
     "training": 4040,
 }
 MOST_LINES = 750
-MOST_CAPITALS = 416
+MOST_CAPITALS = 418
 
 
 def lines_of_docstrings(tree):

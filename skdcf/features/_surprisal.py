@@ -35,7 +35,8 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
     -------
     columns : ndarray of shape (n_claims, 4)
         The mean, the sum and the maximum of -log p over the tokens of a claim, and the maximum
-    XX A claim that is not found in the answer is assigned all tokens of the answer.
+        over its tokens that contain a digit. A number is 0 if there are no tokens to compute it
+        from. A claim that is not found in the answer is assigned all tokens of the answer.
 
     Raises
     ------

@@ -130,7 +130,7 @@ guarantee concerns the second of the four numbers at each level."""
 WRITTEN = """\
 With ``online=True``, the risk of a claim is computed only from the claim itself and the preceding
 claims, both in calibration and in production. The filter can therefore keep or drop each claim
-while the answer is still being written (:doc:`../guide/deploying`). The program first passes the
+while the answer is still being written (:doc:`../guide/agents`). The program first passes the
 claims of random graphs to the filter one by one and compares the decisions with those of
 ``predict``. It then compares the number of true claims kept by a scorer with a price without
 and with ``online=True`` on random splits of the questions. The guarantee holds at each level, both

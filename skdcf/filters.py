@@ -1044,8 +1044,10 @@ class ConformalFilter(Settings):
         """
         risks, problems = self._risks_of(X)
         guards.warn_of_several_answers(self._record, problems.batch)
-        is_sequence = isinstance(alpha, (Sequence, np.ndarray))
+        is_sequence = np.ndim(alpha) == 1  # type: ignore[arg-type]
         levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
+        if not levels:
+            raise ValueError("alpha must contain at least one level, got []")
         rows = []
         for each in levels:
             level = self._level(each)

@@ -63,6 +63,7 @@ TRUSTED = {
     "sklearn.utils._metadata_requests.MethodMetadataRequest",
     "xgboost.core.Booster",
     "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRFClassifier",
 }
 
 

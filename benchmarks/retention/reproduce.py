@@ -712,6 +712,10 @@ def main(chosen):
     chosen.output.mkdir(parents=True, exist_ok=True)
     for most in (SEARCHES, FOLDS):
         results = json.loads(json.dumps(gathered(Run(chosen, most))), parse_float=short)
+        parts = results["seconds"]
+        for name in chosen.only or ():
+            if not any(part.startswith(name.removeprefix("paper-")) for part in parts):
+                raise SystemExit(f"--only must be in {sorted(parts)}, got {name!r}")
         missing = sum(total - done for _, done, total in results["seconds"].values())
         write("paper-partial" if missing else "paper", chosen, results)
     if missing:

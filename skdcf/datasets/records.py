@@ -46,6 +46,8 @@ _PLAIN = {str, int, float, bool, type(None)}
 _UNKNOWN = np.empty((0, 2), np.int64)
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
+#: Metadata key for the keys of the file under which our values are.
+NAMES = "names_in_log"
 #: Errors that an invalid record may cause.
 BROKEN = (
     ValueError,

@@ -320,7 +320,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             except CycleError as error:
                 cycle = np.array(error.args[1])
                 i = self.problem_of[cycle[0]]
-                path = " -> ".join(map(str, cycle - self.offsets[i]))
+                path = " -> ".join(map(str, cycle[:30] - self.offsets[i]))
                 raise ValueError(
                     f"{self.name_of(i)}: the claims depend on each other in a self-loop or cycle: "
                     f"{shorten(path, 80)}"

@@ -9,7 +9,7 @@ has many narrow layers, whose edges are processed one by one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from graphlib import TopologicalSorter
+from graphlib import CycleError
 from operator import add, or_
 from typing import Any, NamedTuple
 
@@ -191,10 +191,16 @@ def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
                 depth[v] = depth[u] + 1
                 waiting.append(v)
     if missing.any():
-        sorter: TopologicalSorter[int] = TopologicalSorter()
-        for u, v in edges.tolist():
-            sorter.add(v, u)
-        sorter.prepare()  # raises CycleError
+        # Each remaining claim has a remaining parent, so the way up ends in a cycle.
+        remaining = missing > 0
+        inside = edges[remaining[parent] & remaining[child]]
+        parent_of = dict(inside[:, ::-1].tolist())
+        path = [int(inside[0, 1])]
+        places: dict[int, int] = {}
+        while path[-1] not in places:
+            places[path[-1]] = len(places)
+            path.append(parent_of[path[-1]])
+        raise CycleError("cycle", path[places[path[-1]] :][::-1])
     return depth
 
 

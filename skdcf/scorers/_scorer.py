@@ -507,7 +507,8 @@ def column_of(feature, batch):
             scorer = COMMAND_LINE_NAMES.get(feature)
             meant = f". If you mean the scorer, pass scorer={scorer}" if scorer else ""
             raise ValueError(
-                f"the feature {feature!r} does not exist. The features are "
+                f"the feature {feature!r} does not exist. The named scorer is 'linear', and the "
+                "features are "
                 f"{names_there}{meant}"
             )
         return names.index(feature)

@@ -154,6 +154,11 @@ def _make(scorer, names):
             f"scorer must not be a filter, got {scorer!r}. Pass the scorer of this filter "
             "instead"
         )
+    if hasattr(scorer, "forward"):
+        raise ValueError(
+            f"scorer must be a Scorer that contains the torch module, got {scorer!r}. The page "
+            '"Training and your own scorer" shows one'
+        )
     kind = _kind_of(scorer)
     if kind is None:
         raise ValueError(

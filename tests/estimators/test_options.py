@@ -79,5 +79,8 @@ def test_several_levels_give_a_row_of_masks_each():
         assert all(map(np.array_equal, row, alone))
     X = np.random.default_rng(0).random((60, 1))
     table = HardCF(0).fit(X, np.arange(60) % 3 > 0)
+    for alpha in ([], "0.1", [[0.1]], np.array("0.1")):
+        with pytest.raises(ValueError, match="alpha"):
+            cf.predict(graphs[100:], alpha=alpha)
     found = table.predict(X, alpha=np.array(alphas))
     np.testing.assert_array_equal(found, [table.predict(X, alpha=a) for a in alphas])

@@ -97,6 +97,17 @@ def test_same_predictions(name, tmp_path):
     assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf.skops")), cf)
 
 
+def test_other_kinds_of_trees(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    for booster in (
+        xgboost.XGBClassifier(n_estimators=3, booster="dart", n_jobs=1),
+        xgboost.XGBClassifier(n_estimators=3, booster="gblinear", n_jobs=1),
+        xgboost.XGBRFClassifier(n_estimators=3, n_jobs=1),
+    ):
+        cf = HardCF(booster, random_state=0).fit(GRAPHS, LABELS)
+        assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf.skops")), cf)
+
+
 def test_refused_at_saving(tmp_path):
     path = tmp_path / "cf"
     with pytest.raises(ValueError, match=r"saved.*lambda"):

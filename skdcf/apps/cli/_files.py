@@ -15,7 +15,6 @@ from ...datasets.tables import read_table
 from ...identity import question_groups
 
 STANDARD = "-"
-NAMES = "names_in_log"  # metadata key for the keys of the file
 _CONTENT = ("problem", "context", "claims", "features", "answer", "id")
 
 
@@ -79,10 +78,14 @@ def read_records(options, read):
 def _with_names(record, rename):
     """Return a line whose metadata contain the keys of the file for our keys, if they differ."""
     metadata = record.get("metadata") or {}
-    names = {ours: theirs for theirs, ours in rename.items() if theirs in record}
+    names = {
+        ours: theirs
+        for theirs, ours in rename.items()
+        if theirs in record or ours == "answer"
+    }
     if not names or not isinstance(metadata, dict):
         return record
-    return {**record, "metadata": {**metadata, NAMES: names}}
+    return {**record, "metadata": {**metadata, records.NAMES: names}}
 
 
 def _table_as_lines(path, options):

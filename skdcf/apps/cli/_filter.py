@@ -10,6 +10,7 @@ from ..._checks import counted
 from ..._files import write_text
 from ...datasets import jsonl
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
+from ...datasets.records import NAMES
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim, problems_needed
@@ -192,6 +193,12 @@ def filter_problems(options):
     """Write the filtered answers."""
     problems = files.read_problems(options)
     filter = load(options.model)
+    n_used = int(np.any(seen(filter, problems.graphs, problems.groups), axis=0).sum())
+    if n_used:
+        files.inform(
+            f"{counted(n_used, 'answer')} or their questions were used to train or calibrate the "
+            "filter. The guarantee does not hold for them"
+        )
     explained = explain(filter, problems.graphs, alpha=options.alpha)
     masks = [explanation.kept for explanation in explained]
     write_answers(options, problems, explained, masks)
@@ -251,7 +258,7 @@ def _decision(answer, mask, text):
 def _with_own_keys(line, text, options):
     """Return a line with the keys of the file, and with the text under ``--text-key``."""
     record = json.loads(line)
-    names = record["metadata"].pop(files.NAMES, {})
+    names = record["metadata"].pop(NAMES, {})
     record = {names.get(key, key): value for key, value in record.items()}
     key = options.text_key
     if key is None:

@@ -15,6 +15,8 @@ import time
 from typing import Any, Self
 
 from ..._checks import check_choice
+from ...datasets.paths import value_at
+from ...datasets.records import NAMES
 from ._orders import RandomOrder
 from ._store import LabelStore
 
@@ -228,9 +230,11 @@ class LabelServer:
 
         store = self.store
         by = self.annotator
+        metadata = graph.metadata or {}
+        answer = value_at(metadata, metadata.get(NAMES, {}).get("answer", "answer"))
         return {
             "problem": graph.problem,
-            "answer": (graph.metadata or {}).get("answer"),
+            "answer": answer if isinstance(answer, str) else None,
             "claims": list(graph.claims),
             "context": list(graph.context or ()),
             "math": list(map(split_formulas, (graph.problem, *graph.claims))),

@@ -207,6 +207,12 @@ def test_filter_writes_what_the_library_keeps_and_why(files, tmp_path, show):
     assert lines == [" ".join(text.split()) for text in texts]
 
 
+def test_filter_says_that_answers_were_used_for_the_filter(files, tmp_path, capsys):
+    filter = ("filter", files / "m.skops", files / "old.jsonl", "-o", tmp_path / "kept")
+    assert run(*filter) == 0
+    assert "240 answers or their questions were used" in capsys.readouterr().err
+
+
 def test_the_answers_of_a_log_are_replaced_under_its_own_keys(files, tmp_path, capsys):
     names = {"problem": "asked", "claims": "steps"}
     rows = [

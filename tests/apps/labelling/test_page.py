@@ -334,6 +334,17 @@ def request(server, path, data=None, **headers):
         return error.code, error.read().decode(), dict(error.headers)
 
 
+@pytest.mark.parametrize("path", ["answer", "said", "choices[0].message.content"])
+def test_the_whole_answer_is_shown_whatever_its_key(server, path):
+    metadata = (
+        {"answer": "A"} if path == "answer" else {"names_in_log": {"answer": path}}
+    )
+    metadata |= {"said": "A", "choices": [{"message": {"content": "A"}}]}
+    page = server([problem(1, metadata=metadata)])
+    [shown] = page.problems("a", -1)["problems"]
+    assert shown["answer"] == "A"
+
+
 SAVE = "/save?tab=a&at=0"
 VERDICT = {"problem": 0, "claim": 0, "word": "true"}
 

@@ -182,7 +182,7 @@ def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
     children = child[np.argsort(parent, kind="stable")]
     first = offsets_of(np.bincount(parent, minlength=n_claims))
     missing = np.bincount(child, minlength=n_claims)
-    waiting = np.setdiff1d(parent, child).tolist()
+    waiting = np.flatnonzero((np.diff(first) > 0) & (missing == 0)).tolist()
     for u in waiting:
         for v in children[first[u] : first[u + 1]].tolist():
             missing[v] -= 1

@@ -33,7 +33,7 @@ _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,
 # Patterns for headings: the number signs before them, or a line in bold that is not a sentence.
 _NUMBER_SIGNS = re.compile(r"#{1,6}(?=\s)")
 _BOLD_LINE = re.compile(r"\*\*[^*]*[^*.!?]\*\*")
-_SIGNS = re.compile(r"\W*")
+_WORD_CHARACTER = re.compile(r"\w")
 # "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
 # Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
@@ -207,10 +207,8 @@ def heading_level(text: str) -> int:
     if number_signs := _NUMBER_SIGNS.match(text):
         return len(number_signs[0])
     # A pattern for the end of a text would take quadratic time.
-    last_signs = _SIGNS.match(text[::-1])
-    is_heading = _BOLD_LINE.fullmatch(text) or not {*":\uff1a"}.isdisjoint(
-        last_signs[0]
-    )
+    last_signs = _WORD_CHARACTER.split(text[::-1], maxsplit=1)[0]
+    is_heading = _BOLD_LINE.fullmatch(text) or not {*":\uff1a"}.isdisjoint(last_signs)
     return 7 if is_heading else 0
 
 

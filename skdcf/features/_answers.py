@@ -43,7 +43,7 @@ _LETTER = re.compile(r"\(?([a-z])[).:,]?$")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _NOTE = re.compile(r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))")
-_BEFORE = re.compile(r"(?:(?:[a-z']{2,},? ){2,}(?=-?\d))?")
+_BEFORE = re.compile(r"(?:[a-z']{2,},? ){2,}(?=-?\d)")
 _AMOUNT = re.compile(r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?")
 _NO_UNIT = re.compile(r"\A[+<>~]|\d")
 # Words that make a number a bound, a negation or part of a larger number.
@@ -144,12 +144,13 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
 
 def _read_amount(text):
     """Return the value of a number, fraction or product, with its unit if there is one, or None."""
-    before = _BEFORE.match(text)[0]
-    amount = _AMOUNT.match(text, len(before))
+    before = _BEFORE.match(text)
+    start = before.end() if before else 0
+    amount = _AMOUNT.match(text, start)
     if amount is None or (amount[0].count("/") > 1 and "(" not in amount[0]):
         return None  # Two slashes separate the parts of a date.
     unit = text[amount.end() :].strip()
-    words = re.findall("[a-z]+", before + unit)
+    words = re.findall("[a-z]+", text[:start] + unit)
     if _NO_UNIT.search(unit) or not _CHANGING.isdisjoint(words):
         return None
     number, _, exponent = amount[0].partition("e")

@@ -26,7 +26,7 @@ from ._model import (
     as_client,
     run_all,
 )
-from ._replies import CERTAIN, visible
+from ._replies import visible
 from ._steps import (
     Decompose,
     DeduceGraph,
@@ -35,15 +35,6 @@ from ._steps import (
     call_step,
     describe_step,
 )
-
-_WORD = re.compile(r"[^\W_]+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_KEYS = {"problem", "answer", "id", "group", "alternatives", "context", "logprobs"}
-_KEYS |= {"metadata"}
-_CERTAINLY_FALSE = (
-    0.0,
-    -CERTAIN,
-)  # the columns of `Verify`, which are NaN without a verdict
 
 
 def flagged_claims(graph):
@@ -76,13 +67,15 @@ def flagged_claims(graph):
 def _words(text):
     """Return the words and numbers of a text, separated by single spaces."""
     plain = unicodedata.normalize("NFKC", visible(text)).casefold()
-    return f" {' '.join(_WORD.findall(plain))} "
+    words = " ".join(re.findall(r"[^\W_]+", plain))
+    return f" {words} "
 
 
 def _numbers(text):
     """Return the numbers in a text, without thousands separators."""
     plain = unicodedata.normalize("NFKC", text)
-    return {number.replace(",", "") for number in _NUMBER.findall(plain)}
+    numbers = re.findall(r"\d+(?:[.,]\d+)*", plain)
+    return {number.replace(",", "") for number in numbers}
 
 
 def _read_answers(X):
@@ -107,9 +100,19 @@ def _read_answer(i, item):
             f"problem {i} must be a (problem, answer) pair of strings, or a dict with a string "
             f'under the key "answer", got {item!r:.100}'
         )
-    if unknown := sorted(map(str, item.keys() - _KEYS)):
+    keys = [
+        "alternatives",
+        "answer",
+        "context",
+        "group",
+        "id",
+        "logprobs",
+        "metadata",
+        "problem",
+    ]
+    if unknown := sorted(map(str, item.keys() - set(keys))):
         raise ValueError(
-            f"problem {i} has the unknown keys {unknown}. The valid keys are {sorted(_KEYS)}. "
+            f"problem {i} has the unknown keys {unknown}. The valid keys are {keys}. "
             'Store the question under the key "problem", and other data in "metadata"'
         )
     fields = dict(item)
@@ -399,31 +402,30 @@ class ClaimExtractor(TransformerMixin, Settings):
         for table in tables:
             no_verdict = np.isnan(table[:, 0])
             if no_verdict.any():
-                table[no_verdict] = _CERTAINLY_FALSE
+                table[no_verdict] = 0.0, -14.0  # the columns of a certainly false claim
                 flags.append(
                     f"{no_verdict.sum()} of {graph.n_claims} claims have no verdict"
                 )
-        arrays = [] if graph.features is None else [graph.features]
-        arrays += tables
         is_flagged = np.zeros((graph.n_claims, 1))
         for reason, rows in flagged_claims(graph).items():
             is_flagged[rows] = 1
             if rows:
                 flags.append(f"claims {reason}: {', '.join(str(v + 1) for v in rows)}")
-        arrays.append(is_flagged)
-        return self._filled(graph, np.hstack(arrays), flags)
+        return self._filled(graph, [*tables, is_flagged], flags)
 
-    def _filled(self, graph, features, flags):
+    def _filled(self, graph, tables, flags):
         """Return a graph with its feature columns, and with flags if there are any."""
-        names = [*(graph.feature_names or ()), *self.feature_names()]
-        metadata = graph.metadata | ({"flags": flags} if flags else {})
-        return graph.replace(features=features, feature_names=names, metadata=metadata)
+        given = [] if graph.features is None else [graph.features]
+        return graph.replace(
+            features=np.hstack([*given, *tables]),
+            feature_names=[*(graph.feature_names or ()), *self.feature_names()],
+            metadata=graph.metadata | ({"flags": flags} if flags else {}),
+        )
 
     def _failed(self, graph, logprobs, error):
         """Return a graph without claims, flagged with the reason for the failure."""
         if self.sample is not None and graph.alternatives is None:
             graph = graph.replace(alternatives=())
         graph = _with_claims(graph, logprobs, [], ())
-        n_columns = len(graph.feature_names or ()) + len(self.feature_names())
-        flags = [f"extraction failed: {error}"]
-        return self._filled(graph, np.zeros((0, n_columns)), flags)
+        table = np.zeros((0, len(self.feature_names())))
+        return self._filled(graph, [table], [f"extraction failed: {error}"])

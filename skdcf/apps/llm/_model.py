@@ -49,27 +49,6 @@ class UnreadableError(CallError):
     """Raised if the endpoint refuses a single call, or if its replies cannot be used."""
 
 
-#: Maximum number of requests to obtain a usable reply.
-MOST_ASKS = 3
-#: Maximum number of attempts for each request.
-ATTEMPTS = 9
-_LONGEST_WAIT = 120.0  # in seconds, if the server requests a time
-_SHORT = 300  # maximum number of characters to show from a server message
-_SHOWN_BACK = 4000  # maximum number of characters of a reply to send back to the model
-_SHORTEST_KEY = 8  # Shorter values, such as "none", indicate that there is no key.
-#: Options that some models refuse, and words that identify the option in the error message.
-_OPTIONS = {
-    "system": r"system (?:role|message)|role ['\"]system['\"]",
-    "response_format": "schema|response_format|structured|json_object",
-    "logprobs": "logprob",
-    "max_tokens": "max_(?:completion_)?tokens|context length",
-    "temperature": "temperature",
-    "seed": "seed",
-}
-#: Error messages of servers whose model did not generate the requested format.
-_MALFORMED = "produced output that does not match|json_validate_failed|tool_use_failed"
-
-
 def back_off(n):
     """Return the seconds to wait after n + 1 failures, if the server requests no time."""
     return min(0.5 * 2**n, 60) * (1 - 0.25 * random.random())
@@ -102,7 +81,7 @@ class ChatClient(Settings):
         Maximum number of concurrent calls.
     timeout : float, default=600.0
         Time limit in seconds for each attempt, including the time that the server queues the
-        request.
+        request. A call fails at its second timeout.
     max_tokens : int, optional
         Maximum length of a reply in tokens. If None, the limit is 300 plus 150 for each claim, and
         twice as long each time that the model is asked again. Pass a number such as 10,000
@@ -119,9 +98,9 @@ class ChatClient(Settings):
 
     Notes
     -----
-    A call is repeated up to eight times after a rate limit, a server error, a lost connection, a
-    timeout or a malformed response. The wait before each repetition is twice as long as the one
-    before, from half a second to one minute, or longer if the server requests more.
+    A call is repeated up to eight times after a rate limit, a server error, a lost connection or a
+    malformed response, and once after a timeout. The wait before each repetition is twice as long
+    as the one before, from half a second to one minute, or longer if the server requests more.
 
     If an endpoint refuses an option, the call is repeated without it: the schema of the reply,
     log-probabilities, the maximum length, the temperature, the seed, or the system message, which
@@ -298,7 +277,7 @@ class Run:
                 self.usage["cached"] += 1
                 return value
         call = first
-        for number in range(1, MOST_ASKS + 1):
+        for number in (1, 2, 3):
             reply = await self._complete(call)
             try:
                 value = read_repaired(reply)
@@ -342,7 +321,8 @@ class Run:
     async def _fetch(self, call):
         """Return the reply of the endpoint, and repeat the request after passing errors."""
         refused = set(self._refused[call["model"]])
-        for attempt in range(ATTEMPTS):
+        n_timeouts = 0
+        for attempt in range(9):
             body = _body_of(call, refused)
             # The role of the first message shows whether there is a system message.
             in_use = {*body, body["messages"][0]["role"]}
@@ -355,9 +335,12 @@ class Run:
                     self._learn(call["model"], in_use - refused, refused)
                     left_out = sorted(self._refused[call["model"]] & refused)
                     return replace(reply, left_out=left_out)
-            if re.search(_MALFORMED, text):
+            if re.search(
+                "produced output that does not match|json_validate_failed|tool_use_failed",
+                text,
+            ):
                 return Reply("", finish_reason="malformed")
-            fault = f"status {status}: {' '.join(text.split())[:_SHORT]}"
+            fault = f"status {status}: {' '.join(text.split())[:300]}"
             if name := _refused_option(status, text.lower(), in_use):
                 refused.add(name)
                 continue
@@ -370,9 +353,12 @@ class Run:
                 )
             if 400 <= status < 500 and status not in (408, 409, 425, 429):
                 raise UnreadableError(fault)
+            n_timeouts += status == 408
+            if n_timeouts == 2:
+                break
             await asyncio.sleep(max(wait, back_off(attempt)))
         raise CallError(
-            f"the endpoint did not reply after {ATTEMPTS} attempts: {fault}"
+            f"the endpoint did not reply after {attempt + 1} attempts: {fault}"
         )
 
     def _learn(self, model, in_use, refused):
@@ -394,18 +380,23 @@ class Run:
         """Send a request. Return the status, the text without the key, and the time to wait."""
         openai = import_extra("openai", "apps")
         completions = self._endpoint.chat.completions.with_raw_response
+        seconds = self.client.timeout
         try:
-            response = (await completions.create(**body)).http_response
+            async with asyncio.timeout(seconds):
+                response = (await completions.create(**body)).http_response
+        except TimeoutError:
+            return 408, f"no reply within {seconds:g} seconds", 0.0
         except openai.APIStatusError as error:
             response = error.response
         except openai.APIConnectionError as error:
             return 0, f"{error} {error.__cause__}", 0.0
         text = response.text
-        if len(self._key) >= _SHORTEST_KEY:
+        # Shorter values, such as "none", indicate that there is no key.
+        if len(self._key) >= 8:
             text = text.replace(self._key, "***")
         wait = 0.0
         with suppress(ValueError):
-            wait = min(float(response.headers.get("retry-after", "")), _LONGEST_WAIT)
+            wait = min(float(response.headers.get("retry-after", "")), 120.0)
         return response.status_code, text, wait
 
     @cached_property
@@ -416,7 +407,7 @@ class Run:
         endpoint = openai.AsyncOpenAI(
             api_key="none",
             base_url=client.base_url,
-            timeout=client.timeout,
+            timeout=None,
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
@@ -473,8 +464,18 @@ def _refused_option(status, text, in_use):
         in_use = in_use & {"system"}
     elif status not in (400, 403, 422):
         return None
-    names = (name for name in _OPTIONS if name in in_use)
-    return next((name for name in names if re.search(_OPTIONS[name], text)), None)
+    options = {
+        "system": r"system (?:role|message)|role ['\"]system['\"]",
+        "response_format": "schema|response_format|structured|json_object",
+        "logprobs": "logprob",
+        "max_tokens": "max_(?:completion_)?tokens|context length",
+        "temperature": "temperature",
+        "seed": "seed",
+    }
+    for name, words in options.items():
+        if name in in_use and re.search(words, text):
+            return name
+    return None
 
 
 def _ask_again(first, reply, fault, number, stride):
@@ -491,7 +492,7 @@ def _ask_again(first, reply, fault, number, stride):
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
     messages = [*first["messages"]]
     if reply.text.strip():
-        messages.append({"role": "assistant", "content": reply.text[:_SHOWN_BACK]})
+        messages.append({"role": "assistant", "content": reply.text[:4000]})
         messages.append({"role": "user", "content": complaint})
     else:
         content = f"{messages[1]['content']}\n\n{complaint}"
@@ -529,10 +530,3 @@ def run_all(client, items, work, model, show=False):
 def _run_in_thread(coroutine):
     with ThreadPoolExecutor(1) as executor:
         return executor.submit(asyncio.run, coroutine).result()
-
-
-def raise_first(results):
-    """Raise the first CallError among the results, if any."""
-    for i, error in enumerate(results):
-        if isinstance(error, CallError):
-            raise type(error)(f"problem {i}: {error}") from error

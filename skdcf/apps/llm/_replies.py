@@ -22,6 +22,7 @@ import numpy as np
 from ..._checks import import_extra
 from ...datasets.thoughts import without_thoughts
 
+_WORDS = "true|false|yes|no|correct|incorrect"  # words for a verdict
 #: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 
@@ -58,9 +59,6 @@ class Reply:
     left_out: list[str] = field(default_factory=list)
 
 
-_LEAST = -100  # Servers use numbers such as -9999 for an unknown log-probability.
-
-
 def read_reply(body):
     """Return the reply in a response body, or raise one of the exceptions `ODD`."""
     response = json.loads(body)
@@ -80,7 +78,7 @@ def read_reply(body):
         {
             top["token"]: top["logprob"]
             for top in row["top_logprobs"]
-            if top["logprob"] >= _LEAST
+            if top["logprob"] >= -100  # A number such as -9999 means that it is unknown.
         }
         for row in rows
     ]
@@ -96,9 +94,13 @@ def read_reply(body):
 
 
 def object_of(**properties):
-    """Return the JSON schema of an object with the given properties."""
-    required = {"required": [*properties], "additionalProperties": False}
-    return {"type": "object", "properties": properties, **required}
+    """Return the JSON schema of an object. Its properties are schemas, or names of types."""
+    forms = {
+        key: {"type": form} if isinstance(form, str) else form
+        for key, form in properties.items()
+    }
+    required = {"required": [*forms], "additionalProperties": False}
+    return {"type": "object", "properties": forms, **required}
 
 
 def rows_of(name, **columns):
@@ -109,30 +111,30 @@ def rows_of(name, **columns):
 def verdicts_of(*words):
     """Return the JSON schema of a reply that assigns one of the given words to each claim."""
     verdict = {"type": "string", "enum": [*words]}
-    return rows_of("verdicts", claim=NUMBER, why=TEXT, verdict=verdict)
-
-
-TEXT = {"type": "string"}
-NUMBER = {"type": "integer"}
-_VERDICT = {"type": "string", "enum": ["true", "false"]}
-VERDICT = object_of(why=TEXT, verdict=_VERDICT)
-BARE_VERDICT = object_of(verdict=_VERDICT)
-CLAIMS = rows_of("claims", span=TEXT, text=TEXT)
-PREMISES = rows_of(
-    "premises", claim=NUMBER, builds_on={"type": "array", "items": NUMBER}
-)
-
-#: Values that models return if a claim has no premises.
-_NOTHING = (None, 0, "", "none", "None", [None])
-#: Control and zero-width characters, and characters that change the text direction.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
-)
+    return rows_of("verdicts", claim="integer", why="string", verdict=verdict)
 
 
 def visible(text):
-    """Return a text without invisible characters, which could be used to hide content."""
-    return _HIDDEN.sub("", text)
+    """Return a text without invisible characters, which could be used to hide content.
+
+    These are control and zero-width characters, and characters that change the text direction.
+    """
+    return re.sub(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064"
+        "\u2066-\u2069\ufeff]",
+        "",
+        text,
+    )
+
+
+def _number_of(value, schema):
+    number = float(value)
+    is_integer = schema["type"] == "integer"
+    most = schema.get("maximum", math.inf)
+    in_range = schema.get("minimum", -math.inf) <= number <= most
+    if not in_range or (is_integer and number % 1):
+        raise ValueError(f"{value!r} is not a number in the range")
+    return int(number) if is_integer else number
 
 
 def conform(value, schema, name="the reply"):
@@ -155,7 +157,8 @@ def conform(value, schema, name="the reply"):
                     for key, item in value.items()
                 }
         case {"items": items}:
-            value = [] if value in _NOTHING else value
+            if value in (None, 0, "", "none", "None", [None]):  # no premises
+                value = []
             if isinstance(value, list):
                 return [conform(item, items, name) for item in value]
         case {"enum": words}:
@@ -167,21 +170,8 @@ def conform(value, schema, name="the reply"):
             return visible(text.encode("utf-8", "replace").decode()).strip()
         case _:
             with suppress(TypeError, ValueError):
-                number = float(value)
-                low, high = (
-                    schema.get("minimum", -math.inf),
-                    schema.get("maximum", math.inf),
-                )
-                if low <= number <= high and (schema is not NUMBER or number % 1 == 0):
-                    return int(number) if schema is NUMBER else number
+                return _number_of(value, schema)
     raise ValueError(f"{name} must be like {json.dumps(schema)}, got {value!r:.60}")
-
-
-_BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
-_COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
-_ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
-_HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
-_MOST_QUOTED = 3  # maximum number of JSON strings nested in each other
 
 
 def texts_in(value):
@@ -201,8 +191,11 @@ def repair_json(text, shown):
 
     If the reply is a JSON string that contains JSON, the content of the string is used. If
     characters were escaped twice (``\\u00e9``), one level of escaping is removed, unless the
-    input of the model contains the same sequence. Literal backslashes are doubled by
-    `repair_backslashes`.
+    input of the model contains the same sequence.
+
+    A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
+    or f and another letter. A backslash before n, r or t is doubled if the same LaTeX command
+    occurs in the input of the model.
 
     Parameters
     ----------
@@ -221,8 +214,10 @@ def repair_json(text, shown):
     >>> from skdcf.apps.llm._replies import repair_json
     >>> repair_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
     '{"text": "caf\\u00e9"}'
+    >>> print(repair_json(r'{"text": "\frac12 \times x\nSo"}', r"\frac12 \times x"))
+    {"text": "\\frac12 \\times x\nSo"}
     """
-    for _ in range(_MOST_QUOTED):
+    for _ in range(3):
         stripped = text.strip()
         if stripped.startswith('"') and stripped.endswith('"'):
             with suppress(ValueError):
@@ -231,87 +226,29 @@ def repair_json(text, shown):
     def once(match):
         return match[0] if match[0][1:] in shown else match[0][1:]
 
-    return repair_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
-
-
-def repair_backslashes(text, shown):
-    r"""Return a reply with its literal backslashes doubled.
-
-    A backslash is doubled if it does not begin a JSON escape sequence, or if it is followed by b
-    or f and another letter. A backslash before n, r or t is doubled if the same LaTeX command
-    occurs in the input of the model.
-
-    Parameters
-    ----------
-    text : str
-        The reply.
-    shown : str
-        The texts in the input of the model.
-
-    Returns
-    -------
-    reply : str
-        The reply, with its literal backslashes doubled.
-
-    Examples
-    --------
-    >>> from skdcf.apps.llm._replies import repair_backslashes
-    >>> print(repair_backslashes(r'{"text": "\frac12 \times x\nSo"}', r"\frac12 \times x"))
-    {"text": "\\frac12 \\times x\nSo"}
-    """
-    commands = set(_COMMAND.findall(shown))
+    text = re.sub(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}", once, text)
+    commands = set(re.findall(r"\\([a-zA-Z]{2,})", shown))
 
     def repaired(match):
-        if match[1] == "/":  # "\/" and "/" have the same meaning.
+        word = match[1]
+        if word == "/":  # "\/" and "/" have the same meaning.
             return "/"
-        return match[0] if _is_escape(match[1], commands) else "\\" + match[0]
+        is_escape = (
+            word in ("b", "f", "\\", '"', "'")
+            or (word[0] in "nrt" and word not in commands)
+            or re.fullmatch("u[0-9a-fA-F]{4}", word)
+        )
+        return match[0] if is_escape else "\\" + match[0]
 
-    return _BACKSLASH.sub(repaired, text)
-
-
-def _is_escape(word, commands):
-    """Return whether a backslash and the following letters are probably an escape sequence."""
-    first = word[0]
-    if first == "u":
-        return _HALF_CHARACTER.fullmatch(word) is not None
-    if first in "bf":
-        return len(word) == 1
-    if first in "nrt":
-        return word not in commands
-    return first in "\\\"'"
-
-
-CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
-_AROUND = " .!*_`'\""  # characters that may surround a verdict word
-#: Pairs of words that mean "true" and "false".
-_PAIRS = (("true", "false"), ("yes", "no"), ("correct", "incorrect"))
-_SYNONYMS = {word: _PAIRS[0][i] for pair in _PAIRS for i, word in enumerate(pair)}
-_WORDS = "|".join(word for pair in _PAIRS for word in pair)
-IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
-_WORD = re.compile(rf"(?i)\b({_WORDS})\b")
-_BARE = re.compile(rf"(?i)\W*({_WORDS})\W*")
-#: Words that indicate a verdict even within a sentence, or at the beginning of a reply.
-_DECIDING = re.compile(r"(?i)\b(?:true|false|correct|incorrect)\b|\A\W*(?:yes|no)\b")
-#: Pattern for a sentence that ends with a verdict or with a reason for it.
-_STATES = re.compile(
-    r"""(?isx)(?:.*(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
-    [\W_]* (?:\w+ly[\W_]+)?)? [\W_]* (true|false|correct|incorrect) [\W_]*
-    (?:(?:because|since|as)\b.*)?"""
-)
-_NOT = re.compile(
-    r"(?i)(?:\b(?:not|never|hardly|neither|nor|without|cannot)\b|n['\u2019]t\b)"
-    r"(?:[^\w,;:]+\w+){0,6}?[^\w,;:]+(?:true|false|correct|incorrect)\b"
-)
-#: Signs of suppositions, questions, quotations, objects and unfinished reasoning.
-_UNCLEAR = re.compile(
-    r"""(?i)[?"\u201c\u00ab{<]|\b(?:if|whether|or|would|were|could|might|may|unless|but)\b"""
-)
+    return re.sub(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)", repaired, text)
 
 
 def plain_word(word):
     """Return the standard form of a verdict, in lower case."""
+    meanings = dict.fromkeys(("true", "yes", "correct"), "true")
+    meanings |= dict.fromkeys(("false", "no", "incorrect"), "false")
     lowered = word.strip().lower()
-    return _SYNONYMS.get(lowered.strip(_AROUND), lowered)
+    return meanings.get(lowered.strip(" .!*_`'\""), lowered)
 
 
 def read_prose(text):
@@ -331,44 +268,66 @@ def read_prose(text):
     verdict : str or None
         The verdict, which is "true" or "false", or None if the verdict is ambiguous.
     """
-    if bare := _BARE.fullmatch(text):
+    if bare := re.fullmatch(rf"(?i)\W*({_WORDS})\W*", text):
         return plain_word(bare[1])
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
-    stated = _STATES.fullmatch(last)
-    words = {plain_word(word) for word in _DECIDING.findall(text)}
-    if stated is None or len(words) > 1:
+    # The last sentence ends with a verdict, or with a reason for it.
+    stated = re.fullmatch(
+        r"""(?isx)(?:.*(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
+        [\W_]* (?:\w+ly[\W_]+)?)? [\W_]* (true|false|correct|incorrect) [\W_]*
+        (?:(?:because|since|as)\b.*)?""",
+        last,
+    )
+    # These words are a verdict even within a sentence, or at the beginning of a reply.
+    deciding = re.findall(
+        r"(?i)\b(?:true|false|correct|incorrect)\b|\A\W*(?:yes|no)\b", text
+    )
+    negated = re.search(
+        r"(?i)(?:\b(?:not|never|hardly|neither|nor|without|cannot)\b|n['\u2019]t\b)"
+        r"(?:[^\w,;:]+\w+){0,6}?[^\w,;:]+(?:true|false|correct|incorrect)\b",
+        text,
+    )
+    # suppositions, questions, quotations, objects and unfinished reasoning
+    unclear = re.search(
+        r"""(?i)[?"\u201c\u00ab{<]|\b(?:if|whether|or|would|were|could|might|may|unless|but)\b""",
+        last,
+    )
+    if stated is None or negated or unclear:
         return None
-    if _NOT.search(text) or _UNCLEAR.search(last):
-        return None
-    return plain_word(stated[1])
+    return plain_word(stated[1]) if len({*map(plain_word, deciding)}) == 1 else None
 
 
-def log_odds(reply, verdicts):
-    """Return the log odds of "true" for each verdict in a reply, in order of appearance.
+def _find_verdicts(text):
+    """Return a match for each verdict under the key "verdict"."""
+    pattern = rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b"""
+    return list(re.finditer(pattern, text))
 
-    The log odds are computed at the position of the verdict, because the preceding reasoning may
-    also contain the words "true" and "false". If this position or its log-probabilities are
-    unknown, or if the log odds contradict the verdict, +1 is used for "true" and -1 for "false".
+
+def log_odds(reply, verdict):
+    """Return the log odds of "true" at the position of the verdict in a reply.
+
+    The reasoning before this position may also contain the words "true" and "false". If the
+    position or its log-probabilities are unknown, or if the log odds contradict the verdict, +1 is
+    used for "true" and -1 for "false".
     """
+    sign = 1.0 if verdict == "true" else -1.0
     rows = reply.top_logprobs
     tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
     text = "".join(tokens)
-    matches = [*IN_OBJECT.finditer(text)] or [*_WORD.finditer(text)][-1:]
+    found = _find_verdicts(text) or [*re.finditer(rf"(?i)\b({_WORDS})\b", text)]
+    if not (rows and found):
+        return sign
+    place = found[-1]
     ends = np.cumsum([len(token) for token in tokens])
-    odds = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
-    if len(matches) < len(verdicts):
-        return odds
-    for i, match in enumerate(matches[-len(verdicts) :]):
-        row = rows[np.searchsorted(ends, match.start(1), side="right")]
-        measured = _odds(row, match[1].lower())
-        if plain_word(match[1]) == verdicts[i] and measured * odds[i] > 0:
-            odds[i] = measured
-    return odds
+    row = rows[np.searchsorted(ends, place.start(1), side="right")]
+    odds = _odds(row, place[1].lower())
+    return odds if plain_word(place[1]) == verdict and odds * sign > 0 else sign
 
 
 def _odds(row, verdict):
     """Return the log odds of "true" at a position, or 0 if "true" and "false" are both unlikely."""
-    pair = next(pair for pair in _PAIRS if verdict in pair)
+    pairs = (("true", "false"), ("yes", "no"), ("correct", "incorrect"))
+    pair = next(pair for pair in pairs if verdict in pair)
     sides = dict.fromkeys(pair, 0.0)
     for token, logprob in row.items():
         word = re.sub(r"\W", "", token).lower()
@@ -376,16 +335,8 @@ def _odds(row, verdict):
             if word and (side.startswith(word) or word.startswith(side)):
                 sides[side] += math.exp(min(logprob, 0.0))
     true, false = (math.log(max(p, 1e-300)) for p in sides.values())
-    return min(max(true - false, -CERTAIN), CERTAIN)
-
-
-#: Pattern for the beginning of an object in a reply that is not valid JSON.
-_BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
-_FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
-# maximum number of characters to read from a reply that is not valid JSON
-_LONGEST_REPAIRED = 100_000
-_LONGEST = 400_000  # maximum number of characters to read from a reply
-_MOST_STARTS = 200  # maximum number of positions to try as the beginning of an object
+    # Log odds beyond 14 differ only by rounding errors.
+    return min(max(true - false, -14.0), 14.0)
 
 
 def read_object(text, schema):
@@ -400,14 +351,14 @@ def parse_object(text, key):
     A model may correct its claims and premises, but a judge may quote a verdict, so all verdicts
     in the reply must agree.
     """
-    text = without_thoughts(text[:_LONGEST])
-    verdicts = {plain_word(match[1]) for match in IN_OBJECT.finditer(text)}
+    text = without_thoughts(text[:400_000])
+    verdicts = {plain_word(match[1]) for match in _find_verdicts(text)}
     if key == "verdict" and len(verdicts) > 1:
         raise ValueError("the reply must contain a single verdict, but it contains two")
     decoder = json.JSONDecoder(strict=False)  # Strings may contain line breaks.
     objects = []
     last_end = end = 0
-    for _ in range(_MOST_STARTS):
+    for _ in range(200):
         start = text.find("{", end)
         if start < 0:
             break
@@ -432,16 +383,16 @@ def parse_object(text, key):
 def _repaired(text, key):
     """Return the object in invalid JSON, or the rows of a list, or raise ValueError."""
     json_repair = import_extra("json_repair", "apps")
-    fenced = _FENCED.findall(text)
+    fenced = re.findall(r"(?s)```[a-zA-Z]*\n(.*?)```", text)
     body = (fenced[0] if len(fenced) == 1 else text).strip()
     if not (body.startswith("[") and body.endswith("]")):
-        begin = _BEGINS.search(body)
+        begin = re.search(r"""\{\s*["'\w\u201c]""", body)
         body = body[begin.start() if begin else 0 :].rpartition("}")[0] + "}"
     value = None
     repairs = []
     with suppress(ValueError, RecursionError):
         value, repairs = json_repair.loads(
-            body[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
+            body[:100_000], skip_json_loads=True, strict=True, logging=True
         )
     if isinstance(value, list):
         value = {key: value}
@@ -453,10 +404,10 @@ def _repaired(text, key):
     return value
 
 
-def read_verdict(reply):
+def read_verdict(reply, schema):
     """Return the verdict ("true" or "false") in the JSON object or in the prose of a reply."""
     try:
-        return read_object(reply.text, BARE_VERDICT)["verdict"]
+        return read_object(reply.text, schema)["verdict"]
     except ValueError as error:
         verdict = read_prose(without_thoughts(reply.text))
         if verdict is None or "{" in reply.text or reply.finish_reason == "length":
@@ -485,15 +436,3 @@ def number_rows(rows, n):
         row["claim"] = claim + 1 - first
         row["builds_on"] = [u + 1 - first for u in row.get("builds_on", ())]
     return sorted(rows, key=itemgetter("claim"))
-
-
-def read_texts(values):
-    """Return the texts, or raise ValueError if they are empty or contain only punctuation."""
-    if not all(values):
-        raise ValueError("the reply must not contain empty texts")
-    if values and not any(c.isalnum() for value in values for c in value):
-        # A model may copy the "..." from an example in the prompt.
-        raise ValueError(
-            "the texts in the reply must contain at least one letter or digit"
-        )
-    return list(values)

@@ -16,28 +16,24 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from importlib.resources import files
+from math import ceil
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..._parameters import Number, Settings, StrOptions, positive
+from ..._parameters import Number, Settings, positive
 from ...datasets.thoughts import without_thoughts
 from ...edges import cited_edges
 from ...graphs import GraphBatch, ReasoningGraph
 from ...labels import LabelList
-from ._model import UnreadableError, raise_first, run_all
+from ._model import CallError, UnreadableError, run_all
 from ._replies import (
-    BARE_VERDICT,
-    CLAIMS,
-    NUMBER,
-    PREMISES,
-    VERDICT,
     log_odds,
     number_rows,
+    object_of,
     read_object,
-    read_texts,
     read_verdict,
     rows_of,
     verdicts_of,
@@ -60,62 +56,6 @@ class Prompt(NamedTuple):
     text: str
 
 
-#: Built-in prompts, keyed by name.
-_PROMPTS = {
-    path.name.partition("-")[0]: Prompt(
-        path.name.removesuffix(".txt"), path.read_text("utf-8").strip()
-    )
-    for path in files("skdcf.apps.llm").joinpath("prompts").iterdir()
-}
-
-
-def load_prompt(name, own=None):
-    """Return a built-in prompt, or a prompt defined by the caller.
-
-    The prompt is part of the cache key, so replies to different prompts are cached separately. The
-    input (questions, answers, claims) is never inserted into a prompt. The input follows the
-    prompt as a JSON object.
-
-    Parameters
-    ----------
-    name : str
-        Name of the prompt, which is "answer", "decompose", "frequency", "graph", "labels",
-        "semantic", "verdict", "verify" or "verify_all".
-    own : str, optional
-        Text of a prompt to use instead of the built-in prompt.
-
-    Returns
-    -------
-    prompt : Prompt
-        Name and text of the prompt.
-
-    Examples
-    --------
-    >>> from skdcf.apps.llm._steps import load_prompt
-    >>> load_prompt("decompose").name
-    'decompose-3'
-    """
-    if own is None:
-        return _PROMPTS[name]
-    text = own.strip()
-    if not text:
-        raise ValueError(f"the prompt for {name!r} must not be empty")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return Prompt(f"{name}-own-{digest}", text)
-
-
-#: Number assigned to each verdict.
-_VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
-_VALUES |= {"true": 1, "false": 0, "unsure": -1}
-_CLAIM_LENGTH = 120  # number of characters of an answer for each expected claim
-# A reply may have this number of tokens, and the second number for each row. Longer replies are
-# probably repetitive.
-_SHORTEST_LIMIT = 300
-_ROW_LIMIT = 150
-#: Valid types of the parameters shared by all steps.
-COMMON: dict[str, list] = {"prompt": [str, None], "model": [str, None]}
-
-
 @dataclass(eq=False, repr=False)
 class Step(Settings):
     """Base class of the steps that convert a model's answers to input for a filter.
@@ -126,9 +66,11 @@ class Step(Settings):
     claim of a graph. A step that makes several calls overrides ``_run``.
     """
 
-    _prompt_name: ClassVar[str] = ""
+    _prompt_name: ClassVar[str]
+    #: Words for -1, 0 and 1, if the reply is a verdict on each claim.
+    _words: ClassVar[tuple[str, ...]]
     _reply: ClassVar[dict[str, Any]]
-    _parameter_constraints = COMMON
+    _parameter_constraints = {"prompt": [str, None], "model": [str, None]}
 
     prompt: str | None = None
     _: KW_ONLY
@@ -139,25 +81,27 @@ class Step(Settings):
 
     def _read(self, rows, *item):
         rows = number_rows(rows, item[0].n_claims)
-        return np.array([_VALUES[row["verdict"]] for row in rows], dtype=np.int64)
+        values = [self._words.index(row["verdict"]) - 1 for row in rows]
+        return np.array(values, dtype=np.int64)
 
     async def _run(self, run, *item):
         """Return the result of the step for one problem."""
         question = self._question(*item)
-        text = question.get("answer", "")
+        # An answer is expected to have a claim for each 120 characters.
         n_rows = len(question.get("claims", ()))
-        if not (n_rows or text.strip()):  # There are no claims to verify.
+        n_rows = n_rows or ceil(len(question.get("answer", "").strip()) / 120)
+        if not n_rows:  # There are no claims to verify.
             return self._read([], *item)
 
         def read(reply):
             [rows] = read_object(reply.text, self._reply).values()
             return self._read(rows, *item)
 
-        n_rows = n_rows or len(text) // _CLAIM_LENGTH + 1
         return await self._ask(run, question, read, schema=self._reply, n_rows=n_rows)
 
     async def _ask(self, run, question, read, *, n_rows, **options):
-        limit = _SHORTEST_LIMIT + _ROW_LIMIT * n_rows
+        # A longer reply is probably repetitive.
+        limit = 300 + 150 * n_rows
         return await run.ask(
             self.wording(), question, read, model=self.model, limit=limit, **options
         )
@@ -165,12 +109,24 @@ class Step(Settings):
     def wording(self):
         """Return the prompt of this step.
 
+        The prompt is part of the cache key, so replies to different prompts are cached separately.
+        The input (questions, answers, claims) is never inserted into a prompt. The input follows
+        the prompt as a JSON object.
+
         Returns
         -------
         prompt : Prompt
             The built-in prompt, or the prompt passed by the caller.
         """
-        return load_prompt(self._prompt_name, self.prompt)
+        name = self._prompt_name
+        if self.prompt is None:
+            file = files("skdcf.apps.llm").joinpath("prompts", f"{name}.txt")
+            return Prompt(name, file.read_text("utf-8").strip())
+        text = self.prompt.strip()
+        if not text:
+            raise ValueError(f"the prompt to replace {name} must not be empty")
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return Prompt(f"{name.partition('-')[0]}-own-{digest}", text)
 
     def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
         """Apply this step alone to a list of problems.
@@ -197,7 +153,9 @@ class Step(Settings):
         self.validate()
         items = list(zip(*columns, strict=True))
         results, _ = run_all(client, items, partial(call_step, self), model)
-        raise_first(results)
+        for i, error in enumerate(results):
+            if isinstance(error, CallError):
+                raise type(error)(f"problem {i}: {error}") from error
         return results
 
 
@@ -225,38 +183,6 @@ def tabled(graph):
 def context_of(graph):
     """Return the passages that must support the answer, as model input."""
     return {"context": list(graph.context)} if graph.context else {}
-
-
-#: Pattern for the beginning of a refusal, in the languages in which models are used most often.
-_REFUSAL = re.compile(
-    r"""(?ix)\W*(?:
-    (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
-    | (?:i|we)\ (?:can(?:no|')t|can\ not|won't|will\ not)
-      \ (?:help|assist|answer|provide|comply|do|fulfill)
-    | as\ an\ ai\b
-    | (?:es\ )?tut\ mir\ (?:sehr\ )?leid\b | ich\ kann\ .{0,40}\bnicht\ (?:helfen|beantworten)
-    | (?:je\ suis\ )?désolée?\b | je\ ne\ (?:peux|suis)\ pas\b
-    | lo\ siento\b | no\ puedo\ (?:ayudar|responder|proporcionar|cumplir)
-    | mi\ dispiace\b | non\ posso\ (?:aiutar|rispondere|fornire)
-    | desculpe\b | (?:eu\ )?(?:sinto|lamento)\ muito\b | não\ posso\ (?:ajudar|responder|fornecer)
-    | het\ spijt\ me\b | przepraszam\b | üzgünüm\b
-    | извините\b | простите\b | к\ сожалению,?\ я\ не\ могу\b
-    | (?:非常|很)?抱歉 | 对不起 | 對不起 | 我(?:无法|無法|不能)
-    | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
-    )"""
-)
-_ANSWER_ROWS = 12  # number of rows that an answer may be as long as
-# maximum number of characters in a text that can be considered a refusal
-_LONGEST_REFUSAL = 400
-_RATED = (
-    "coherent_to_ancestors inference_gap_size has_missing_dependencies "
-    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
-)
-#: JSON schema of each rating.
-_RATINGS = {
-    name: {"type": "number", "minimum": 0, "maximum": 1} for name in _RATED.split()
-}
-_RATINGS["inference_gap_size"]["maximum"] = 5
 
 
 class Claim(str):
@@ -294,15 +220,22 @@ class Decompose(Step):
     [['2 + 2 = 4', '4 is even']]
     """
 
-    _prompt_name, _reply = "decompose", CLAIMS
+    _prompt_name = "decompose-3"
+    _reply = rows_of("claims", span="string", text="string")
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer}
 
     def _read(self, rows, answer, problem):
-        claims = [Claim(text) for text in read_texts([row["text"] for row in rows])]
-        for claim, row in zip(claims, rows, strict=True):
-            claim.span = row["span"]
+        claims = []
+        for row in rows:
+            if not row["text"]:
+                raise ValueError("the reply must not contain empty texts")
+            claims.append(Claim(row["text"]))
+            claims[-1].span = row["span"]
+        if claims and not any(c.isalnum() for claim in claims for c in claim):
+            # A model may copy the "..." from an example in the prompt.
+            raise ValueError("the texts in the reply must contain a letter or digit")
         return claims
 
 
@@ -341,7 +274,12 @@ class DeduceGraph(Step):
     [[(0, 1)]]
     """
 
-    _prompt_name, _reply = "graph", PREMISES
+    _prompt_name = "graph-1"
+    _reply = rows_of(
+        "premises",
+        claim="integer",
+        builds_on={"type": "array", "items": {"type": "integer"}},
+    )
 
     def _question(self, claims, problem):
         return {"question": problem, "claims": number_texts(claims)}
@@ -410,9 +348,11 @@ class SampleAnswers(Step):
     [['2 + 2 = 4', '2 + 2 = 5']]
     """
 
-    _prompt_name = "answer"
-    _parameter_constraints = COMMON | {"n": [positive(Integral)]}
-    _parameter_constraints |= {"temperature": [Number(Real, 0, 2, closed="both")]}
+    _prompt_name = "answer-2"
+    _parameter_constraints = Step._parameter_constraints | {
+        "n": [positive(Integral)],
+        "temperature": [Number(Real, 0, 2, closed="both")],
+    }
 
     n: int = 5
     _: KW_ONLY
@@ -429,7 +369,7 @@ class SampleAnswers(Step):
                     question,
                     _said,
                     stride=self.n,
-                    n_rows=_ANSWER_ROWS,
+                    n_rows=12,
                     seed=seed,
                     temperature=float(self.temperature),
                 )
@@ -454,8 +394,29 @@ def _with_passages(problem, context):
 def _said(reply):
     """Return the text of an answer, or raise ValueError if the answer is unusable."""
     text = without_thoughts(reply.text).strip()
-    refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
-    if not text or refused or reply.finish_reason in ("content_filter", "length"):
+    # the languages in which models are used most often
+    refusal = re.match(
+        r"""(?ix)\W*(?:
+        (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
+        | (?:i|we)\ (?:can(?:no|')t|can\ not|won't|will\ not)
+          \ (?:help|assist|answer|provide|comply|do|fulfill)
+        | as\ an\ ai\b
+        | (?:es\ )?tut\ mir\ (?:sehr\ )?leid\b
+        | ich\ kann\ .{0,40}\bnicht\ (?:helfen|beantworten)
+        | (?:je\ suis\ )?désolée?\b | je\ ne\ (?:peux|suis)\ pas\b
+        | lo\ siento\b | no\ puedo\ (?:ayudar|responder|proporcionar|cumplir)
+        | mi\ dispiace\b | non\ posso\ (?:aiutar|rispondere|fornire)
+        | desculpe\b | (?:eu\ )?(?:sinto|lamento)\ muito\b
+        | não\ posso\ (?:ajudar|responder|fornecer)
+        | het\ spijt\ me\b | przepraszam\b | üzgünüm\b
+        | извините\b | простите\b | к\ сожалению,?\ я\ не\ могу\b
+        | (?:非常|很)?抱歉 | 对不起 | 對不起 | 我(?:无法|無法|不能)
+        | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
+        )""",
+        text,
+    )
+    is_refused = refusal is not None and len(text) < 400
+    if not text or is_refused or reply.finish_reason in ("content_filter", "length"):
         raise ValueError("the answer must not be empty, incomplete or a refusal")
     return text
 
@@ -499,8 +460,9 @@ class Frequency(Step):
     """
 
     names = ("frequency-score",)
-    _prompt_name = "frequency"
-    _reply = verdicts_of("supports", "contradicts", "silent")
+    _prompt_name = "frequency-3"
+    _words = "contradicts", "silent", "supports"
+    _reply = verdicts_of(*_words)
 
     def _question(self, graph, other):
         claims = number_texts(graph.claims)
@@ -550,37 +512,48 @@ class SemanticJudge(Step):
     scales of the features and the prompt were chosen for this package.
     """
 
-    names = ("claim_index", *_RATINGS)
-    _prompt_name = "semantic"
-    _reply = rows_of("ratings", claim=NUMBER, **_RATINGS)
+    names = (
+        "claim_index",
+        "coherent_to_ancestors",
+        "inference_gap_size",
+        "has_missing_dependencies",
+        "has_unnecessary_dependencies",
+        "problem_relevance",
+        "uses_problem_data",
+        "is_well_formed",
+    )
+    _prompt_name = "semantic-1"
+    _ratings = {
+        name: {"type": "number", "minimum": 0, "maximum": 1} for name in names[1:]
+    }
+    _ratings["inference_gap_size"] = {"type": "number", "minimum": 0, "maximum": 5}
+    _reply = rows_of("ratings", claim="integer", **_ratings)
 
     def _read(self, rows, graph):
         rows = number_rows(rows, graph.n_claims)
-        table = [[v, *(row[name] for name in _RATINGS)] for v, row in enumerate(rows)]
+        table = [
+            [v, *(row[name] for name in self.names[1:])] for v, row in enumerate(rows)
+        ]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class Verify(Step):
     """Compute the verdict of a judge on each claim, and the log odds of the verdict.
 
     The frequency score identifies most of the doubtful claims. At strict levels, the verdicts of
-    a judge are a stronger signal for the remaining doubtful claims. The columns are
+    a judge are a stronger signal for the remaining doubtful claims. The step makes one call per
+    claim, which asks for a reason and a verdict, given the premises of the claim. The columns are
     ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``. The log odds are the difference
     between the log-probabilities of "true" and "false" at the position of the verdict, clipped to
     the range from -14 to 14. The method `apply` accepts a list of graphs and returns an array of
-    shape (n_claims, 2) for each graph,
+    shape (n_claims, 2) for each graph.
 
     Parameters
     ----------
     prompt : str, optional
-        Instructions for the model. The default is the built-in prompt named by ``ask``.
+        Instructions for the model. The default is the built-in prompt "verify".
     model : str, optional
         Name of the judge model, which should differ from the model that wrote the answers.
-    ask : {"verify", "verdict", "verify_all"}
-        What one call asks for. With "verify", it asks for a reason and a verdict on one claim,
-        given its premises. With "verdict", it asks only for the verdict. With "verify_all", one
-        cheaper call asks for reasons and verdicts on all claims of an answer.
 
     Raises
     ------
@@ -597,64 +570,32 @@ class Verify(Step):
     the provenance key ``left_out`` contains "logprobs".
     """
 
-    _reply = verdicts_of("true", "false")
-    _parameter_constraints = COMMON | {
-        "ask": [StrOptions({"verify", "verdict", "verify_all"})]
-    }
     names = ("judge_verdict", "judge_log_odds")
-
-    ask: str = "verify"
-
-    @property
-    def _prompt_name(self):  # type: ignore[override]
-        return self.ask
-
-    def _question(self, graph, v=None):
-        if v is None:
-            return tabled(graph)
-        premises = [graph.claims[u] for u, child in graph.edges if child == v]
-        claim = {"premises": premises, "claim": graph.claims[v]}
-        return {"question": graph.problem, **claim, **context_of(graph)}
+    _prompt_name = "verify-3"
+    _reply = object_of(
+        why="string", verdict={"type": "string", "enum": ["true", "false"]}
+    )
 
     async def _run(self, run, graph):
-        n = graph.n_claims
-        asked = [None] if self.ask == "verify_all" else range(n)
-        verdicts = await asyncio.gather(
-            *(self._judge(run, graph, v) for v in asked if n)
-        )
-        return np.array(verdicts, dtype=float).reshape(n, 2)
+        judged = (self._judge(run, graph, v) for v in range(graph.n_claims))
+        verdicts = await asyncio.gather(*judged)
+        return np.array(verdicts, dtype=float).reshape(-1, 2)
 
     async def _judge(self, run, graph, v):
-        """Return the verdict and the log odds of one claim, or of all claims."""
-        n = graph.n_claims if v is None else 1
-        schemas = {"verify": VERDICT, "verdict": BARE_VERDICT}
-        schema = schemas.get(self.ask, self._reply)
+        """Return the verdict (1 true, 0 false) and the log odds of a claim."""
 
         def read(reply):
-            if v is not None:
-                return _judged([read_verdict(reply)], reply)
-            rows = read_object(reply.text, schema)["verdicts"]
-            number_rows(rows, n)
-            table = _judged([row["verdict"] for row in rows], reply)
-            return table[np.argsort([row["claim"] for row in rows])]
+            verdict = read_verdict(reply, self._reply)
+            return verdict == "true", log_odds(reply, verdict)
 
+        premises = [graph.claims[u] for u, child in graph.edges if child == v]
+        claim = {"premises": premises, "claim": graph.claims[v]}
+        question = {"question": graph.problem, **claim, **context_of(graph)}
+        options = {"schema": self._reply, "n_rows": 1, "logprobs": True}
         try:
-            return await self._ask(
-                run,
-                self._question(graph, v),
-                read,
-                schema=schema,
-                n_rows=n,
-                logprobs=True,
-            )
+            return await self._ask(run, question, read, **options)
         except UnreadableError:
-            return np.full((n, 2), np.nan)
-
-
-def _judged(verdicts, reply):
-    """Return an array of verdicts (1 true, 0 false) and log odds."""
-    true = [word == "true" for word in verdicts]
-    return np.column_stack([true, log_odds(reply, verdicts)])
+            return np.nan, np.nan
 
 
 def describe_step(step):
@@ -670,8 +611,9 @@ def describe_step(step):
 class _Label(Step):
     """Step that labels all claims of a problem as "true", "false" or "unsure" in one call."""
 
-    _prompt_name = "labels"
-    _reply = verdicts_of("true", "false", "unsure")
+    _prompt_name = "labels-3"
+    _words = "unsure", "false", "true"
+    _reply = verdicts_of(*_words)
 
 
 def judge_labels(

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdcf.apps.llm import Reply
+from skdcf.apps.llm import Decompose, DeduceGraph, Reply, Verify
 from skdcf.apps.llm._replies import (
-    CLAIMS,
-    PREMISES,
     conform,
     log_odds,
     number_rows,
@@ -90,7 +88,7 @@ ROWS = {"claims": [{"span": "", "text": "a"}, {"span": "", "text": "b"}]}
     ],
 )
 def test_claims_are_read_in_all_wrappings(text):
-    rows = read_object(text, CLAIMS)
+    rows = read_object(text, Decompose._reply)
     rows["claims"][1]["text"] = rows["claims"][1]["text"].removesuffix("?")
     assert rows == ROWS
 
@@ -112,19 +110,23 @@ def test_claims_are_read_in_all_wrappings(text):
 )
 def test_what_is_incomplete_or_no_object_is_refused(text):
     with pytest.raises(ValueError, match="claims"):
-        read_object(text, CLAIMS)
+        read_object(text, Decompose._reply)
 
 
 @pytest.mark.parametrize("nothing", [None, 0, "", "none", [None], []])
 def test_a_claim_may_have_no_premises_in_other_words(nothing):
     text = json.dumps({"premises": [{"claim": "1", "builds_on": nothing}]})
-    assert read_object(text, PREMISES) == {"premises": [{"claim": 1, "builds_on": []}]}
+    assert read_object(text, DeduceGraph._reply) == {
+        "premises": [{"claim": 1, "builds_on": []}]
+    }
 
 
 @pytest.mark.parametrize("wrong", ["x", 1.5, [2], "NaN", None])
 def test_numbers_are_checked(wrong):
     with pytest.raises(ValueError, match=r"builds_on.*got"):
-        conform({"premises": [{"claim": 1, "builds_on": [1, wrong]}]}, PREMISES)
+        conform(
+            {"premises": [{"claim": 1, "builds_on": [1, wrong]}]}, DeduceGraph._reply
+        )
 
 
 @given(st.permutations(range(4)), st.integers(0, 1))
@@ -187,7 +189,7 @@ def test_other_words_and_two_lists_are_refused(text):
     ],
 )
 def test_a_verdict_is_read(text, verdict):
-    assert read_verdict(Reply(text)) == verdict
+    assert read_verdict(Reply(text), Verify._reply) == verdict
 
 
 @pytest.mark.parametrize(
@@ -217,12 +219,12 @@ def test_a_verdict_is_read(text, verdict):
 )
 def test_what_is_no_clear_verdict_is_refused(text):
     with pytest.raises(ValueError, match="true or false"):
-        read_verdict(Reply(text))
+        read_verdict(Reply(text), Verify._reply)
 
 
 def test_a_sentence_that_was_cut_off_is_no_verdict():
     with pytest.raises(ValueError, match="true or false"):
-        read_verdict(Reply("The claim is true", finish_reason="length"))
+        read_verdict(Reply("The claim is true", finish_reason="length"), Verify._reply)
 
 
 # --- log odds
@@ -240,19 +242,24 @@ def test_the_odds_are_those_at_the_place_of_the_verdict():
     verdict = {"false": -0.1, " False": -3.0, "true": -2.4, "x": -0.5}
     reply = reply_of("<think>", thought, "</think>", '{"verdict": "', verdict, '"}')
     expected = -2.4 - math.log(math.exp(-0.1) + math.exp(-3.0))
-    np.testing.assert_allclose(log_odds(reply, ["false"]), [expected])
+    np.testing.assert_allclose(log_odds(reply, "false"), expected)
 
 
-def test_each_verdict_has_its_odds_and_certain_ones_are_clipped():
-    reply = reply_of(
-        '{"verdict": "', {"Yes": -0.1, "no": -2.0}, '"}, {"verdict": "', "no", '"}'
-    )
-    np.testing.assert_allclose(log_odds(reply, ["true", "false"]), [1.9, -14])
+def test_the_last_verdict_counts_and_its_odds_are_clipped():
+    first = '{"verdict": "', {"Yes": -0.1, "no": -2.0}, '"}'
+    np.testing.assert_allclose(log_odds(reply_of(*first), "true"), 1.9)
+    reply = reply_of(*first, '{"verdict": "', "no", '"}')
+    assert log_odds(reply, "false") == -14
 
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply("true"), reply_of("It depends"), reply_of({"true": -3.0, "false": -0.1})],
+    [
+        Reply("true"),
+        Reply("true", tokens=["true"]),
+        reply_of("It depends"),
+        reply_of({"true": -3.0, "false": -0.1}),
+    ],
 )
 def test_odds_that_are_unknown_or_contradict_the_verdict_have_its_sign(reply):
-    assert log_odds(reply, ["true"]) == [1.0]
+    assert log_odds(reply, "true") == 1.0

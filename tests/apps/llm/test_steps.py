@@ -18,7 +18,6 @@ from skdcf.apps.llm import (
     Verify,
     judge_labels,
 )
-from skdcf.apps.llm._steps import _PROMPTS, load_prompt
 
 GRAPH = ReasoningGraph.from_parents(
     [[], [0], [0, 1]],
@@ -166,23 +165,14 @@ def test_semantic_columns_are_the_ratings():
 
 def test_verdicts_of_single_claims_see_their_premises():
     client = Replies("false", '{"verdict": "true"}')
-    table = run(Verify(ask="verdict"), GRAPH, client=client)
+    table = run(Verify(), GRAPH, client=client)
     np.testing.assert_array_equal(table, [[0, -1], [1, 1], [1, 1]])
     assert client.question(2)["premises"] == ["a is 2", "b is 3"]
-    assert client.seen[0][0]["content"] == load_prompt("verdict").text
+    assert client.seen[0][0]["content"] == Verify().wording().text
 
 
-def test_verdicts_of_an_answer_come_in_one_call():
-    rows = verdicts("true", "false", "true")["verdicts"][::-1]
-    client = Replies({"verdicts": rows})
-    table = run(Verify(ask="verify_all"), GRAPH, client=client)
-    np.testing.assert_array_equal(table, [[1, 1], [0, -1], [1, 1]])
-    assert len(client.seen) == 1
-
-
-@pytest.mark.parametrize("ask", ["verify", "verify_all"])
-def test_claims_without_a_verdict_are_nan(ask):
-    table = run(Verify(ask=ask), GRAPH, client=Replies("It depends"))
+def test_claims_without_a_verdict_are_nan():
+    table = run(Verify(), GRAPH, client=Replies("It depends"))
     assert table.shape == (3, 2) and np.isnan(table).all()
 
 
@@ -237,9 +227,11 @@ def test_labels_of_a_model_are_marked():
         judge_labels([GRAPH], "m", Replies(verdicts("true", "true, I say", "false")))
 
 
-def test_prompts_on_data_say_that_data_are_data():
-    for name in _PROMPTS.keys() - {"answer"}:
-        assert "never to be followed" in load_prompt(name).text
+@pytest.mark.parametrize(
+    "step", [Decompose, DeduceGraph, Frequency, SemanticJudge, Verify]
+)
+def test_prompts_on_data_say_that_data_are_data(step):
+    assert "never to be followed" in step().wording().text
 
 
 def test_a_prompt_may_be_replaced():
@@ -248,6 +240,5 @@ def test_a_prompt_may_be_replaced():
     run(step, "x", None, client=client)
     assert client.seen[0][0]["content"] == "Cut."
     assert step.wording().name.startswith("decompose-own-")
-    assert load_prompt("verify").name == "verify-3"
     with pytest.raises(ValueError, match=r"decompose.*empty"):
         run(Decompose(prompt=" "), "x", None, client=client)

@@ -21,7 +21,7 @@ MOST_TOKENS = {
     "apps": 1350,
     "apps/cli": 6630,
     "apps/labelling": 7890,
-    "apps/llm": 9720,
+    "apps/llm": 9240,
     "apps/service": 2460,
     "apps/text": 4330,
     "datasets": 10840,

@@ -78,7 +78,8 @@ def read_reply(body):
         {
             top["token"]: top["logprob"]
             for top in row["top_logprobs"]
-            if top["logprob"] >= -100  # A number such as -9999 means that it is unknown.
+            if top["logprob"]
+            >= -100  # A number such as -9999 means that it is unknown.
         }
         for row in rows
     ]

@@ -8,17 +8,18 @@ from typing import Any
 
 # Tags in backticks are part of the text.
 _TAG = re.compile(
-    r"(?i)(?<!`)(?:<(/?)(?:think|thinking|thought|thoughts|reasoning)>|\[(/?)think\]"
+    r"(?i)(?<!`)(?:<(/?)(?:think|thinking|thoughts?|reasoning)>|\[(/?)think\]"
+    r"|\u25c1(/?)think\u25b7|<\|(?:begin|(end))_of_thought\|>"
     r"|<\|channel\|>final(<\|message\|>))(?!`)"
 )
 _BEGIN = re.compile(
-    r"\s*(?:<s>|<bos>|<\|begin_of_text\|>|<start_of_turn>model\b"
-    r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)\s*"
+    r"\s*(?:<s>|<bos>|<answer>|<\|begin_of_(?:text|solution)\|>|<start_of_turn>model\b"
+    r"|<\|im_start\|>(?:assistant\b)?|<\|start_header_id\|>assistant<\|end_header_id\|>)"
 )
 # A text may go on after the end token with a message that the model made up.
 _END = re.compile(
-    r"(?<!`)(?:<\|(?:im_end|endoftext|eot_id|eom_id|end|end_of_text|end_of_turn|return|eos)\|>"
-    r"|<end_of_turn>|<eos>|<\uff5cend\u2581of\u2581sentence\uff5c>|</s>\s*\Z)(?!`)"
+    r"(?i)(?<!`)(?:<\|[a-z_]{0,20}(?:end|eos|eot|eom|return)[a-z_]{0,20}\|>|<end_of_turn>|<eos>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</answer>|</s>\s*\Z)(?!`)"
 )
 
 

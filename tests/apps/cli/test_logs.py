@@ -262,6 +262,8 @@ THOUGHTS = [
     f"{TOLD}<|im_end|>\n<|im_start|>user\nIs it red?",
     f"<s>{TOLD}</s>",
     f"{TOLD}<think>It may be red.",
+    f"<think>Red?</think><answer>{TOLD}</answer><|END_OF_TURN_TOKEN|>",
+    f"<|begin_of_thought|>Red?<|end_of_thought|>{TOLD}<|end_of_solution|>",
     [{"type": "reasoning", "text": "It may be red."}, {"type": "text", "text": TOLD}],
 ]
 

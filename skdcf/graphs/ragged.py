@@ -8,59 +8,50 @@ small problems has a few wide layers, which numpy processes in a single call eac
 has many narrow layers, whose edges are processed one by one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
 from graphlib import CycleError
 from operator import add, or_
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-
-# Layers with fewer edges are processed by a Python loop, which is faster than numpy.
-NARROW = 16
-# number of bytes of bits that are unpacked at a time
-BLOCK = 2**20
 
 
-def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+def offsets_of(lengths):
     """Return the n + 1 offsets of n segments with the given lengths."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def slices(offsets: NDArray[np.int64]) -> Iterator[slice]:
+def slices(offsets):
     """Return an iterator over the slices of all segments."""
     bounds = offsets.tolist()
     return map(slice, bounds[:-1], bounds[1:])
 
 
-def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:
+def segment_ids(offsets):
     """Return the index of the segment to which each value belongs."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+def ranges(starts, lengths):
     """Return ``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])``."""
     offsets = offsets_of(lengths)
     return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
 
 
-def optional_rows(values: Any, rows: Any) -> Any:
+def optional_rows(values, rows):
     """Return the given rows of a column, or None if the column is None."""
     return None if values is None else values[rows]
 
 
-def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
+def starts_run(values):
     """Return a mask that is True at the start of each run of equal values."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
 
 
-def reduce_segments(
-    ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
-) -> NDArray[Any]:
+def reduce_segments(ufunc, values, offsets, empty):
     """Reduce each segment with ``ufunc``, and return ``empty`` for empty segments.
 
     The result for a segment depends only on the values of the segment, and is bitwise
@@ -73,50 +64,26 @@ def reduce_segments(
     return out
 
 
-def sort_small(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def sort_small(numbers):
     """Return a stable sort order of small integers, and the offset of each distinct integer."""
-    # numpy sorts integers of up to 16 bits in linear time.
-    if (most := numbers.max(initial=0)) < 2**15:
-        numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
+    if numbers.max(initial=0) < 2**15:
+        # numpy sorts integers of up to 16 bits in linear time.
+        numbers = numbers.astype(np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
 
 
-def read_only(array: NDArray[Any]) -> Any:
+def read_only(array):
     """Return a read-only view of ``array``."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-class Layer(NamedTuple):
-    """Edges that are processed together.
-
-    In a wide layer, ``parents[starts[i]:starts[i + 1]]`` are the parents of ``children[i]``. In
-    adjacent narrow layers, the edges are processed one after another, and their ends are
-    positions in ``claims``.
-    """
-
-    parents: Any
-    children: Any
-    starts: Any = None
-    claims: Any = None
-
-
-# Python function that is equivalent to each NumPy ufunc for two scalars.
-_OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.maximum: max,
-    np.minimum: min,
-    np.bitwise_or: or_,
-    np.add: add,
-}
-
-
-def pass_all(
-    sweep: Sequence[Layer], ufunc: np.ufunc, values: NDArray[Any]
-) -> NDArray[Any]:
+def pass_all(sweep, ufunc, values):
     """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
-    join = _OF_TWO[ufunc]
+    # The Python function that does the same to two numbers is faster.
+    join = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}[ufunc]
     for parents, children, starts, claims in sweep:
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)
@@ -129,10 +96,16 @@ def pass_all(
     return out
 
 
-def find_sweep(edges: NDArray[Any], rank: NDArray[Any]) -> list[Layer]:
-    """Group the edges by the rank of their child, and join adjacent narrow groups."""
+def find_sweep(edges, rank):
+    """Group the edges by the rank of their child, and join adjacent narrow groups.
+
+    Returns a list of (parents, children, starts, claims). In a wide group, the parents of
+    ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, and ``claims`` is None. The edges of
+    narrow groups are processed one after another, and their ends are positions in ``claims``.
+    """
     order, bounds = sort_small(rank)
-    narrow = np.diff(bounds) < NARROW
+    # A Python loop is faster than numpy for layers with fewer edges.
+    narrow = np.diff(bounds) < 16
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
     # `take` is faster than an index array for rows.
     groups = np.split(np.take(edges, order, axis=0), bounds[first[1:]])
@@ -140,16 +113,15 @@ def find_sweep(edges: NDArray[Any], rank: NDArray[Any]) -> list[Layer]:
     for group, is_narrow in zip(groups, narrow[first], strict=False):
         if is_narrow:
             claims, places = np.unique(group, return_inverse=True)
-            parents, children = places.reshape(-1, 2).T.tolist()
-            sweep.append(Layer(parents, children, claims=claims))
+            sweep.append((*places.reshape(-1, 2).T.tolist(), None, claims))
         else:
             parents, children = group.T
             starts = np.flatnonzero(starts_run(children))
-            sweep.append(Layer(parents, children[starts], starts))
+            sweep.append((parents, children[starts], starts, None))
     return sweep
 
 
-def sort_edges(edges: NDArray[Any], n_claims: int) -> NDArray[Any]:
+def sort_edges(edges, n_claims):
     """Return the distinct edges, sorted by (child, parent)."""
     # Each edge is encoded as a single integer, with the child in the upper bits.
     shift = n_claims.bit_length()
@@ -161,7 +133,7 @@ def sort_edges(edges: NDArray[Any], n_claims: int) -> NDArray[Any]:
     return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
 
-def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
+def find_depth(edges, n_claims):
     """Return the length of the longest path to each claim.
 
     Raises
@@ -178,37 +150,39 @@ def find_depth(edges: NDArray[Any], n_claims: int) -> NDArray[np.int32]:
         depth[edges[:, 1]] = layer
         # Only parents that are children of remaining edges have reached this layer.
         edges = edges[depth[edges[:, 0]] == layer]
+    if not len(edges):
+        return depth
     # Kahn's algorithm, claim by claim
-    parent, child = edges.T
-    children = child[np.argsort(parent, kind="stable")]
-    first = offsets_of(np.bincount(parent, minlength=n_claims))
-    missing = np.bincount(child, minlength=n_claims)
-    waiting = np.flatnonzero((np.diff(first) > 0) & (missing == 0)).tolist()
-    for u in waiting:
-        for v in children[first[u] : first[u + 1]].tolist():
-            missing[v] -= 1
-            if not missing[v]:
+    children = defaultdict(list)
+    for parent, child in edges.tolist():
+        children[parent].append(child)
+    missing = np.bincount(edges[:, 1], minlength=n_claims).tolist()
+    waiting = [parent for parent in children if not missing[parent]]
+    for parent in waiting:
+        for child in children.get(parent, ()):
+            missing[child] -= 1
+            if not missing[child]:
                 # The last parent that is reached is one of the deepest.
-                depth[v] = depth[u] + 1
-                waiting.append(v)
-    if missing.any():
+                depth[child] = depth[parent] + 1
+                waiting.append(child)
+    if any(missing):
         # Each remaining claim has a remaining parent, so the way up ends in a cycle.
-        remaining = missing > 0
-        inside = edges[remaining[parent] & remaining[child]]
-        parent_of = dict(inside[:, ::-1].tolist())
-        path = [int(inside[0, 1])]
+        pairs = edges[:, ::-1].tolist()
+        parent_of = {v: u for v, u in pairs if missing[u] and missing[v]}
+        claim = next(iter(parent_of))
         places: dict[int, int] = {}
-        while path[-1] not in places:
-            places[path[-1]] = len(places)
-            path.append(parent_of[path[-1]])
-        raise CycleError("cycle", path[places[path[-1]] :][::-1])
+        while claim not in places:
+            places[claim] = len(places)
+            claim = parent_of[claim]
+        cycle = [claim, *list(places)[places[claim] :][::-1]]
+        raise CycleError("cycle", cycle)
     return depth
 
 
-def unpack_bits(bits: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[Any]]:
+def unpack_bits(bits):
     """Return the row and the position of each bit that is set, given rows of bytes."""
     n_bits = 8 * bits.shape[1]
-    step = max(1, BLOCK // bits.shape[1])
+    step = max(1, 2**20 // n_bits)  # A megabyte is unpacked at a time.
     found = [np.empty(0, dtype=np.int64)]
     for a in range(0, len(bits), step):
         block = np.unpackbits(bits[a : a + step], axis=1, bitorder="little")

@@ -10,30 +10,14 @@ The result for a claim depends only on the problem of the claim, and is bitwise 
 
 import numpy as np
 
-from ..graphs import GraphBatch
 from ..graphs.ragged import pass_all, starts_run
-from .hard import Array
 
 
-def pass_on(ufunc: np.ufunc, values: Array, batch: GraphBatch) -> Array:
+def pass_on(ufunc, values, batch):
     """Combine the value of each claim with the values of its ancestors in a single pass.
 
-    The running time is O(claims + edges) for all graphs together.
-
-    Parameters
-    ----------
-    ufunc : {numpy.maximum, numpy.minimum, numpy.bitwise_or, numpy.add}
-        The operation. With ``numpy.add``, an ancestor is counted once for each path from the
-        ancestor to the claim.
-    values : ndarray of shape (n_claims,)
-        Finite claim values.
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    combined_values : ndarray of shape (n_claims,)
-        The combined value of each claim.
+    The running time is O(claims + edges) for all graphs together. ``ufunc`` is numpy's maximum,
+    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim.
 
     Examples
     --------
@@ -50,125 +34,75 @@ def pass_on(ufunc: np.ufunc, values: Array, batch: GraphBatch) -> Array:
     return pass_all(batch.sweep, ufunc, values)
 
 
-def find_highest(values: Array, batch: GraphBatch) -> Array:
-    """For each claim, find the row of the largest value among the claim and its ancestors.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_claims,)
-        Claim values.
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    rows : ndarray of int of shape (n_claims,)
-        Row index of the largest value for each claim. If several rows have the largest value, the
-        index of the last row is returned.
-    """
-    sweep = batch.sweep
+def find_highest(values, batch):
+    """For each claim, find the last row of the largest value among the claim and its ancestors."""
     # A claim can only be the result if no ancestor has a larger value, so few claims need
     # sorting.
-    highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
+    highest = np.flatnonzero(~(values < pass_on(np.maximum, values, batch)))
     order = highest[np.argsort(values[highest], kind="stable")]
     rank = np.full(len(values), -1)
     rank[order] = np.arange(len(order))
-    return order[pass_all(sweep, np.maximum, rank)]
+    return order[pass_on(np.maximum, rank, batch)]
 
 
-def sum_ancestors(values: Array, batch: GraphBatch) -> Array:
-    """For each claim, sum the values of the claim and its ancestors, counting each ancestor once.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_claims,)
-        Claim values.
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    sums : ndarray of shape (n_claims,)
-        Sum over each claim and its ancestors.
-    """
+def sum_ancestors(values, batch):
+    """For each claim, sum the values of the claim and its ancestors, each counted once."""
     if not batch.n_claims:
         return np.array(values)
     if len(batch) == 1 and batch.n_claims <= 64 and values.dtype == np.int64:
-        return _sum_integers(values, batch.edges)
+        # For one small problem, products of matrices are faster than the closure.
+        reached = np.identity(batch.n_claims, dtype=np.int64)
+        reached[batch.edges[:, 1], batch.edges[:, 0]] = 1
+        for _ in range(batch.n_claims.bit_length()):  # Each doubles the paths.
+            reached = np.minimum(reached @ reached, 1)
+        return reached @ values
     indptr, indices = batch.small_closure
     out = np.add.reduceat(values[indices], indptr[:-1])
-    trees, others = _split_large(batch)
-    if len(trees):
-        rows = np.isin(batch.problem_of, trees)
+    in_forest, others = _split_large(batch)
+    if in_forest.any():
         # If the graph is not a forest, sums over all paths could overflow.
-        out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
-    for i in others.tolist():
+        sums = pass_on(np.add, np.where(in_forest, values, 0), batch)
+        out[in_forest] = sums[in_forest]
+    for i in others:
         for claim, member in batch.large_pairs(i):
             starts = np.flatnonzero(starts_run(claim))
             out[claim[starts]] = np.add.reduceat(values[member], starts)
     return out
 
 
-def _sum_integers(values, edges):
-    """Sum over ancestors in one small problem, whose closure would take longer to list."""
-    n = len(values)
-    reached = np.identity(n, dtype=np.int64)
-    reached[edges[:, 1], edges[:, 0]] = 1
-    # Each round doubles the length of the paths.
-    for _ in range(n.bit_length()):
-        reached = np.minimum(reached @ reached, 1)
-    return reached @ values
-
-
-def sum_descendants(values: Array, batch: GraphBatch) -> Array:
+def sum_descendants(values, batch):
     """For each claim, sum the values of the claim and its descendants."""
     indptr, indices = batch.small_closure
-    repeated = np.repeat(values, np.diff(indptr))
-    out = np.bincount(indices, repeated, minlength=batch.n_claims)
-    trees, others = _split_large(batch)
-    for i in trees.tolist():
-        _add_upwards(out, batch, i)
-    for i in others.tolist():
-        rows = slice(*batch.offsets[i : i + 2])
-        out[rows] = 0
-        n_claims = batch.sizes[i]
+    out = np.bincount(indices, np.repeat(values, np.diff(indptr)), batch.n_claims)
+    in_forest, others = _split_large(batch)
+    if in_forest.any():
+        # Each claim is added to its only parent, from the deepest claim upwards.
+        edges = batch.edges[in_forest[batch.edges[:, 1]]]
+        upwards = np.argsort(-batch.depth[edges[:, 1]], kind="stable")
+        sums = out.tolist()
+        for parent, child in edges[upwards].tolist():
+            sums[parent] += sums[child]
+        out = np.array(sums)
+    for i in others:
+        out[batch.offsets[i] : batch.offsets[i + 1]] = 0
         for claim, member in batch.large_pairs(i):
-            member = member - batch.offsets[i]
-            out[rows] += np.bincount(member, values[claim], minlength=n_claims)
+            out += np.bincount(member, values[claim], batch.n_claims)
     return out
 
 
-def count_ancestors(batch: GraphBatch) -> Array:
+def count_ancestors(batch):
     """Return the number of proper ancestors of each claim."""
-    out = np.diff(batch.small_closure[0]) - 1
-    trees, others = _split_large(batch)
-    if len(trees):
-        # The longest path to a claim contains all of its ancestors.
-        rows = np.isin(batch.problem_of, trees)
-        out[rows] = batch.depth[rows]
-    for i in others.tolist():
-        counts = [bits.bit_count() - 1 for bits in batch.large_ancestors(i)]
-        out[slice(*batch.offsets[i : i + 2])] = counts
-    return out
+    return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
 
 
-def count_descendants(batch: GraphBatch) -> Array:
+def count_descendants(batch):
     """Return the number of descendants of each claim."""
     return sum_descendants(np.ones(batch.n_claims), batch).astype(np.int64) - 1
 
 
 def _split_large(batch):
-    """Return the large problems that are forests, and the other large problems."""
+    """Return whether each claim is in a large forest, and the large problems that are none."""
     is_forest = batch.is_forest[batch.large]
-    return batch.large[is_forest], batch.large[~is_forest]
-
-
-def _add_upwards(sums, batch, i):
-    """Add the sum of each claim to the sum of its parent, from the deepest claim upwards."""
-    a, b = batch.offsets[i : i + 2]
-    edges = batch.edges[slice(*batch.edge_offsets[i : i + 2])]
-    order = np.argsort(-batch.depth[edges[:, 1]], kind="stable")
-    total = sums[a:b].tolist()
-    for u, v in (edges[order] - a).tolist():
-        total[u] += total[v]
-    sums[a:b] = total
+    in_forest = np.zeros(len(batch), dtype=bool)
+    in_forest[batch.large[is_forest]] = True
+    return in_forest[batch.problem_of], batch.large[~is_forest].tolist()

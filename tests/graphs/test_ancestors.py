@@ -151,11 +151,5 @@ def test_a_chain_of_ten_thousand_is_refused_only_where_the_list_is_needed():
     batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], edges, ids=["long"])
     assert count_ancestors(batch).tolist() == list(range(n))
     assert count_descendants(batch).tolist() == list(range(n))[::-1]
-    expected = r'"long"\) must .* 50,000,000 .* 10,001 claims .* 50,015,001'
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(ValueError, match=r'"long"\).* 10,000 claims .* 10,001'):
         _ = batch.closure
-    thick = GraphBatch.from_arrays(
-        np.zeros((n, 1)), [0, n], np.concatenate([edges, [[0, 2]]])
-    )
-    with pytest.raises(ValueError, match="50,015,001 pairs"):
-        _ = thick.closure

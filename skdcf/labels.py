@@ -15,29 +15,28 @@ from .graphs.ragged import offsets_of
 
 __all__ = ["pack_labels"]
 
-LABELS = (0, 1)  # the labels for false and true claims
-_JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
 #: Labels used by people who examined a claim but could not confirm it. The numeric label of an
 #: unsure claim is 0.
 UNSURE_WORDS = ["unsure", "uncertain", "unclear", "borderline", "idk", "inconclusive"]
 #: Words that people and programs use as labels. The meaning of words that are not listed is never
-#: guessed.
-WORDS = {
-    1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
-    "entailed entails entailment factual grounded faithful attributable",
-    0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
-    "refutes contradicted contradicts contradiction hallucinated hallucination nonfactual "
-    "ungrounded unfaithful unattributable "
-    "neutral unverifiable mixed conflicting contradictory nei",
-    -1: "none null nan na n/a <na> unknown irrelevant",
+#: guessed. A sentence that claims nothing cannot be false.
+LABEL_WORDS = {
+    word: label
+    for label, words in {
+        1: "1, 1.0, true, t, yes, y, correct, right, ok, valid, accurate, supported, support, "
+        "supports, entailed, entails, entailment, factual, grounded, faithful, attributable, "
+        "no claim",
+        0: "0, 0.0, false, f, no, n, incorrect, wrong, invalid, inaccurate, unsupported, refuted, "
+        "refute, refutes, contradicted, contradicts, contradiction, hallucinated, hallucination, "
+        "nonfactual, ungrounded, unfaithful, unattributable, neutral, unverifiable, mixed, "
+        "conflicting, contradictory, nei, not enough evidence, not enough info, "
+        "partially supported, partially true, not verifiable, not supported, not factual, "
+        "not grounded, non factual, not faithful, not attributable, "
+        + ", ".join(UNSURE_WORDS),
+        -1: "none, null, nan, na, n/a, <na>, unknown, irrelevant, ",
+    }.items()
+    for word in words.split(", ")
 }
-LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
-LABEL_WORDS |= dict.fromkeys(UNSURE_WORDS, 0)
-LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
-LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
-LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
-LABEL_WORDS |= {"non factual": 0, "not faithful": 0, "not attributable": 0}
-LABEL_WORDS["no claim"] = 1  # A sentence that claims nothing cannot be false.
 
 #: Labels as one array per problem, or as one flat array.
 Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
@@ -93,7 +92,8 @@ def word_key(word: Any) -> str:
     key : str
         The normalised word.
     """
-    spaced = _JOINT.sub(" ", str(word))
+    # An underscore joins words, as does a hyphen between letters.
+    spaced = re.sub(r"_|(?<=[^\W\d])-(?=[^\W\d])", " ", str(word))
     return " ".join(spaced.split()).removesuffix(".").casefold()
 
 
@@ -201,7 +201,7 @@ def read_column(
         )
     if any(is_word):
         labels = read_labels(values)
-        words = [{*y[labels == label].tolist()} for label in LABELS]
+        words = [{*y[labels == label].tolist()} for label in (0, 1)]
         if classes is None and [*map(len, words)] != [1, 1]:
             raise ValueError(
                 "y must contain one word for false and one word for true, got "
@@ -214,7 +214,7 @@ def read_column(
     if classes is None:
         classes = np.array(_numbers_of(values), dtype=y.dtype)
     meaning = tuple(classes.tolist())
-    unknown = {-1} if meaning == LABELS else set()
+    unknown = {-1} if meaning == (0, 1) else set()
     if not {*meaning, *unknown}.issuperset(values):
         raise ValueError(
             f"each label must be one of the two values seen during fit, {list(meaning)}, "
@@ -229,23 +229,17 @@ def _numbers_of(found):
     if isinstance(found[0], bool):
         return (False, True)
     if found in ([0], [1], [0, 1], [-1, 0], [-1, 0, 1]):
-        return LABELS
+        return (0, 1)
     if found == [-1, 1]:
         raise ValueError(
             "the labels must not be -1 and 1, because -1 means false for classifiers but "
             "unknown for reasoning graphs. If -1 means false, pass y == 1. If -1 means "
             "unknown, pass one graph and one array of labels per row"
         )
-    if len(found) == 1:
-        raise ValueError(
-            f"y must contain two classes, got only {found[0]!r}, which may mean true or "
-            "false. Pass booleans, or 1 for true and 0 for false"
-        )
     if len(found) != 2:
         raise ValueError(
-            f"y must have two distinct values, got {len(found)} values {found[:5]}. The "
-            "larger value means true. Alternatively, pass 1 (true), 0 (false) and -1 "
-            "(unknown)"
+            f"y must contain two classes, of which the larger means true, got {found[:5]}. Pass "
+            "booleans, or 1 (true), 0 (false) and -1 (unknown)"
         )
     return tuple(found)
 

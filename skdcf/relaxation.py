@@ -316,16 +316,6 @@ class PathRelaxation(Relaxation):
         return soft.path_retention(state, threshold, self.keep_temperature)
 
 
-# Columns of the settings tables in the paper.
-_TABLED = (
-    "ancestor_weight",
-    "violation_weight",
-    "violation_temperature",
-    "keep_temperature",
-    "gate_temperature",
-)
-
-
 @settings
 class GridRelaxation(Relaxation):
     """Relaxation of Hittesdorf, Salzetta and Cheng, with a grid of thresholds for each problem.
@@ -398,7 +388,14 @@ class GridRelaxation(Relaxation):
     """
 
     _parameter_constraints = {
-        **{name: [positive()] for name in (*_TABLED, "sharpness", "quantile_strength")},
+        **{
+            name: [positive()]
+            for name in (
+                *("keep_temperature", "ancestor_weight", "violation_weight"),
+                *("violation_temperature", "sharpness", "gate_temperature"),
+                "quantile_strength",
+            )
+        },
         **{name: [at_least(0)] for name in ("margin", "keep_shift", "gate_shift")},
     }
 
@@ -442,20 +439,49 @@ class GridRelaxation(Relaxation):
         does not report the sharpness for MATH or the margin for either table, so the values of
         the validation settings are used.
         """
-        felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
-        tables: dict[Any, Any] = {
-            "math": _MATH,
-            "felm": felm,
-            "validation": {None: _VALIDATION},
+        # Values of gamma, lambda, tau_s, T_p and tau_z, keyed by alpha.
+        tables: dict[str, dict[float | None, tuple[float, ...]]] = {
+            "math": {
+                0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
+                0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
+                0.05: (6.0, 1.6, 2.0, 0.1, 0.1),
+                0.06: (6.0, 1.6, 0.4, 0.1, 0.1),
+                0.07: (1.5, 1.7, 0.4, 0.1, 0.1),
+                0.08: (6.0, 1.75, 1.0, 0.1, 0.1),
+                0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
+                0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
+            },
+            "felm": {
+                0.01: (1.5, 1.2, 0.8, 1.0, 0.01),
+                0.02: (1.0, 1.5, 0.8, 1.0, 0.01),
+                0.03: (1.25, 1.3, 0.8, 1.0, 0.01),
+                0.04: (1.5, 1.45, 0.8, 0.5, 0.01),
+                0.05: (1.25, 1.45, 0.8, 0.5, 0.01),
+                0.06: (1.0, 1.0, 0.8, 1.0, 0.01),
+                0.07: (1.25, 0.9, 0.8, 1.0, 0.01),
+                0.08: (1.25, 1.5, 0.8, 1.0, 0.01),
+                0.09: (1.0, 1.65, 0.8, 1.0, 0.01),
+                0.10: (1.25, 1.9, 0.8, 0.5, 0.01),
+            },
+            "validation": {None: (1.0, 1.0, 0.001, 0.01, 0.001)},
         }
-        if dataset not in tables:
+        rows = tables.get(dataset)
+        if rows is None:
             raise ValueError(f"dataset must be one of {list(tables)}, got {dataset!r}")
-        rows = tables[dataset]
         if alpha not in rows:
             raise ValueError(
                 f"alpha must be one of the paper's levels, {list(rows)}, got {alpha!r}"
             )
-        return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
+        gamma, weight, violation, keep, gate = rows[alpha]
+        return cls(
+            ancestor_weight=gamma,
+            violation_weight=weight,
+            violation_temperature=violation,
+            keep_temperature=keep,
+            gate_temperature=gate,
+            sharpness=1.0,
+            margin=20.0,
+        )
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or if the parameters are incompatible."""
@@ -510,32 +536,3 @@ class GridRelaxation(Relaxation):
             shift=self.gate_shift,
         )
         return soft_grid.grid_retention(log_q, weights, plan)
-
-
-# Values of gamma, lambda, tau_s, T_p and tau_z, keyed by alpha.
-_MATH = {
-    0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
-    0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
-    0.05: (6.0, 1.6, 2.0, 0.1, 0.1),
-    0.06: (6.0, 1.6, 0.4, 0.1, 0.1),
-    0.07: (1.5, 1.7, 0.4, 0.1, 0.1),
-    0.08: (6.0, 1.75, 1.0, 0.1, 0.1),
-    0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
-    0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
-}
-# Values of gamma, lambda and T_p, keyed by alpha. All rows have the same values of tau_s and
-# tau_z.
-_FELM = {
-    0.01: (1.5, 1.2, 1.0),
-    0.02: (1.0, 1.5, 1.0),
-    0.03: (1.25, 1.3, 1.0),
-    0.04: (1.5, 1.45, 0.5),
-    0.05: (1.25, 1.45, 0.5),
-    0.06: (1.0, 1.0, 1.0),
-    0.07: (1.25, 0.9, 1.0),
-    0.08: (1.25, 1.5, 1.0),
-    0.09: (1.0, 1.65, 1.0),
-    0.10: (1.25, 1.9, 0.5),
-}
-_VALIDATION = (1.0, 1.0, 0.001, 0.01, 0.001)
-_SHARED = {"sharpness": 1.0, "margin": 20.0}

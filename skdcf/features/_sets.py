@@ -17,7 +17,6 @@ from .._checks import check_choice
 from .._parameters import settings
 from ..graphs import GraphBatch
 from ..ops.graph_metrics import (
-    LOOKING_BACK,
     METRICS,
     PAPER_METRICS,
     check_size,
@@ -263,7 +262,13 @@ class GraphFeatures(GraphTransformer):
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """Return the metrics that depend on later claims, such as the children of a claim."""
-        return frozenset(self.own_names()) - LOOKING_BACK
+        looking_back = {
+            "nx_in_degree",
+            "nx_is_source",
+            "nx_depth_from_sources",
+            "n_ancestors",
+        }
+        return frozenset(self.own_names()) - looking_back
 
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self.own_names() if name not in METRICS]:

@@ -912,6 +912,12 @@ class ReasoningGraph:
     def _values(self):
         return {name: getattr(self, name) for name in self.__slots__}
 
+    def __setstate__(self, state: list[Any]) -> None:
+        """Restore a pickled graph, whose arrays are writeable."""
+        for name, value in zip(self.__slots__, state, strict=True):
+            is_array = isinstance(value, np.ndarray)
+            self._set(**{name: read_only(value) if is_array else value})
+
     def __repr__(self) -> str:
         counts = [f"n_claims={self.n_claims}", f"n_edges={_count_edges(self)}"]
         if self.features is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set, ValuesView
-from typing import Any
 
 import numpy as np
 
@@ -24,20 +23,20 @@ ROWS = {
 }
 
 
-def show(value: Any) -> str:
+def show(value):
     """Return the ``repr`` of a value on one line, truncated if it is long."""
     text = printable(repr(value))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def has_masked(values: Any) -> bool:
+def has_masked(values):
     """Return whether an array, or any array in a list, has masked entries."""
     if isinstance(values, (list, tuple)):
         return any(isinstance(x, np.ma.MaskedArray) and has_masked(x) for x in values)
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
-def listed(values: Any, name: str) -> list[Any]:
+def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
     if type(values) is list:  # The following checks are slow.
         return values
@@ -48,7 +47,7 @@ def listed(values: Any, name: str) -> list[Any]:
     return list(values)
 
 
-def check_table(features: Any) -> np.ndarray:
+def check_table(features):
     """Return features as an array of floats, in which missing values are NaN."""
     if has_masked(features):
         raise ValueError(
@@ -80,7 +79,7 @@ def _as_float(value):
     return float(value)
 
 
-def column_names(features: Any) -> Any:
+def column_names(features):
     """Return the column names of a pandas, polars or pyarrow table, or None if there are none.
 
     As in scikit-learn, the columns are considered unnamed if no column name is a string, for
@@ -100,9 +99,7 @@ def column_names(features: Any) -> Any:
     return names
 
 
-def check_names(
-    feature_names: Any, features: Any, width: int
-) -> tuple[str, ...] | None:
+def check_names(feature_names, features, width):
     """Return the names of the columns as a tuple, or None if they have no names."""
     names = column_names(features)
     if feature_names is not None:
@@ -125,7 +122,7 @@ def check_names(
     return tuple(names)
 
 
-def check_column(values: Any, length: int, name: str) -> Any:
+def check_column(values, length, name):
     """Return values as a new object array, or None if all of them are None."""
     if values is None:
         return None
@@ -137,7 +134,7 @@ def check_column(values: Any, length: int, name: str) -> Any:
     return np.fromiter(values, dtype=object, count=length)
 
 
-def check_value(name: str, value: Any) -> Any:
+def check_value(name, value):
     """Return a copy of the value that a field of `ROWS` has for one problem."""
     if name == "problems" and not isinstance(value, str):
         raise ValueError(f"the question must be a str or None, got {show(value)}")

@@ -8,7 +8,6 @@ small problems has a few wide layers, which numpy processes in a single call eac
 has many narrow layers, whose edges are processed one by one.
 """
 
-from collections import defaultdict
 from graphlib import CycleError
 from operator import add, or_
 
@@ -150,25 +149,24 @@ def find_depth(edges, n_claims):
         depth[edges[:, 1]] = layer
         # Only parents that are children of remaining edges have reached this layer.
         edges = edges[depth[edges[:, 0]] == layer]
-    if not len(edges):
-        return depth
     # Kahn's algorithm, claim by claim
-    children = defaultdict(list)
-    for parent, child in edges.tolist():
-        children[parent].append(child)
-    missing = np.bincount(edges[:, 1], minlength=n_claims).tolist()
-    waiting = [parent for parent in children if not missing[parent]]
-    for parent in waiting:
-        for child in children.get(parent, ()):
-            missing[child] -= 1
-            if not missing[child]:
+    parent, child = edges.T
+    children = child[np.argsort(parent, kind="stable")]
+    first = offsets_of(np.bincount(parent, minlength=n_claims))
+    missing = np.bincount(child, minlength=n_claims)
+    waiting = np.flatnonzero((np.diff(first) > 0) & (missing == 0)).tolist()
+    for u in waiting:
+        for v in children[first[u] : first[u + 1]].tolist():
+            missing[v] -= 1
+            if not missing[v]:
                 # The last parent that is reached is one of the deepest.
-                depth[child] = depth[parent] + 1
-                waiting.append(child)
-    if any(missing):
+                depth[v] = depth[u] + 1
+                waiting.append(v)
+    if missing.any():
         # Each remaining claim has a remaining parent, so the way up ends in a cycle.
-        pairs = edges[:, ::-1].tolist()
-        parent_of = {v: u for v, u in pairs if missing[u] and missing[v]}
+        remaining = missing > 0
+        pairs = edges[remaining[parent] & remaining[child]]
+        parent_of = dict(pairs[:, ::-1].tolist())
         claim = next(iter(parent_of))
         places: dict[int, int] = {}
         while claim not in places:

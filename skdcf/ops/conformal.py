@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, inf
-from typing import Any, Self
 
 import numpy as np
 from scipy.special import betainccinv
@@ -28,11 +27,8 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids, starts_run
 from .hard import Array, segment_min
 
-MOST = 2**53  # largest number of problems that a message states
-DIGITS = 12  # number of significant digits for a level that is not a ratio of integers
 
-
-def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
+def claim_level(below, n, delta=None):
     """Compute the smallest alpha at which a claim is kept.
 
     If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, the result
@@ -66,7 +62,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     return np.where(below < n, np.minimum(_round_up(level), 1.0), 1.0)
 
 
-def mean_level(totals: Array, n: int) -> Array:
+def mean_level(totals, n):
     """Compute levels from sums of losses that are quotients, each of which was rounded.
 
     A level that differs from a decimal number by a few rounding errors is this number.
@@ -84,18 +80,18 @@ def mean_level(totals: Array, n: int) -> Array:
         The levels.
     """
     levels = totals / (n + 1)
-    decimal = np.round(levels, DIGITS)
+    decimal = np.round(levels, 12)
     return np.where(np.abs(levels - decimal) < 2**-51, decimal, levels)
 
 
 def _round_up(x):
     """Round x upwards to twelve significant digits, unless the excess is only a rounding error."""
     with np.errstate(divide="ignore"):
-        scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
+        scale = 10.0 ** (11 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
 
 
-def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
+def conformal_rank(n, alpha, delta=None):
     """Return the rank of the threshold among n sorted scores, or 0 if there are too few scores.
 
     If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is
@@ -131,7 +127,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     return bisect_right(range(n), alpha, key=lambda b: claim_level(b, n, delta))
 
 
-def passing_count(n: int, share: float) -> int:
+def passing_count(n, share):
     """Compute the number of calibration problems that pass the cut if there are no ties.
 
     The cut is the k0-th smallest value among the minimum path risks of the n problems, where k0 =
@@ -159,7 +155,7 @@ def passing_count(n: int, share: float) -> int:
     return ceil(Fraction(repr(float(share))) * (n + 1)) - 1
 
 
-def passing_cut(lowest: Array, share: float) -> float:
+def passing_cut(lowest, share):
     """Compute the cut below which problems pass, or +inf if all problems pass.
 
     Parameters
@@ -182,7 +178,7 @@ def passing_cut(lowest: Array, share: float) -> float:
 @lru_cache  # The result is cached, because a comparison uses the same few levels in every split.
 def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems with which a claim can be kept."""
-    needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
+    needed = bisect_left(range(2**53), -alpha, key=lambda n: -claim_level(0, n, delta))
     return floor(needed / Fraction(repr(float(share))))
 
 
@@ -197,15 +193,13 @@ def fewest_of_rank(n, alpha, delta=None, share=1, rank=None):
     return bisect_left(range(n), rank, key=rank_of) if rank else n
 
 
-def conformal_threshold(
-    scores: Array, alpha: float, delta: float | None = None
-) -> float:
+def conformal_threshold(scores, alpha, delta=None):
     """Compute the threshold t_alpha from n sorted scores, or -inf if there are too few scores."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
 
-def shown_rank(scores: Array, lowest: Array, alpha: float) -> int:
+def shown_rank(scores, lowest, alpha):
     """Compute the rank that limits the false discovery rate among shown answers to alpha.
 
     The Benjamini-Hochberg procedure is applied to the conformal p-values of the minimum path
@@ -263,7 +257,7 @@ class Jumps:
     loss: Array
     n: int
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         """Raise ValueError if a loss is negative, exceeds 1 or decreases within a problem."""
         falls = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] < 0
         if falls.any() or ((self.loss < 0) | (self.loss > 1)).any():
@@ -274,7 +268,7 @@ class Jumps:
             )
 
     @classmethod
-    def of_scores(cls, scores: Array) -> Self:
+    def of_scores(cls, scores):
         """Return a single jump, to the loss 1, at the score of each problem.
 
         Parameters
@@ -289,7 +283,7 @@ class Jumps:
         """
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
-    def __getitem__(self, rows: Array) -> Any:
+    def __getitem__(self, rows):
         """Return the jumps of the given problems, with the problems renumbered from 0."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
@@ -299,16 +293,16 @@ class Jumps:
         return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
 
     @property
-    def offsets(self) -> Array:
+    def offsets(self):
         """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @property
-    def is_count(self) -> bool:
+    def is_count(self):
         """Whether each loss is 0 or 1, so sums of losses are counts."""
         return bool((self.loss == 1).all())
 
-    def totals(self) -> tuple[Array, Array]:
+    def totals(self):
         """Compute 1 plus the losses of all problems, before and after each jump.
 
         Each loss is split into a multiple of 2**-30 and the rest. Both are added without
@@ -334,7 +328,7 @@ class Jumps:
         totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
         return self.position[order], totals
 
-    def losses(self, problem: Array, threshold: Array | float) -> Array:
+    def losses(self, problem, threshold):
         """Return the losses of problems if the claims below a threshold are kept.
 
         Parameters
@@ -359,7 +353,7 @@ class Jumps:
         return np.where(is_own, np.append(self.loss, 0.0)[last], 0.0)
 
     @classmethod
-    def join(cls, several: Any) -> Self:
+    def join(cls, several):
         """Concatenate the jumps of several sets of problems.
 
         Parameters
@@ -383,7 +377,7 @@ class Jumps:
             int(starts[-1]),
         )
 
-    def first(self) -> Any:
+    def first(self):
         """Return the position of the first jump of each problem.
 
         Returns
@@ -395,10 +389,10 @@ class Jumps:
 
 
 def share_jumps(
-    path_risk: Array,
-    labels: Array,
-    offsets: Array,
-) -> Any:
+    path_risk,
+    labels,
+    offsets,
+):
     """Compute the jumps in the running maximum of the false proportion among kept claims.
 
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The

@@ -11,22 +11,16 @@ link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) t
 The problems are processed in blocks, which limits the memory usage.
 """
 
-from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
-from .hard import Array
-
-# maximum number of links in a problem, which require about 1 GB
-MOST_LINKS = 20_000_000
-_BLOCK = 300_000  # number of links processed at a time, if a problem has no more
 
 
-def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> Array:
+def compute_metrics(batch, names):
     """Compute the metrics with the given names for every claim.
 
     Parameters
@@ -44,18 +38,14 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> Array:
     Raises
     ------
     ValueError
-        If a problem is too large for one of the metrics (see `MOST_LINKS`).
+        If a problem is too large for one of the metrics.
     """
-    check_size(batch, names)
-    paths = {} if _PATHS.isdisjoint(names) else _measure_paths(batch, names)
-    columns = []
-    for name in names:
-        measure = METRICS[name]
-        columns.append(paths[name] if measure is None else measure(batch))
+    paths = _PATHS & {*names} and _measure_paths(batch, names)
+    columns = [paths[n] if n in _PATHS else METRICS[n](batch) for n in names]
     return np.column_stack([np.empty((batch.n_claims, 0)), *columns])
 
 
-def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
+def check_size(batch, names):
     """Raise ValueError if a problem is too large for one of the metrics.
 
     Parameters
@@ -68,15 +58,14 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     Raises
     ------
     ValueError
-        If a problem has more than `MOST_LINKS` links. The error message contains the name of the
+        If a problem has more than 20 million links. The error message contains the name of the
         problem.
     """
     parent, child = batch.edges.T
     if "nx_clustering" in names:
         _check_links(batch, _count_parents(batch)[parent], "nx_clustering")
-    if not _PATHS.isdisjoint(names):
+    if what := " and ".join(name for name in names if name in _PATHS):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
-        what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
         # Check the depth first, because it is already known and is at most the number of
         # ancestors.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
@@ -131,9 +120,8 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: Function that computes each metric. None marks shortest-path metrics, which are computed
-#: together.
-METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
+#: Function that computes each metric. Shortest-path metrics are computed together.
+METRICS: dict[str, Any] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
     "nx_pagerank": _rank_pages,
@@ -147,32 +135,28 @@ METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "n_ancestors": count_ancestors,
 }
 PAPER_METRICS = tuple(METRICS)[:10]
-#: Metrics of a claim that depend only on its ancestors.
-LOOKING_BACK = frozenset(
-    ("nx_in_degree", "nx_is_source", "nx_depth_from_sources", "n_ancestors")
-)
-_PATHS = frozenset(("nx_betweenness", "nx_closeness"))
+_PATHS = {"nx_betweenness", "nx_closeness"}
 
 
 def _check_links(batch, n_links, name):
     """Raise ValueError if a problem has too many links, given the number of links per edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
     total = np.bincount(problem, n_links, minlength=len(batch))
-    if total.max(initial=0) > MOST_LINKS:
+    if total.max(initial=0) > 20_000_000:  # They require about 1 GB.
         i = int(total.argmax())
         raise ValueError(
             f"{batch.name_of(i)} is too large for {name}, because its {batch.sizes[i]:,} "
             f"claims and {np.diff(batch.edge_offsets)[i]:,} edges require at least "
-            f"{total[i]:,.0f} operations, and the limit is {MOST_LINKS:,}. Remove {name} "
+            f"{total[i]:,.0f} operations, and the limit is 20,000,000. Remove {name} "
             'from the metrics, for example GraphFeatures(["nx_in_degree", '
             '"nx_out_degree", "nx_depth_from_sources"])'
         )
 
 
-def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive items, each with a total weight of about `_BLOCK`."""
+def _cut_blocks(weights):
+    """Yield ranges of consecutive items, each with a total weight of about 300,000."""
     total = np.cumsum(weights)
-    marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
+    marks = np.arange(300_000, total.max(initial=0), 300_000)
     cuts = np.searchsorted(total, marks, side="right")
     return pairwise(np.unique([0, *cuts, len(weights)]).tolist())
 

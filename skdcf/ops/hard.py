@@ -16,13 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs import GraphBatch
 from ..graphs.ragged import pass_all, reduce_segments, segment_ids
 
 Array: TypeAlias = NDArray[Any]
 
 
-def path_risk(risk: Array, batch: GraphBatch) -> Array:
+def path_risk(risk, batch):
     """For each claim, compute the maximum of ``risk`` over the claim and its ancestors.
 
     The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
@@ -35,27 +34,27 @@ def path_risk(risk: Array, batch: GraphBatch) -> Array:
     return pass_all(batch.sweep, np.maximum, risk)
 
 
-def segment_min(values: Array, offsets: Array) -> Array:
+def segment_min(values, offsets):
     """Compute the minimum of each segment, or +inf for an empty segment."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
-def segment_max(values: Array, offsets: Array) -> Array:
+def segment_max(values, offsets):
     """Compute the maximum of each segment, or -inf for an empty segment."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
-def segment_sum(values: Array, offsets: Array) -> Array:
+def segment_sum(values, offsets):
     """Compute the sum of each segment, or 0 for an empty segment."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
 def nonconformity_scores(
-    path_risk: Array,
-    labels: Array,
-    offsets: Array,
-    max_false: int = 0,
-) -> Array:
+    path_risk,
+    labels,
+    offsets,
+    max_false=0,
+):
     """Compute the (max_false + 1)-th smallest path risk of the false claims in each problem.
 
     At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
@@ -89,7 +88,7 @@ def nonconformity_scores(
     return scores
 
 
-def coherent_labels(labels: Array, batch: GraphBatch) -> Any:
+def coherent_labels(labels, batch):
     """Return whether each claim and all its ancestors are known to be true.
 
     Parameters
@@ -107,7 +106,7 @@ def coherent_labels(labels: Array, batch: GraphBatch) -> Any:
     return path_risk(labels != 1, batch) == 0
 
 
-def below_true_claims(labels: Array, batch: GraphBatch) -> Any:
+def below_true_claims(labels, batch):
     """Return whether all proper ancestors of each claim are known to be true.
 
     The parameters are the same as those of `coherent_labels`.
@@ -115,3 +114,19 @@ def below_true_claims(labels: Array, batch: GraphBatch) -> Any:
     above = ~coherent_labels(labels, batch)
     parent, child = batch.edges.T
     return np.bincount(child, above[parent], batch.n_claims) == 0
+
+
+def targets_of(kind, labels, batch):
+    """Return what a classifier learns about each claim, and for which claims it is known.
+
+    The target is whether a claim is true. If ``kind`` is "coherent", it is whether the claim and
+    all its ancestors are true. If it is "hazard", claims below false ones are left out.
+    """
+    target = labels == 1
+    is_known = labels >= 0
+    if kind == "coherent":  # A single false ancestor determines the target.
+        target = coherent_labels(labels, batch)
+        is_known = target | ~coherent_labels(labels != 0, batch)
+    if kind == "hazard":
+        is_known &= below_true_claims(labels, batch)
+    return target, is_known

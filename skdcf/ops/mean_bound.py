@@ -5,7 +5,7 @@ from scipy.optimize import brentq
 from scipy.special import bdtr, rel_entr
 
 
-def largest_mean(total: float, n: int, delta: float) -> float:
+def largest_mean(total, n, delta):
     """Compute an upper confidence bound on the expected loss, given n losses in [0, 1].
 
     Parameters

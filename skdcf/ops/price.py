@@ -18,12 +18,8 @@ total risk over all answers, the worth is maximal if all claims below a common p
 never costs less than its ancestors.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..graphs import GraphBatch
 from ..graphs.ragged import starts_run
 from .ancestors import sum_ancestors
 
@@ -33,7 +29,7 @@ CERTAIN = 30.0
 DECIMALS = 9
 
 
-def log_added_worth(before: NDArray[Any], count: Any, gain: float) -> NDArray[Any]:
+def log_added_worth(before, count, gain):
     """Compute ``log(w(before + count) - w(before))``.
 
     Parameters
@@ -63,9 +59,7 @@ def log_weight(m, lone, q):
     return np.log(np.exp(-m) - q * np.expm1(lone - m)) if q else -m
 
 
-def exact_log_price(
-    hazard: NDArray[Any], batch: GraphBatch, q: float = 0.0, gain: float = 1.0
-) -> NDArray[np.float64]:
+def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     """Compute the log price of each claim, which does not depend on the order of the claims.
 
     The parameters and the result are the same as those of `skdcf.ops.soft_price.log_price`.
@@ -114,7 +108,7 @@ def _sort(problem, m, hazard):
     return order
 
 
-def pool(log_rise: Any, log_run: Any, segment: Any) -> tuple[Any, Any]:
+def pool(log_rise, log_run, segment):
     """Compute the convex minorants of piecewise linear curves.
 
     The pool adjacent violators algorithm is applied to all segments at once. This algorithm

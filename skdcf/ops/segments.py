@@ -5,8 +5,6 @@ The array ``offsets``, of shape (n + 1,), contains the bounds of contiguous segm
 value. Second derivatives are not defined.
 """
 
-from typing import Any
-
 import autograd.numpy as anp
 import numpy as np
 from autograd.extend import defvjp_argnums, primitive
@@ -14,10 +12,9 @@ from autograd.tracer import getval
 
 from ..graphs.ragged import segment_ids
 from . import hard
-from .hard import Array
 
 
-def with_vjp(vjp: Any) -> Any:
+def with_vjp(vjp):
     """Return a decorator that defines a primitive with a gradient for its first argument.
 
     The function ``vjp(g, ans, *args)`` returns the gradient, given the gradient g of the result
@@ -35,25 +32,25 @@ def with_vjp(vjp: Any) -> Any:
 
 
 @with_vjp(lambda g, ans, v, i: np.bincount(i, g, len(v)))
-def take(values: Array, index: Array) -> Any:
+def take(values, index):
     """Return ``values[index]``."""
     return values.take(index)
 
 
 @with_vjp(lambda g, ans, v, i, n: g.take(i))
-def scatter_sum(values: Array, index: Array, n: int) -> Array:
+def scatter_sum(values, index, n):
     """Sum the values that have the same index, for each index from 0 to n - 1."""
     return np.bincount(index, values, n)
 
 
 @with_vjp(lambda g, ans, v, offsets: np.repeat(g, np.diff(offsets)))
-def segment_sum(values: Array, offsets: Array) -> Array:
+def segment_sum(values, offsets):
     """Compute the sum of each segment."""
     return hard.segment_sum(values, offsets)
 
 
 @with_vjp(lambda g, ans, v, offsets: hard.segment_sum(g, offsets))
-def spread(per_segment: Array, offsets: Array) -> Array:
+def spread(per_segment, offsets):
     """Repeat the value of each segment for all elements of the segment."""
     return np.repeat(per_segment, np.diff(offsets))
 
@@ -68,25 +65,25 @@ def _pull_min(g, ans, values, offsets):
 
 
 @with_vjp(_pull_min)
-def segment_min(values: Array, offsets: Array) -> Array:
+def segment_min(values, offsets):
     """Compute the minimum of each segment, or +inf for an empty segment."""
     return hard.segment_min(values, offsets)
 
 
-def segment_logsumexp(values: Array, offsets: Array) -> Array:
+def segment_logsumexp(values, offsets):
     """Compute ``log(sum(exp(values)))`` for each segment, none of which may be empty."""
     top = hard.segment_max(getval(values), offsets)
     return top + anp.log(segment_sum(anp.exp(values - spread(top, offsets)), offsets))
 
 
-def segment_softmax(values: Array, offsets: Array) -> Any:
+def segment_softmax(values, offsets):
     """Compute the softmax of ``values`` within each segment."""
     top = hard.segment_max(getval(values), offsets)
     scaled = anp.exp(values - spread(top, offsets))
     return scaled / spread(segment_sum(scaled, offsets), offsets)
 
 
-def segment_rescale(values: Array, offsets: Array) -> Any:
+def segment_rescale(values, offsets):
     """Scale each segment from 0 at its first value to 1 at its last, or to 0 if it is constant.
 
     No segment may be empty.

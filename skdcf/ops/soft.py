@@ -13,51 +13,46 @@ No function in this module adds a small constant inside a logarithm.
 """
 
 import math
-from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
 from autograd.scipy.special import expit
 from autograd.tracer import getval
 
-from ..graphs import GraphBatch
 from .ancestors import find_highest
-from .hard import Array
 from .segments import take, with_vjp
-
-# sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0, so log(1 - q)
-# and all products of gradients are finite.
-LARGEST = 600.0
 
 
 @with_vjp(lambda g, ans, x, temperature=1.0: g * np.expm1(ans) / -temperature)
-def log_sigmoid(x: Array, temperature: float = 1.0) -> Any:
+def log_sigmoid(x, temperature=1.0):
     """Compute ``log(sigmoid(x / temperature))`` in a numerically stable way.
 
     `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
     """
-    x = np.minimum(x / temperature, LARGEST)
+    # sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0, so
+    # log(1 - q) and all products of gradients are finite.
+    x = np.minimum(x / temperature, 600.0)
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-def log_loss(scores: Array, sign: Array) -> Any:
+def log_loss(scores, sign):
     """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
     return -anp.sum(log_sigmoid(sign * scores))
 
 
 @with_vjp(lambda g, ans, x: g * np.exp(x) / np.expm1(x))
-def log1mexp(x: Array) -> Any:
+def log1mexp(x):
     """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable way."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
-def path_risk(risk: Array, batch: GraphBatch) -> Array:
+def path_risk(risk, batch):
     """Compute R for each claim. The gradient belongs to the last of several tied claims."""
     return take(risk, find_highest(getval(risk), batch))
 
 
-def path_retention(path_risk: Array, threshold: float, temperature: float) -> Any:
+def path_retention(path_risk, threshold, temperature):
     """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
 
     The hard version of path retention is ``R < threshold``.
@@ -86,7 +81,7 @@ def _pull_neural_sort(g, ans, scores, k, strength):
 
 
 @with_vjp(_pull_neural_sort)
-def neural_sort(scores: Array, k: int, strength: float) -> Any:
+def neural_sort(scores, k, strength):
     """Compute a soft version of the k-th smallest score, using one row of NeuralSort.
 
     As the strength increases, the result converges to the k-th smallest score. The row is
@@ -144,7 +139,7 @@ def _pull_quantile(g, ans, scores, count, temperature):
 
 
 @with_vjp(_pull_quantile)
-def smooth_quantile(scores: Array, count: Any, temperature: float) -> float:
+def smooth_quantile(scores, count, temperature):
     """Compute the value t for which the soft count of scores below t equals ``count``.
 
     The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T approaches 0, t converges to

@@ -18,12 +18,10 @@ array of shape (problems, n, n + 2), so coherence is one stack of matrix product
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 import autograd.numpy as anp
 import numpy as np
 
-from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
 from .hard import Array
 from .segments import (
@@ -76,7 +74,7 @@ class GridPlan:
     blocks: list[tuple[Array, Array]]
 
     @classmethod
-    def of(cls, batch: GraphBatch, labels: Array, ancestor_weight: float) -> Self:
+    def of(cls, batch, labels, ancestor_weight):
         """Return the plan for problems with labels (1 true, 0 false, -1 unknown)."""
         sizes = batch.sizes
         problem = batch.problem_of
@@ -124,7 +122,7 @@ def _blocks(batch, cell_offsets, ancestor_weight):
     return blocks
 
 
-def threshold_grid(risk: Array, plan: GridPlan, margin: float) -> Any:
+def threshold_grid(risk, plan, margin):
     """Compute the thresholds of each problem, which are min r - m, all risks, and max r + m.
 
     The thresholds of a problem without claims are -m and m.
@@ -137,12 +135,12 @@ def threshold_grid(risk: Array, plan: GridPlan, margin: float) -> Any:
 
 
 def log_keep(
-    risk: Array,
-    thresholds: Array,
-    plan: GridPlan,
-    temperature: float,
-    shift: float = 0.0,
-) -> Any:
+    risk,
+    thresholds,
+    plan,
+    temperature,
+    shift=0.0,
+):
     """Compute log p for each cell, where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
     The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
@@ -161,7 +159,7 @@ def _block_product(log_p, blocks, transposed=False):
 
 
 @with_vjp(lambda g, ans, log_p, blocks: _block_product(g, blocks, transposed=True))
-def log_coherence(log_p: Any, blocks: Any) -> Any:
+def log_coherence(log_p, blocks):
     """For each claim, compute log q, the weighted mean of log p over the claim and its ancestors.
 
     The hard version of q indicates whether the claim and all its ancestors are kept.
@@ -176,7 +174,7 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
     return _block_product(log_p, blocks)
 
 
-def violation(log_q: Array, plan: GridPlan, temperature: float) -> Any:
+def violation(log_q, plan, temperature):
     """Compute V for each threshold, which is ``1 - exp(mean(log(1 - q)) / temperature)``.
 
     The mean is over the false claims of each problem, and V is 0 for problems without false
@@ -189,12 +187,12 @@ def violation(log_q: Array, plan: GridPlan, temperature: float) -> Any:
 
 
 def soft_supremum(
-    thresholds: Array,
-    violations: Any,
-    plan: GridPlan,
-    sharpness: float,
-    weight: Any,
-) -> Any:
+    thresholds,
+    violations,
+    plan,
+    sharpness,
+    weight,
+):
     """Compute the soft nonconformity score of each problem.
 
     The score is the mean of the thresholds, weighted by ``softmax(sharpness (minmax(t) - weight
@@ -212,13 +210,13 @@ def soft_supremum(
 
 
 def gated_weights(
-    thresholds: Array,
-    bound: Any,
-    plan: GridPlan,
-    sharpness: float,
-    temperature: float,
-    shift: float = 0.0,
-) -> Any:
+    thresholds,
+    bound,
+    plan,
+    sharpness,
+    temperature,
+    shift=0.0,
+):
     """Compute the weight w of each threshold.
 
     The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalised to
@@ -229,7 +227,7 @@ def gated_weights(
     return segment_softmax(sharpness * thresholds + gate, plan.grid_offsets)
 
 
-def grid_retention(log_q: Any, weights: Array, plan: GridPlan) -> Any:
+def grid_retention(log_q, weights, plan):
     """Compute the weighted mean of q_vt over the thresholds for each claim v.
 
     The hard version of the weighted mean indicates whether claim v is kept.

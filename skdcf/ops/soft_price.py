@@ -3,14 +3,10 @@
 The letters are those of `skdcf.ops.price`, which computes the price for filters.
 """
 
-from typing import Any
-
 import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
-from numpy.typing import NDArray
 
-from ..graphs import GraphBatch
 from .ancestors import sum_ancestors, sum_descendants
 from .price import CERTAIN, log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp
@@ -21,9 +17,7 @@ def _sum_above(values, batch):
     return sum_ancestors(values, batch)
 
 
-def log_price(
-    hazard: NDArray[Any], batch: GraphBatch, q: float = 0.0, gain: float = 1.0
-) -> NDArray[np.float64]:
+def log_price(hazard, batch, q=0.0, gain=1.0):
     if not batch.n_claims:
         return hazard
     hazard = anp.clip(hazard, -CERTAIN, CERTAIN)

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
-from ..ops.hard import below_true_claims, coherent_labels
+from ..ops.hard import targets_of
 from ..ops.price import exact_log_price
 from ..training.splitting import noise_columns, weight_below_errors
 from . import _scorer
@@ -127,7 +127,7 @@ class ClassifierScorer(Scorer):
         """
         self.validate()
         self._noise = noise_columns(_scorer.need_features(batch))
-        target, judged = _targets(self.target, labels, batch)
+        target, judged = targets_of(self.target, labels, batch)
         X = self._informative(batch)
         if not judged.all():
             X = X[judged]
@@ -244,18 +244,6 @@ def _is_linear(estimator):
     last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
     linear = hasattr(last, "coef_") and hasattr(estimator, "decision_function")
     return estimator is None or linear
-
-
-def _targets(target, labels, batch):
-    """Return the training target of each claim, and a mask of the claims with a known target."""
-    positive = labels == 1
-    is_known = labels >= 0
-    if target == "coherent":  # A single false ancestor determines the target.
-        positive = coherent_labels(labels, batch)
-        is_known = positive | ~coherent_labels(labels != 0, batch)
-    if target == "hazard":
-        is_known &= below_true_claims(labels, batch)
-    return positive, is_known
 
 
 def _fit_logistic(X, target):

@@ -18,12 +18,9 @@ and the loss. Each of these steps is a single autograd primitive, which is defin
 its gradient.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 import autograd.numpy as anp
 import numpy as np
@@ -32,28 +29,18 @@ from autograd.misc import flatten
 from tqdm.auto import tqdm
 
 from .._checks import check_alpha
-from ..graphs import GraphBatch
-from ..ops.hard import Array, below_true_claims, coherent_labels
+from ..ops.hard import targets_of
 from ..ops.soft import log_loss
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
 from .splitting import Columns, hold_out, weight_below_errors
 
-if TYPE_CHECKING:
-    from ..relaxation import Relaxation
-    from ._settings import SoftTraining
-
-# Offset added to a soft count, because a power below 1 has an infinite slope at 0.
-FLOOR = 0.001
-# Scores whose log odds have a smaller standard deviation are treated as constant.
-LEAST_SPREAD = 1e-3
-
 
 class Model(Protocol):
     """Protocol for differentiable models, such as `skdcf.scorers.LinearModel`."""
 
-    def init(self, n_features: int, rng: Any) -> Any: ...
-    def __call__(self, params: Any, X: Array) -> Array: ...
+    def init(self, n_features, rng): ...
+    def __call__(self, params, X): ...
 
 
 @dataclass
@@ -90,18 +77,18 @@ class TrainingResult:
 
 
 def train(
-    model: Model,
-    relaxation: Relaxation,
-    training: SoftTraining,
-    batch: GraphBatch,
-    labels: Array,
-    alpha: float,
-    groups: Array | None = None,
-    rng: np.random.RandomState | np.random.Generator | None = None,
-    verbose: int = 0,
-    clip: float = 3.0,
-    gain: float | None = None,
-) -> TrainingResult:
+    model,
+    relaxation,
+    training,
+    batch,
+    labels,
+    alpha,
+    groups=None,
+    rng=None,
+    verbose=0,
+    clip=3.0,
+    gain=None,
+):
     """Train a model through soft calibration and prediction.
 
     Parameters
@@ -173,10 +160,13 @@ def train(
     columns = Columns.fit(batch, clip, with_means=gain is not None)
     X = columns(batch)
     q = weight_below_errors(labels, batch)
-    x, unflatten = flattened(model.init(X.shape[1], rng))
+    x, unflatten = _flattened(model.init(X.shape[1], rng))
+
+    confidence, simulate = _simulation(
+        model, unflatten, relaxation, settings, alpha=alpha, gain=gain, q=q
+    )
     x = _start(settings.init, model, unflatten, x, X=X, batch=batch, labels=labels)
-    soft = _Soft(model, unflatten, relaxation, settings, alpha=alpha, gain=gain, q=q)
-    scores = soft.confidence(x, X, batch)
+    scores = confidence(x, X, batch)
     result = TrainingResult(unflatten(x[:-1]), x[-1], q, scale=1.0, columns=columns)
     result.message = _why_nothing_to_learn(labels, scores)
     if not result.message:
@@ -185,7 +175,7 @@ def train(
         pull = mu / len(scores) * -standardised_risk(scores)
 
         def objective(flat, **halves):
-            scores, risk, worth = soft(flat, X, batch, plan, **halves)
+            scores, risk, worth = simulate(flat, X, batch, plan, **halves)
             value = -worth if settings.loss == "retention" else -anp.log(worth)
             if not mu:
                 return value
@@ -199,7 +189,7 @@ def train(
             held_X = columns(held_out)
 
             def retention(flat):
-                return float(soft(flat, held_X, held_out, held_plan)[2])
+                return float(simulate(flat, held_X, held_out, held_plan)[2])
 
         fun = value_and_grad(objective)
         if settings.optimizer.halves:
@@ -219,35 +209,29 @@ def train(
     return result
 
 
-@dataclass
-class _Soft:
-    """Soft calibration and prediction, as a function of flat parameters."""
+def _simulation(model, unflatten, relaxation, training, alpha, gain, q):
+    """Return the confidences, and soft calibration and prediction, as functions of parameters."""
 
-    model: Model
-    unflatten: Callable[[Any], Any]
-    relaxation: Relaxation
-    training: SoftTraining
-    alpha: float
-    gain: float | None
-    q: float
-
-    def confidence(self, flat, X, batch):
+    def confidence(flat, X, batch):
         """Compute the confidences, given flat parameters that end with the intercept."""
-        scores = self.model(self.unflatten(flat[:-1]), X)
-        if self.gain is None:
+        scores = model(unflatten(flat[:-1]), X)
+        if gain is None:
             return scores
-        return -log_price(flat[-1] - scores, batch, self.q, self.gain)
+        return -log_price(flat[-1] - scores, batch, q, gain)
 
-    def __call__(self, flat, X, batch, plan, **halves):
+    def simulate(flat, X, batch, plan, **halves):
         """Compute the confidences, the risks, and the mean gain of the kept true claims."""
-        scores = self.confidence(flat, X, batch)
-        risk = standardised_risk(scores) if self.training.unit_variance else -scores
-        kept = self.relaxation.true_claims(risk, plan, self.alpha, **halves)
-        if self.gain == 0:
+        scores = confidence(flat, X, batch)
+        risk = standardised_risk(scores) if training.unit_variance else -scores
+        kept = relaxation.true_claims(risk, plan, alpha, **halves)
+        if gain == 0:
             kept = anp.log1p(kept)
-        elif self.gain not in (None, 1):
-            kept = (kept + FLOOR) ** self.gain
+        elif gain not in (None, 1):
+            # The offset is added because a power below 1 has an infinite slope at 0.
+            kept = (kept + 0.001) ** gain
         return scores, risk, anp.mean(kept)
+
+    return confidence, simulate
 
 
 def _pick(batch, labels, rows):
@@ -257,20 +241,25 @@ def _pick(batch, labels, rows):
 
 def _start(init, model, unflatten, x, X, batch, labels):
     """Return the initial flat parameters, given the parameters ``x`` drawn by the model."""
-    target, judged, C = START.get(init, _hazard_target)(batch, labels)
-    X_judged = X[judged]
+    kind = "coherent" if init == "coherent" else "hazard"
+    target, judged = targets_of(kind, labels, batch)
     target = target[judged]
-    # The smoothed log odds that a claim is false.
-    start = np.append(x, np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5)))
+    start = np.append(x, _log_odds_of_false(target))
+    strength = 0.3 if init == "coherent" else 0.03
     # The penalty can shrink all layers of a network to 0, but training cannot start from
     # weights of 0.
-    for weaker in (1, 10, 100, 1000) if init in START else ():
-        start = fit_logistic(
-            model, X_judged, target, x=x, unflatten=unflatten, C=weaker * C
-        )
-        if np.std(model(unflatten(start[:-1]), X)) > LEAST_SPREAD:
+    for weaker in (1, 10, 100, 1000) if init != "random" else ():
+        C = weaker * strength
+        start = fit_logistic(model, X[judged], target, x=x, unflatten=unflatten, C=C)
+        # Scores that vary less are treated as constant.
+        if np.std(model(unflatten(start[:-1]), X)) > 1e-3:
             break
     return start
+
+
+def _log_odds_of_false(target):
+    """Return the smoothed log odds that a claim is false."""
+    return np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
 
 
 def _halved(fun, n, rng):
@@ -324,57 +313,17 @@ def _why_nothing_to_learn(labels, scores):
     return ""
 
 
-def _coherent_target(batch, labels):
-    """Return the coherent labels, a mask of the known coherent labels, and the parameter C."""
-    target = coherent_labels(labels, batch)
-    return target, target | ~coherent_labels(labels != 0, batch), 0.3
-
-
-def _hazard_target(batch, labels):
-    """Return the true claims, the judged claims with only true ancestors, and the parameter C."""
-    return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
-
-
-# Target, claims and C of the logistic regression for the initial parameters.
-START = {"coherent": _coherent_target, "hazard": _hazard_target}
-
-
-def fit_logistic(
-    model: Model,
-    X: Array,
-    target: Array,
-    x: Array,
-    unflatten: Callable[[Any], Any],
-    C: float,
-) -> Array:
+def fit_logistic(model, X, target, x, unflatten, C):
     """Return the parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     If the model is a `LinearModel`, the result is a logistic regression whose intercept is not
-    penalised.
-
-    Parameters
-    ----------
-    model : differentiable model
-        The model.
-    X : ndarray of shape (n_claims, n_features)
-        Standardised features.
-    target : ndarray of bool of shape (n_claims,)
-        Class of each claim.
-    x : ndarray of shape (n_params,)
-        Initial flat parameters.
-    unflatten : callable
-        Function that restores the shapes of flat parameters.
-    C : float
-        Inverse strength of the penalty.
-
-    Returns
-    -------
-    params : ndarray of shape (n_params + 1,)
-        The parameters, followed by the intercept of the log odds that a claim is false.
+    penalised. X has shape (n_claims, n_features), the booleans ``target`` have shape (n_claims,),
+    the initial parameters ``x`` have shape (n_params,), and ``unflatten`` restores the shapes of
+    parameters. The result has shape (n_params + 1,) and ends with the intercept of the log odds
+    that a claim is false.
     """
     if target.all() or not target.any():
-        smoothed = np.log((np.sum(~target) + 0.5) / (np.sum(target) + 0.5))
-        return np.append(np.zeros_like(x), smoothed)
+        return np.append(np.zeros_like(x), _log_odds_of_false(target))
     sign = np.where(target, 1.0, -1.0)
 
     def penalised(flat):
@@ -390,7 +339,7 @@ def fit_logistic(
     return np.append(best[:-1], -best[-1])
 
 
-def flattened(params: Any) -> tuple[Array, Callable[[Any], Any]]:
+def _flattened(params):
     """Return the parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
         # Autograd does not need to differentiate the identity function.
@@ -398,7 +347,7 @@ def flattened(params: Any) -> tuple[Array, Callable[[Any], Any]]:
     return flatten(params)
 
 
-def standardised_risk(scores: Array) -> Any:
+def standardised_risk(scores):
     """Compute the negated scores, standardised to mean 0 and standard deviation 1."""
     centred = scores - anp.mean(scores)
     # If all scores are equal, the scale is NaN, and training stops.

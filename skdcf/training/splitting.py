@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import is_integer
-from ..graphs import GraphBatch
 from ..ops.hard import Array, below_true_claims
 
 
-def holdout_count(name: str, size: Any, n: int) -> int:
+def holdout_count(name, size, n):
     """Return the number of problems, out of n, to hold out for a given proportion or number.
 
     Raises
@@ -38,11 +37,11 @@ def holdout_count(name: str, size: Any, n: int) -> int:
 
 
 def hold_out(
-    n: int,
-    count: int,
-    groups: Array | None,
-    rng: np.random.RandomState | np.random.Generator,
-) -> tuple[Array, Array]:
+    n,
+    count,
+    groups,
+    rng,
+):
     """Split n problems at random and return the indices of the remaining and held-out problems.
 
     Parameters
@@ -67,7 +66,7 @@ def hold_out(
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def number_groups(groups: Any) -> Array:
+def number_groups(groups):
     """Return the group index of each problem, with groups numbered in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
@@ -78,7 +77,6 @@ def number_groups(groups: Any) -> Array:
 # data produces columns of pure rounding error. If a column of rounding errors were standardised,
 # the errors would determine the scores, which would then differ between batches.
 NOISE = 1e-12
-BLOCK = 2_000  # number of claims processed at a time
 # Scale of the columns that describe the whole problem. The ridge penalty of the logistic
 # regression at which training starts then weighs these columns a third as much as the others.
 SCALE_OF_MEANS = 3**-0.5
@@ -115,9 +113,7 @@ class Columns:
     bound: Array
 
     @classmethod
-    def fit(
-        cls, batch: GraphBatch, clip: float = 3.0, with_means: bool = False
-    ) -> "Columns":
+    def fit(cls, batch, clip=3.0, with_means=False):
         """Standardise the columns on the training claims.
 
         Parameters
@@ -148,21 +144,22 @@ class Columns:
             np.append(own.bound, np.full(len(mean) + 1, clip * SCALE_OF_MEANS)),
         )
 
-    def raw(self, batch: GraphBatch) -> Array:
+    def raw(self, batch):
         """Return the columns of each claim before standardisation and clipping."""
         return self._raw(batch.features, batch.sizes)
 
-    def __call__(self, batch: GraphBatch) -> Array:
+    def __call__(self, batch):
         """Return the columns of each claim."""
         return np.concatenate([X for _, X in self.blocks(batch)])
 
-    def blocks(self, batch: GraphBatch) -> Any:
+    def blocks(self, batch):
         """Yield the rows and columns of about 2,000 claims, which fit into the processor cache."""
         features: Any = batch.features
         offsets = batch.offsets
         first = 0
         while first < len(batch) or first == 0:
-            last = np.searchsorted(offsets, offsets[first] + BLOCK, side="right") - 1
+            # About 2,000 claims are processed at a time.
+            last = np.searchsorted(offsets, offsets[first] + 2000, side="right") - 1
             last = min(max(last, first + 1), len(batch))
             rows = slice(offsets[first], offsets[last])
             X = self._raw(features[rows], batch.sizes[first:last])
@@ -202,7 +199,7 @@ def _moments(X):
     return mean, np.where(left_out, np.inf, scale)
 
 
-def noise_columns(features: Array) -> Array:
+def noise_columns(features):
     """Return the indices of columns that are not constant but vary only by rounding errors."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
@@ -219,15 +216,7 @@ def _is_noise(scale):
     return scale <= NOISE * scale.max(initial=0.0)
 
 
-# Weight of a true claim below a false one, relative to other true claims. With a weight of 1,
-# fewer claims are kept at small alpha, because the chance of such claims is estimated badly.
-WEIGHT_AFTER_ERROR = 0.5
-# Number of false claims that are added to the judged claims below errors. If few of them were
-# judged, most of them are taken for false.
-DOUBTED = 5
-
-
-def weight_below_errors(labels: Array, batch: GraphBatch) -> float:
+def weight_below_errors(labels, batch):
     """Estimate the weight q of true claims below a false one, from the labels.
 
     Parameters
@@ -243,4 +232,7 @@ def weight_below_errors(labels: Array, batch: GraphBatch) -> float:
         The weight, between 0 and 0.5.
     """
     below = labels[(labels >= 0) & ~below_true_claims(labels != 0, batch)]
-    return WEIGHT_AFTER_ERROR * np.sum(below == 1) / (len(below) + DOUBTED)
+    # A true claim below a false one weighs half as much as others. With a weight of 1, fewer claims
+    # are kept at small alpha, because the chance of such claims is estimated badly. Five false
+    # claims are added, so most of them are taken for false if few of them were judged.
+    return 0.5 * np.sum(below == 1) / (len(below) + 5)

@@ -1,6 +1,6 @@
 """Metrics of many graphs at once against networkx, graph by graph."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -87,7 +87,11 @@ def batch():
 def test_blocks_change_nothing(batch, size, monkeypatch):
     """Not in the last bit: generated data are a reference."""
     whole = compute_metrics(batch, METRICS)
-    monkeypatch.setattr(graph_metrics, "_BLOCK", size)
+
+    def cut(weights):
+        return pairwise([*range(0, len(weights), size), len(weights)])
+
+    monkeypatch.setattr(graph_metrics, "_cut_blocks", cut)
     np.testing.assert_array_equal(compute_metrics(batch, METRICS), whole)
 
 

@@ -23,7 +23,7 @@ MOST_TOKENS = {
     "apps/labelling": 7890,
     "apps/llm": 9240,
     "apps/service": 2460,
-    "apps/text": 4330,
+    "apps/text": 4350,
     "datasets": 10840,
     "evaluation": 6890,
     "features": 16220,

@@ -34,7 +34,8 @@ _RULE = re.compile(
 #: Pattern for the end of a text that belongs to the next sentence, such as "Step 2." and "M.".
 _BEGINS = re.compile(
     r"""(?ix) (?: \A | :\s+ ) (?:\#{1,6}\s+)?
-    (?: (?:(?:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)] | (?-i:[A-Z])\. ) \s*\Z
+    (?: (?:(?:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
+        | (?-i:[A-Z]|[IVX]+)\. ) \s*\Z
     # abbreviations that never end a sentence
     | \b(?:e\.\s?g|i\.\s?e|viz)\.\s*\Z"""
 )
@@ -174,6 +175,10 @@ def _sentences(text: str, language: str) -> Iterator[str]:
             or (_CITED.search(sentence) and _NUMBER.match(text, end))
             or (language == "de" and _ORDINAL.search(sentence))
             or (sentence.rstrip().endswith("]") and _LOWER.match(text, end))
+            # A fragment of one word, such as "ways." after "6!", belongs to the sentence.
+            or re.compile(
+                r"\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"
+            ).match(text, end)
         ):
             yield sentence
             start = end

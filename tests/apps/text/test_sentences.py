@@ -159,3 +159,15 @@ def test_the_command_records_the_language(tmp_path):
         assert data.graphs[0].provenance.items() >= made.items()
         assert data.metadata[0]["mine"] == 1
     assert split(tmp_path, line, options=("--language", "german"))[0] == 2
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["They can be arranged in 6! ways.", "Then go on."],
+        ["A sum of 1! + 2! + 3!", "is nine."],
+        ["I. The trace is 5.", "II. The rest is zero.", "Done."],
+    ],
+)
+def test_a_fragment_of_one_word_joins_its_neighbour(sentences):
+    assert split_sentences(" ".join(sentences)) == sentences

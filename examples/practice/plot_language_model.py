@@ -78,7 +78,6 @@ print(describe_labels(labelled.graphs, labelled.labels))
 # used for calibration.
 
 from skdcf import HardCF
-from skdcf.apps.text import join
 from skdcf.inspection import explain
 
 filter = HardCF("judge_log_odds", alpha=0.1, ties="jitter", random_state=0)
@@ -88,7 +87,7 @@ masks = filter.predict(new)
 
 i = max(range(len(new)), key=lambda i: ((~masks[i]).any(), new[i].n_claims))
 print(f"{new[i].problem}\n")
-print(f"kept:     {join(new[i].subgraph(masks[i]).claims)}")
+print(f"kept:     {' '.join(new[i].subgraph(masks[i]).claims)}")
 [explained] = explain(filter, [new[i]])
 for v, reason in explained.reasons.items():
     print(f"dropped:  {new[i].claims[v]}")

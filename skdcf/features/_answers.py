@@ -31,8 +31,6 @@ _LONGEST = 200
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-# first words of the markers that precede a final answer
-_MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 # A sentence ends at punctuation, but not after an abbreviation.
 _ENDED = re.compile(
@@ -72,8 +70,8 @@ def find_answer(text: str) -> str | None:
         such as "not" before it. The result is None if there is no number.
     """
     text = clean(text)
-    mark = _find_last_mark(text)
-    if mark is None:
+    marks = [*_MARK.finditer(text)]
+    if not marks:
         text = _NOTE.sub("", text)
         digit = _UP_TO_DIGIT.match(text)
         if digit is None:
@@ -84,24 +82,13 @@ def find_answer(text: str) -> str | None:
         words = [word for word in words_before if word in _CHANGING]
         words += [number, *(word for word in unit if word.strip(".,;:!?") in UNITS)]
         return " ".join(words)
+    mark = marks[-1]
     rest = text[mark.end() : mark.end() + _LONGEST].lstrip(" :=")
     if mark[0][-1] == "{":
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
     return _ENDED.split(rest, maxsplit=1)[0].strip() or None
-
-
-def _find_last_mark(text):
-    """Return the match for the last final-answer marker, or None."""
-    places = {word: text.rfind(word) for word in _MARK_WORDS}
-    while max(places.values()) >= 0:
-        word = max(places, key=places.__getitem__)
-        mark = _MARK.match(text, places[word])
-        if mark:
-            return mark
-        places[word] = text.rfind(word, 0, places[word] + len(word) - 1)
-    return None
 
 
 def _find_end(text):

@@ -8,7 +8,7 @@ or brackets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate, takewhile
 
 from ..._checks import import_extra
@@ -280,26 +280,3 @@ def _rows_of_tables(lines: list[str]) -> set[int]:
         else:
             below = False
     return rows
-
-
-def join(claims: Sequence[str]) -> str:
-    """Return the unchanged claims as sentences on one line.
-
-    Parameters
-    ----------
-    claims : sequence of str
-        Claim texts, such as the claims that a filter keeps, in order.
-
-    Returns
-    -------
-    text : str
-        The claims, each of which ends with a punctuation mark.
-
-    Examples
-    --------
-    >>> from skdcf.apps.text import join
-    >>> join(["2 + 2 = 4", "So it is even."])
-    '2 + 2 = 4. So it is even.'
-    """
-    texts = (text.strip() for text in claims)
-    return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)

@@ -51,16 +51,25 @@ Is there anything else I can help you with today? Can I help you with anything e
 Would you like me to explain? Do you have any other questions? Does that make sense?
 Good luck! Have a great day! Take care! Enjoy! Happy coding! Let me explain. Let's dive in!
 Here is what I found: Here's a short summary of the passage: Here are some tips:
-## Side effects: ## Step 3: ## Introduction
-**Summary** Solution: **Side effects**: **Step 2:** **Summary:** Conclusion: Pros: **Cons:**
+"""
+HEADINGS = """
+## Side effects:
+## Step 3:
+## Introduction
+**Summary**
+Solution:
+**Side effects**:
+**Step 2:**
+**Summary:**
+Conclusion:
+Pros:
+**Cons:**
 """
 
 
 def test_what_claims_nothing_is_on_the_list():
-    patterns = re.finditer(
-        r"(?:## |\*\*)?[^.!?:\n]+(?:[.!?]|:\*\*|\*\*:?|:|(?=\n))", COURTESIES
-    )
-    sentences = [match[0].strip() for match in patterns]
+    sentences = re.findall(r"\S[^.!?:\n]+[.!?:]?", COURTESIES)
+    sentences += HEADINGS.strip().splitlines()
     assert len(sentences) > 50
     assert [text for text in sentences if not no_claim_list().matches(text)] == []
 

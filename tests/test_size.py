@@ -20,7 +20,7 @@ MOST_TOKENS = {
     "adapters": 2165,
     "apps": 1350,
     "apps/cli": 6630,
-    "apps/labelling": 7890,
+    "apps/labelling": 7525,
     "apps/llm": 9240,
     "apps/service": 2460,
     "apps/text": 4350,

@@ -118,8 +118,9 @@ def reviewed(filter, X, truth, alpha):
     review = ReviewOrder(filter, X, alpha)
     yield numbers(review.masks(), truth)
     while review.n_checks < len(X) and (asked := review.next()):
-        is_true = truth[asked.problem][asked.claim] == 1
-        review.told(asked.problem, asked.claim, "true" if is_true else "false")
+        problem, claim = asked
+        is_true = truth[problem][claim] == 1
+        review.told(problem, claim, "true" if is_true else "false")
     yield numbers(review.masks(), truth)
 
 

@@ -8,19 +8,6 @@ from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
-_FORMULA = re.compile(
-    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|"
-    r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
-    re.DOTALL,
-)
-#: Allowed elements. A formula with any other element or attribute is shown as plain text, because
-#: claims are untrusted model output and LaTeX can contain ``\\text{<script>}``.
-_TAG = re.compile(
-    "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
-    "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
-)
-_ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness|width")
-
 
 def split_formulas(text: str | None) -> list[Any] | None:
     """Split a text into strings and MathML trees of the form [tag, attributes, children].
@@ -40,7 +27,11 @@ def split_formulas(text: str | None) -> list[Any] | None:
     text = text or ""
     pieces: list[Any] = []
     end = 0
-    for match in _FORMULA.finditer(text):
+    formula = (
+        r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|"
+        r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)"
+    )
+    for match in re.finditer(formula, text, re.DOTALL):
         try:
             root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
             tree = _tree(root)
@@ -53,7 +44,14 @@ def split_formulas(text: str | None) -> list[Any] | None:
 
 def _tree(element):
     tag = element.tag.rpartition("}")[2]
-    if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
+    # A formula with any other element or attribute is shown as plain text, because claims are
+    # untrusted model output and LaTeX can contain ``\\text{<script>}``.
+    tags = (
+        "math mrow mi mn mo mtext mspace msup msub msubsup mfrac msqrt mroot mover munder "
+        "munderover mtable mtr mtd mstyle mpadded mphantom menclose mfenced"
+    )
+    attributes = "display mathvariant stretchy fence accent linethickness width"
+    if tag not in tags.split() or not {*element.attrib} <= {*attributes.split()}:
         raise ValueError(f"{tag} must not have the attributes {sorted(element.attrib)}")
     children = [element.text or ""]
     for child in element:

@@ -13,15 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from ._server import LabelServer
 
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -57,15 +48,6 @@ class EdgesKnown(_Strict):
     known: bool
 
 
-#: The method of `LabelStore` that saves each kind of change.
-_METHODS = {
-    Judgement: "label",
-    Note: "note",
-    Edges: "correct_edges",
-    EdgesKnown: "state_edges_known",
-}
-
-
 def make_app(server: LabelServer) -> FastAPI:
     """Create the ASGI application of a labelling page.
 
@@ -98,7 +80,16 @@ def make_app(server: LabelServer) -> FastAPI:
             detail = "only the labelling page may send requests, with its token"
             return JSONResponse({"detail": detail}, 403)
         response = await call_next(request)
-        response.headers.update(_HEADERS)
+        response.headers.update(
+            {
+                "Cache-Control": "no-store",
+                "Cross-Origin-Opener-Policy": "same-origin",
+                "Cross-Origin-Resource-Policy": "same-origin",
+                "Referrer-Policy": "no-referrer",
+                "X-Content-Type-Options": "nosniff",
+                "X-Frame-Options": "DENY",
+            }
+        )
         return response
 
     @app.get("/")
@@ -132,8 +123,14 @@ def make_app(server: LabelServer) -> FastAPI:
         sent: Judgement | Note | Edges | EdgesKnown, tab: str, at: int
     ) -> dict[str, Any]:
         """Save a change, and return the claims to judge next."""
+        change = {
+            Judgement: store.label,
+            Note: store.note,
+            Edges: store.correct_edges,
+            EdgesKnown: store.state_edges_known,
+        }[type(sent)]
         fields = sent.model_dump()
-        getattr(store, _METHODS[type(sent)])(**fields, by=server.annotator)
+        change(**fields, by=server.annotator)
         return server.asked(tab, at, fields.get("problem"))
 
     return app

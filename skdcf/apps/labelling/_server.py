@@ -28,9 +28,6 @@ MEANINGS = {
     "supported": "Does the passage support the claim? A true claim counts as false here if the "
     "passage does not state it and it does not follow from the passage.",
 }
-# seconds after which an answer is free if its tab sends nothing; hidden tabs send once a minute
-_OPEN = 150
-_IN_OTHER_TAB = "The remaining answers are open in another tab."
 
 
 class LabelServer:
@@ -193,7 +190,9 @@ class LabelServer:
         if ask and at not in [i for i, _ in ask]:
             self.keep(tab, ask[0][0])
         fields: dict[str, Any] = {"ask": ask, "progress": self.order.progress()}
-        fields["done"] = _IN_OTHER_TAB if everything else self.order.done
+        fields["done"] = self.order.done
+        if everything:
+            fields["done"] = "The remaining answers are open in another tab."
         fields["version"] = self.store.version
         masks = self.order.masks()
         if masks is not None and changed is not None:
@@ -218,7 +217,8 @@ class LabelServer:
         now = time.monotonic()
         self._tabs.pop(tab, None)
         for name, (_, last_seen) in list(self._tabs.items()):
-            if now - last_seen > _OPEN:
+            # The answer of a tab that sends nothing is free; hidden tabs send once a minute.
+            if now - last_seen > 150:
                 del self._tabs[name]
         others = {i for i, _ in self._tabs.values()}
         if at >= 0 and at not in others:

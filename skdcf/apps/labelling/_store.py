@@ -31,13 +31,6 @@ from ...labels import LabelList
 #: means that nobody examined the claim. "no claim" means that the sentence does not state
 #: anything that could be false.
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
-#: Purposes of verdicts, which are also the tables of a journal. The claims of a review are
-#: selected by risk, so only verdicts in the table "labels" can be used for calibration.
-PURPOSES = ("labels", "review")
-
-_TABLE = """PRAGMA synchronous=FULL;
-CREATE TABLE IF NOT EXISTS {} (id INTEGER PRIMARY KEY, kind TEXT, person TEXT,
-problem TEXT, claim INTEGER, value TEXT, seconds REAL, time TEXT)"""
 
 
 class LabelStore:
@@ -55,6 +48,7 @@ class LabelStore:
         replaces the existing label.
     purpose : {"labels", "review"}, default="labels"
         Purpose of the verdicts. Verdicts for another purpose in the same journal are ignored.
+        The claims of a review are selected by risk, so its verdicts are not used for calibration.
 
     Attributes
     ----------
@@ -88,7 +82,7 @@ class LabelStore:
         *,
         purpose: str = "labels",
     ):
-        check_choice("purpose", purpose, PURPOSES)
+        check_choice("purpose", purpose, ("labels", "review"))
         self.graphs = list(graphs)
         self.known = labels
         self.purpose = purpose
@@ -117,7 +111,11 @@ class LabelStore:
         )
         weakref.finalize(self, self._journal.close)
         try:
-            self._journal.executescript(_TABLE.format(purpose))
+            self._journal.executescript(
+                "PRAGMA synchronous=FULL;"
+                f"CREATE TABLE IF NOT EXISTS {purpose} (id INTEGER PRIMARY KEY, kind TEXT, "
+                "person TEXT, problem TEXT, claim INTEGER, value TEXT, seconds REAL, time TEXT)"
+            )
         except sqlite3.DatabaseError as error:
             raise ValueError(
                 f"{path} must be a journal in SQLite, but {error}. A journal in JSON Lines "

@@ -35,8 +35,6 @@ LABEL_STUDIO_CONFIG = """<View>
 #: Characters that spreadsheets interpret as the start of a formula, including their full-width
 #: forms.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-_SHOWN = 20  # maximum number of invalid rows in a message
-_MEANINGS = {1: "true", 0: "false", -1: "unknown"}
 
 
 def to_label_studio(
@@ -319,7 +317,7 @@ def _matched(rows, graphs):
         except ValueError as error:
             faults.append(f"{place}, {error}")
     if faults:
-        raise ValueError(". ".join(faults[:_SHOWN]))
+        raise ValueError(". ".join(faults[:20]))
     return matched
 
 
@@ -357,4 +355,4 @@ def _verdict(label):
             f'"label": must be one of {[w for w in WORDS if w]}, or another word with a known '
             f'meaning, such as "yes" or "unsupported", got {label!r}'
         )
-    return _MEANINGS[LABEL_WORDS[word]]
+    return {1: "true", 0: "false", -1: "unknown"}[LABEL_WORDS[word]]

@@ -29,28 +29,14 @@ def test_kappa_is_that_of_scikit_learn():
         result = agreement(first, second)
         assert result.kappa == pytest.approx(cohen_kappa_score(a[both], b[both]))
         assert result.agreement == pytest.approx((a[both] == b[both]).mean())
-        low, high = result.kappa_interval
-        assert -1 <= low <= result.kappa <= high <= 1
-
-
-@pytest.mark.long
-def test_the_interval_covers_although_claims_of_a_problem_err_together():
-    rng = np.random.default_rng(1)
-    truth = agreement(*random_labels(rng, 40_000, 8, 0.2)).kappa
-    hits = []
-    for _ in range(400):
-        low, high = agreement(*random_labels(rng, 60, 8, 0.2)).kappa_interval
-        hits.append(low <= truth <= high)
-    assert 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400) < np.mean(hits)
 
 
 def test_extreme_agreements():
     assert agreement([[1, 0], [0]], [[1, 0], [0]]).kappa == 1
     assert np.isnan(agreement([[1, 1], [1]], [[1, 1], [1]]).kappa)
-    assert np.isnan(agreement([[1, 0]], [[1, 1]]).kappa_interval).all()
     with pytest.raises(ValueError, match="0"):
         agreement([[1, -1]], [[-1, 0]])
-    with pytest.raises(ValueError, match="2 problems with 2"):
+    with pytest.raises(ValueError, match="2"):
         agreement([[1, 0]], [[1], [0]])
 
 

@@ -21,7 +21,7 @@ order in which they are stored, up to and including the first claim that is not 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from .scorers.resolve import STRENGTH
 from .training.splitting import NOISE
 
 SETTLED = 1e-10  # Newton decrement of the last step of a fit
-ROUNDS = 9  # number of quasi-Newton steps after which exact Newton steps are taken
+ROUNDS = 10  # number of quasi-Newton steps after which exact Newton steps are taken
 
 
 def added_to_fit(labels: Array, offsets: Array) -> NDArray[np.bool_]:
@@ -165,8 +165,8 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
         if before is not None:
             fall = _dot(step, before - gradient)
             along = _dot(step, gradient)
-            is_small = np.abs(along) < 0.5 * np.abs(fall)
-            factor = is_small / np.where(is_small, fall, 1)
+            is_safe = (fall > along / 4) | (fall < -along)
+            factor = is_safe / np.where(is_safe, fall, 1)
             updates.append((step, factor))
             step = (1 + factor * along)[:, None] * step
         before = gradient
@@ -271,10 +271,6 @@ class LabelledAnswers:
         return answers, _without_columns(self.batch)[answers], claims
 
     @cached_property
-    def _tiles(self):
-        return {}
-
-    @cached_property
     def _start(self):
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
         features = self.batch.features
@@ -328,7 +324,6 @@ class LabelledAnswers:
         members = [self.groups[i] == group for i in answers]
         n = self.groups.count(group)
         alone = _without_columns(answer)
-        tiles: dict[int, GraphBatch] = {}
         # Prices are computed for about 100,000 claims at a time.
         most = max(1, 2**17 // (len(claims) + n_claims))
         weights = self._start[None]
@@ -343,10 +338,10 @@ class LabelledAnswers:
             else:
                 block = new[j : j + most]
                 weights = fit_each(used, is_false, block, weights[-1])
-            risks = self._path_risks(weights @ new.T, alone, tiles)
+            risks = self._path_risks(weights @ new.T, alone)
             bounds = risks + self.resolution * (1 + np.abs(risks))
             bounds = guards.raised(bounds, answer.features)
-            path = self._path_risks(weights @ rows[claims].T, scored, self._tiles)
+            path = self._path_risks(weights @ rows[claims].T, scored)
             offsets = offsets_of(np.tile(scored.sizes, len(block)))
             labels = np.tile(self.labels[claims], len(block))
             scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
@@ -359,13 +354,11 @@ class LabelledAnswers:
             j += len(block)
         return a
 
-    def _path_risks(self, hazard, batch, tiles):
+    def _path_risks(self, hazard, batch):
         """Return path risks of shape (n_fits, n_claims) from log odds of the same shape."""
-        tiled = tiles.get(len(hazard))
-        if tiled is None:
-            if len(tiles) >= 8:
-                tiles.clear()
-            tiled = tiles[len(hazard)] = _repeat(batch, len(hazard))
+        if not hazard.size:
+            return hazard
+        tiled = _repeat(batch.offsets.tobytes(), batch.edges.tobytes(), len(hazard))
         price = online_price if self.online else exact_log_price
         risk = price(hazard.ravel(), tiled, gain=self.gain)
         return path_risk(risk, tiled).reshape(hazard.shape)
@@ -375,8 +368,12 @@ def _without_columns(batch):
     return batch.replace_features(np.zeros((batch.n_claims, 0)))
 
 
-def _repeat(batch, n):
+@lru_cache(maxsize=16)  # Answers often have the same structure.
+def _repeat(offsets, edges, n):
     """Return n copies of all problems. The ancestors of a copy are those of the original."""
+    offsets, edges = np.frombuffer(offsets, int), np.frombuffer(edges, int)
+    columns = np.zeros((offsets[-1], 0))
+    batch = GraphBatch.from_arrays(columns, offsets, edges.reshape(-1, 2))
     repeated = batch[np.tile(np.arange(len(batch)), n)]
     indptr, indices = batch.small_closure
     shifts = batch.n_claims * np.arange(n)[:, None]

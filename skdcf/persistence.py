@@ -70,7 +70,9 @@ TRUSTED = {
 def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """Save a fitted filter to a file.
 
-    The file contains names of classes, numbers and texts, but no code. The file is written
+    The file contains names of classes, numbers and texts, but no code. With
+    ``calibration_size="all"``, it contains the columns and labels of all labelled answers, but not
+    their texts. The file is written
     atomically, so an interruption cannot damage an existing file.
 
     Parameters

@@ -16,6 +16,7 @@ from skdcf.apps.cli import main
 from skdcf.apps.cli._main import make_parser
 from skdcf.choosing import passing_answers
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
+from skdcf.edges import chain_edges
 from skdcf.evaluation import evaluate_filter
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse
@@ -114,6 +115,21 @@ def test_if_calibration_needs_all_answers_a_column_scores(tmp_path, capsys):
     assert "0.05" in first and "19 of these 20" in first
     cf = skdcf.load(tmp_path / "m")
     assert cf.scorer_.feature == "context_trigrams" and cf.n_calibration_ == 19
+
+
+def test_all_labels(files, tmp_path, capsys):
+    data = make_word_problems(25, random_state=0)
+    chains = [chain_edges(g.claims) for g in data.graphs]
+    graphs = [g.replace(edges=e) for g, e in zip(data.graphs, chains, strict=True)]
+    write_jsonl(tmp_path / "p", graphs, data.labels)
+    fit = ("fit", tmp_path / "p", "-o", tmp_path / "m", "--all-labels")
+    assert run(*fit, "--alpha", 0.05) == 0
+    text = capsys.readouterr().err
+    assert "--show 1" in text and "alpha   answers that pass" not in text
+    cf = skdcf.load(tmp_path / "m")
+    assert cf.calibration_size == "all" and cf.n_calibration_ == 19
+    assert run("filter", tmp_path / "m", tmp_path / "p", "-o", tmp_path / "out") == 0
+    assert run(*fit, "--calibration", 0.5) == 2
 
 
 def test_too_few_labels_end_with_1_unless_forced(files, tmp_path, capsys):

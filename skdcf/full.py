@@ -174,10 +174,11 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
         weights = weights - step
         if decrement.max() <= SETTLED:
             return weights
-    for j in np.flatnonzero(~(decrement <= SETTLED)):
+    # A fit that diverged has no decrement.
+    for j in np.flatnonzero(~(decrement <= SETTLED)).tolist():
         used = np.vstack([rows, new[: j + 1]])
         targets = np.append(is_false, target[j, : j + 1])
-        weights[j] = newton(used, targets, weights[j])
+        weights[j] = newton(used, targets, start)
     return weights
 
 
@@ -241,7 +242,7 @@ class LabelledAnswers:
         Scores that exceed a path risk by less count as equal, relative to 1 + abs(path risk).
     """
 
-    batch: GraphBatch
+    batch: Any
     labels: Array
     groups: list[Any]
     answer: Array

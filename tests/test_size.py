@@ -34,7 +34,7 @@ MOST_TOKENS = {
     "ops": 8270,
     "plots": 2440,
     "scorers": 4830,
-    "top": 31430,
+    "top": 31450,
     "training": 3710,
 }
 MOST_LINES = 750

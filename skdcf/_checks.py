@@ -47,11 +47,6 @@ def check_choice(name, value, choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def is_real(value: Any) -> bool:
-    """Return whether a value is a real number. Booleans are not numbers."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def is_integer(value: Any) -> bool:
     """Return whether a value is an integer. Booleans are not integers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -129,32 +124,16 @@ def check_groups(groups, n):
         ) from None
 
 
-def check_weights(sample_weight, n):
-    """Return an array of ``n`` problem weights, which are all 1 if ``sample_weight`` is None.
+def check_weights(sample_weight, values):
+    """Return a weight for each value, which are all 1 if ``sample_weight`` is None.
 
     All weights must be finite and nonnegative, and at least one must be positive.
     """
-    from sklearn.utils import column_or_1d
+    from ._sklearn import read_weights
 
-    if sample_weight is None:
-        return np.ones(n)
-    if np.ndim(sample_weight) == 0:
-        sample_weight = np.full(n, sample_weight)
-    if np.shape(sample_weight) != (n,):
-        raise ValueError(
-            f"sample_weight must have one entry for each of the {n} problems, got "
-            f"shape {np.shape(sample_weight)}"
-        )
-    weights = column_or_1d(sample_weight, dtype=np.float64)
-    if not np.isfinite(weights).all():
-        raise ValueError(
-            "sample_weight must be finite, but it contains NaN or infinity"
-        )
-    if (weights < 0).any() or not weights.any():
-        raise ValueError(
-            "sample_weight must be nonnegative with a positive sum, got the minimum "
-            f"{weights.min():g} and the sum {weights.sum():g}"
-        )
+    weights = read_weights(sample_weight, values, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight must have a positive sum, got only zeros")
     return weights
 
 

@@ -61,16 +61,10 @@ def positive(kind=Real):
     return Number(Real, 0, None, closed="neither")
 
 
-#: Constraints for a fraction in (0, 1), a number in [0, 1], a number in (0, 1] and a
-#: positive integer.
+#: Constraints for a fraction in (0, 1), a number in (0, 1] and a positive integer.
 SHARE = Number(RealNotInt, 0, 1, closed="neither")
-UNIT = Number(Real, 0, 1, closed="both")
 SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
 COUNT = positive(Integral)
-
-
-#: Names of the methods that fit an estimator.
-FITTING = {"fit"}
 
 
 class Settings(BaseEstimator):
@@ -91,7 +85,7 @@ class Settings(BaseEstimator):
         own_names = vars(cls).keys()
         inherited = getattr(cls, "requires_fit", True)
         if (
-            own_names & FITTING
+            "fit" in own_names
             and "requires_fit" not in own_names
             and inherited is not True
         ):

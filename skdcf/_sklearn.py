@@ -11,3 +11,4 @@ from sklearn.utils._param_validation import Options as Options
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as Composition  # noqa: F401
+from sklearn.utils.validation import _check_sample_weight as read_weights  # noqa: F401

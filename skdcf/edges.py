@@ -21,28 +21,30 @@ __all__ = [
 Edges: TypeAlias = list[tuple[int, int]]
 
 # The step number before a claim is a position, not a value.
-_STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
+_match_step_label = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE).match
 # Patterns for a claim number ("#5." or "Step 5:") and for cited claims ("(by #2 #5)" or
 # "(from step 2 and step 5)").
-_BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
-_CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
-_CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
+_match_number = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE).match
+_find_citations = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE).findall
+_find_cited = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE).findall
 # Pattern for LaTeX brackets, spaces and the braces in 1{,}200, which are removed from numbers and
 # symbols.
-_DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
+_replace_decoration = re.compile(
+    r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}"
+).sub
 # Patterns for headings: the number signs before them, or a line in bold that is not a sentence.
-_NUMBER_SIGNS = re.compile(r"#{1,6}(?=\s)")
-_BOLD_LINE = re.compile(r"\*\*[^*]*[^*.!?]\*\*")
-_WORD_CHARACTER = re.compile(r"\w")
+_match_number_signs = re.compile(r"#{1,6}(?=\s)").match
+_match_bold_line = re.compile(r"\*\*[^*]*[^*.!?]\*\*").fullmatch
+_split_at_letters = re.compile(r"\w").split
 # "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
-_NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
+_find_numerals = re.compile(
+    r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+"
+).findall
 # Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
 # words or LaTeX commands do not match. The s in "Ann's" does not match.
-_SYMBOL = re.compile(
+_find_symbols = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
-)
-# Values and symbols that often occur in unrelated claims.
-_COMMON = {"0", "1", "a", "A", "I"}
+).findall
 
 
 def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
@@ -148,10 +150,10 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     edges = []
     for v, text in enumerate(claims):
         cited = {
-            int(k) for phrase in _CITES.findall(text) for k in _CITED.findall(phrase)
+            int(k) for phrase in _find_citations(text) for k in _find_cited(phrase)
         }
         edges += sorted((position[k], v) for k in cited if k in position)
-        bears = _BEARS.match(text)
+        bears = _match_number(text)
         number = int(bears[1]) if bears else number + 1
         position[number] = v
     return edges
@@ -204,11 +206,11 @@ def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 def heading_level(text: str) -> int:
     """Return 1 to 6 for a heading after number signs, 7 for other headings, and 0 otherwise."""
-    if number_signs := _NUMBER_SIGNS.match(text):
+    if number_signs := _match_number_signs(text):
         return len(number_signs[0])
     # A pattern for the end of a text would take quadratic time.
-    last_signs = _WORD_CHARACTER.split(text[::-1], maxsplit=1)[0]
-    is_heading = _BOLD_LINE.fullmatch(text) or not {*":\uff1a"}.isdisjoint(last_signs)
+    last_signs = _split_at_letters(text[::-1], maxsplit=1)[0]
+    is_heading = _match_bold_line(text) or not {*":\uff1a"}.isdisjoint(last_signs)
     return 7 if is_heading else 0
 
 
@@ -263,7 +265,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     [(0, 1), (1, 2), (1, 3), (2, 3)]
     """
     _check_texts(claims)
-    terms_given = _COMMON | _find_terms(problem or "")
+    # Values and symbols that often occur in unrelated claims.
+    terms_given = {"0", "1", "a", "A", "I"} | _find_terms(problem or "")
     latest = {}
     edges = []
     for v, text in enumerate(claims):
@@ -287,10 +290,10 @@ def _check_texts(claims):
 def _find_terms(text):
     """Return the numbers and symbols in a text, in normalised form."""
     text = text.lstrip()
-    label = _STEP_LABEL.match(text)
-    text = _DECORATION.sub("", text[label.end() :] if label else text)
-    numbers = {_shorten(numeral) for numeral in _NUMERAL.findall(text)}
-    symbols = {re.sub("[{}]", "", symbol) for symbol in _SYMBOL.findall(text)}
+    label = _match_step_label(text)
+    text = _replace_decoration("", text[label.end() :] if label else text)
+    numbers = {_shorten(numeral) for numeral in _find_numerals(text)}
+    symbols = {re.sub("[{}]", "", symbol) for symbol in _find_symbols(text)}
     return numbers | symbols
 
 

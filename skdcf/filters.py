@@ -1169,7 +1169,7 @@ class ConformalFilter(Settings):
         margin, problems = self._decide(X, alpha, y)
         is_kept = (problems.labels == 1) & (margin > 0)
         kept = segment_sum(is_kept, problems.batch.offsets)
-        return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
+        return float(np.average(kept, weights=check_weights(sample_weight, kept)))
 
     def stream(
         self,

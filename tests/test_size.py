@@ -25,20 +25,20 @@ MOST_TOKENS = {
     "apps/service": 2460,
     "apps/text": 4350,
     "datasets": 10840,
-    "evaluation": 6890,
-    "features": 16220,
+    "evaluation": 6360,
+    "features": 16060,
     "graphs": 8080,
     "guarantees": 4140,
     "inspection": 1380,
-    "monitoring": 2980,
+    "monitoring": 2560,
     "ops": 8270,
-    "plots": 2440,
+    "plots": 2430,
     "scorers": 4830,
-    "top": 31450,
+    "top": 30990,
     "training": 3710,
 }
 MOST_LINES = 750
-MOST_CAPITALS = 330
+MOST_CAPITALS = 246
 
 
 def lines_of_docstrings(tree):

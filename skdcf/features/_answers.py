@@ -28,22 +28,26 @@ from ._transformers import OptionalColumns
 # maximum number of characters in an answer that can be interpreted as a value
 _LONGEST = 200
 # Pattern for the markers after whose last occurrence the final answer begins.
-_MARK = re.compile(
+_find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
-)
-_UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
+).finditer
+_match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # A sentence ends at punctuation, but not after an abbreviation.
-_ENDED = re.compile(
+_split_sentence = re.compile(
     r"(?<!\b[a-z])(?<!\b(?:dr|mr|ms|st|no|mt|ft|sr|jr|vs|ca|co|eq))(?<!\b(?:mrs|fig|inc|ltd|etc))"
     r"(?<!\bprof)(?<!\bapprox)\.(?= |$)|[;!?](?= |$)"
-)
+).split
 _LETTER = re.compile(r"\(?([a-z])[).:,]?$")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # Citations such as " [1]" and remarks such as " (source: 2021)".
-_NOTE = re.compile(r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))")
-_BEFORE = re.compile(r"(?:[a-z']{2,},? ){2,}(?=-?\d)")
-_AMOUNT = re.compile(r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?")
-_NO_UNIT = re.compile(r"\A[+<>~]|\d")
+_replace_notes = re.compile(
+    r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))"
+).sub
+_match_prose_before = re.compile(r"(?:[a-z']{2,},? ){2,}(?=-?\d)").match
+_match_amount = re.compile(
+    r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?"
+).match
+_find_no_unit = re.compile(r"\A[+<>~]|\d").search
 # Words that make a number a bound, a negation or part of a larger number.
 _CHANGING = CHANGING | frozenset(
     list_names(
@@ -51,7 +55,7 @@ _CHANGING = CHANGING | frozenset(
         "approximately around roughly nearly almost between or either before after"
     )
 )
-_BLANK = re.compile(r"(?<!\d) | (?!\d)")
+_replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
 
 def find_answer(text: str) -> str | None:
@@ -70,10 +74,10 @@ def find_answer(text: str) -> str | None:
         such as "not" before it. The result is None if there is no number.
     """
     text = clean(text)
-    marks = [*_MARK.finditer(text)]
+    marks = [*_find_marks(text)]
     if not marks:
-        text = _NOTE.sub("", text)
-        digit = _UP_TO_DIGIT.match(text)
+        text = _replace_notes("", text)
+        digit = _match_up_to_digit(text)
         if digit is None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1
@@ -88,7 +92,7 @@ def find_answer(text: str) -> str | None:
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
-    return _ENDED.split(rest, maxsplit=1)[0].strip() or None
+    return _split_sentence(rest, maxsplit=1)[0].strip() or None
 
 
 def _find_end(text):
@@ -114,7 +118,7 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
         measurement follows, the result is the value and the unit as a str. For any other text,
         such as a date, a range or a bound, the result is the text without markup or spaces.
     """
-    text = _NOTE.sub("", clean(answer)).strip(" .,:;'\"")
+    text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
     letter = _CHOICE if has_options else _LETTER
     if choice := letter.match(text):
         return choice[1]
@@ -123,22 +127,22 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
     full = re.sub(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", full)
     plain = rewrite_plainly(full)
     if NEVER in plain:  # The text contains a relation other than equality, such as "<".
-        return _BLANK.sub("", text)
+        return _replace_blanks("", text)
     side = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     value = _read_amount(side) if len(side) <= _LONGEST else None
-    return _BLANK.sub("", side) if value is None else value
+    return _replace_blanks("", side) if value is None else value
 
 
 def _read_amount(text):
     """Return the value of a number, fraction or product, with its unit if there is one, or None."""
-    before = _BEFORE.match(text)
+    before = _match_prose_before(text)
     start = before.end() if before else 0
-    amount = _AMOUNT.match(text, start)
+    amount = _match_amount(text, start)
     if amount is None or (amount[0].count("/") > 1 and "(" not in amount[0]):
         return None  # Two slashes separate the parts of a date.
     unit = text[amount.end() :].strip()
     words = re.findall("[a-z]+", text[:start] + unit)
-    if _NO_UNIT.search(unit) or not _CHANGING.isdisjoint(words):
+    if _find_no_unit(unit) or not _CHANGING.isdisjoint(words):
         return None
     number, _, exponent = amount[0].partition("e")
     if parts := re.fullmatch(r"(-?)(\d+) (\d+)/(\d+)", number):
@@ -161,9 +165,7 @@ _AGREEMENT = list_names(
 _NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
 # maximum number of sentences per alternative (later sentences are ignored)
 _MOST_SENTENCES = 200
-# maximum number of cached texts (answers to the same question share their alternatives)
-_REMEMBERED = 1024
-_SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
+_split_sentences = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}").split
 
 
 @settings
@@ -261,7 +263,8 @@ class AgreementFeatures(OptionalColumns):
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         conclude = self.answer or find_answer
-        read = lru_cache(_REMEMBERED)(
+        # maximum number of cached texts (answers to the same question share their alternatives)
+        read = lru_cache(1024)(
             lambda text, has_options: _Reading(text, conclude, has_options)
         )
         rows = []
@@ -312,7 +315,7 @@ class _Reading:
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
         self.numbers = frozenset(find_numbers(text) + find_quantities(words))
-        pieces = _SENTENCE.split(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
+        pieces = _split_sentences(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
         self.sentences = {frozenset(LONG_WORD.findall(piece)) for piece in pieces}
 
 
@@ -368,14 +371,14 @@ def _find_lowest(batch, table):
 
 
 # Pattern for "A: text", "(b) text" and "C. text" at the beginning of a line.
-_OPTION = re.compile(r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$")
-_SIGNS = re.compile(r"[^\W_]+")
+_find_options = re.compile(
+    r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$"
+).findall
+_find_words = re.compile(r"[^\W_]+").findall
 _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-# A claim refers to an option if it contains at least half of the words in the option.
-_NAMED = 0.5
 
 
 class OptionFeatures(OptionalColumns):
@@ -431,13 +434,13 @@ class OptionFeatures(OptionalColumns):
 
 def _read_options(question):
     """Return the words of each option, keyed by letter, if there are at least two options."""
-    lines = _OPTION.findall(question or "")
+    lines = _find_options(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}
 
 
 def _list_words(text):
-    return frozenset(_SIGNS.findall(clean(text)))
+    return frozenset(_find_words(clean(text)))
 
 
 def _find_letter(text):
@@ -453,7 +456,8 @@ def _compare_answer(claims, options, chosen):
     for text, claim_words in zip(claims, words, strict=True):
         shares = _list_shares(options, claim_words)
         best_option = max(shares, key=shares.__getitem__)
-        if shares[best_option] >= _NAMED and not claim_words.isdisjoint(_DENIES):
+        # A claim refers to an option if it contains at least half of the words in the option.
+        if shares[best_option] >= 0.5 and not claim_words.isdisjoint(_DENIES):
             ruled_out.add(best_option)
         mine = shares.pop(chosen)
         named = _find_letter(text) == chosen

@@ -6,41 +6,37 @@ from functools import lru_cache
 from itertools import chain
 
 # Whitespace and markup reveal the source of a text but not whether the text is true.
-_MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
+_replace_markup = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>").sub
 # Two stars denote a power in 2**3, but they mark bold text in **bold**.
-_POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
+_replace_powers = re.compile(r"(?<=[\d)])\*\*(?=\d)").sub
 # Patterns for "## Step 3:", "- " and "2. " before a claim. A list marker must precede a word, so
 # "- 3 + 5 = 2" keeps its minus sign.
-_LABEL = re.compile(
+_match_label = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
-)
+).match
 # possible first characters of a label
 _LABELS = frozenset("#-*+>•s0123456789")
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
-_STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
+_replace_steps = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*").sub
 # Replace ".5" with "0.5".
-_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+_replace_points = re.compile(r"(?<![\d.])\.(?=\d)").sub
 # A comma followed by three digits is a thousands separator, so 1,200 is one number and 1,20 is
 # two numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
-_NUMBER = re.compile(NUMBER)
+_find_numerals = re.compile(NUMBER).findall
 # Translation table for UTF-8 bytes. Every byte except digits, commas and periods is replaced with
 # a space.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
-_WORD = re.compile(r"[a-z]+")
-# maximum number of characters in a text whose numbers are cached
-_REMEMBERED = 10_000
-# maximum number of characters in a numeral that is treated as a quantity
-LONGEST_NUMBER = 30
+_replace_digits = re.compile(r"[^\D0-9]").sub  # digits of another script
+_find_words = re.compile(r"[a-z]+").findall
 # Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
 # are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 # A word that is hyphenated at the end of a line.
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\r?\n\s*(?=[^\W\d_])")
+_replace_hyphens = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\r?\n\s*(?=[^\W\d_])").sub
 
 
 def list_names(text):
@@ -74,7 +70,7 @@ def unify(text: str) -> str:
     removed. Fractions and exponents such as "\u00bd" and "\u00b2" are not changed.
     """
     if "\n" in text:
-        text = _HYPHENATED.sub("", text)
+        text = _replace_hyphens("", text)
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text.replace("\u00ad", ""))
@@ -117,21 +113,21 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     """
     text = unify(text)
     if "**" in text:
-        text = _POWER.sub("^", text)
+        text = _replace_powers("^", text)
     if "\\" in text or "<<" in text:
-        text = _MARKUP.sub("", text)
+        text = _replace_markup("", text)
     else:
         # A text without other markup needs only a few replacements.
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
-        text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
+        text = _replace_digits(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    if text[:1] in _LABELS and (label := _LABEL.match(text)):
+    if text[:1] in _LABELS and (label := _match_label(text)):
         text = text[label.end() :]
     words = text.split()
     text = " ".join(words)
     if " ." in text or "(." in text or text[:1] == ".":
-        text = _POINT.sub("0.", text)
+        text = _replace_points("0.", text)
         words = text.split()
     return text, words
 
@@ -150,13 +146,14 @@ def find_numbers(text: str) -> list[float]:
         The numbers, including repetitions.
     """
     if "step" in text:
-        text = _STEP.sub("", text)
+        text = _replace_steps("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
     runs = text.encode(errors="replace").translate(_RUNS).split()
     if not runs:
         return []
-    count = _read_run if len(text) <= _REMEMBERED else _read_run.__wrapped__
+    # maximum number of characters in a text whose numbers are cached
+    count = _read_run if len(text) <= 10_000 else _read_run.__wrapped__
     return list(chain.from_iterable(map(count, runs)))
 
 
@@ -164,7 +161,8 @@ def read_numeral(token: str) -> float:
     """Return the value of a numeral with thousands separators, or NaN for a long numeral."""
     if "," in token:
         token = token.replace(",", "")
-    return float(token) if len(token) <= LONGEST_NUMBER else float("nan")
+    # maximum number of characters in a numeral that is treated as a quantity
+    return float(token) if len(token) <= 30 else float("nan")
 
 
 @lru_cache(4096)
@@ -174,7 +172,7 @@ def _read_run(run):
     The same strings recur across texts, so results are cached.
     """
     token = run.strip(b".,").decode()
-    values = map(read_numeral, [token] if token.isdigit() else _NUMBER.findall(token))
+    values = map(read_numeral, [token] if token.isdigit() else _find_numerals(token))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
 
@@ -195,7 +193,7 @@ def find_spelled_numbers(text: str) -> list[float]:
     """
     numbers = []
     previous = ""
-    words = _WORD.findall(text)
+    words = _find_words(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return numbers
     for word in words:

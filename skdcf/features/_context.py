@@ -17,16 +17,12 @@ from ._transformers import OptionalColumns
 
 # maximum number of characters in a context (processing the maximum takes seconds and 200 MB)
 _LONGEST = 2_000_000
-_REMEMBERED = 10_000  # maximum number of characters in a passage that is cached
-_MOST_WORDS = 1000  # maximum number of words per claim (later words are ignored)
-# maximum number of sentences per passage (later sentences are ignored)
-_MOST_SENTENCES = 10_000
 # A sentence ends at a period before a space, at an empty line, or before a list mark.
-_END = re.compile(
+_split_sentences = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
-)
+).split
 # A word is a sequence of letters and digits, or a single Chinese or Japanese character.
-_WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
+_find_words = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+").findall
 _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
@@ -140,7 +136,8 @@ class ContextFeatures(OptionalColumns):
         # Process answers with the same passages consecutively, so the passages stay in the cache.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
             passages = [
-                _read_short(text) if len(text) <= _REMEMBERED else read(text)
+                # maximum number of characters in a passage that is cached
+                _read_short(text) if len(text) <= 10_000 else read(text)
                 for text in batch.context[i]
             ]
             for v in range(*bounds[i]):
@@ -155,7 +152,8 @@ class _Passage:
 
     def __init__(self, text):
         text = unify(text).casefold()
-        sentences = [_split(piece) for piece in _END.split(text, _MOST_SENTENCES - 1)]
+        # maximum number of sentences per passage (later sentences are ignored)
+        sentences = [_split(piece) for piece in _split_sentences(text, 10_000 - 1)]
         words = list(chain.from_iterable(sentences))
         self.sentences = [frozenset(sentence) for sentence in sentences]
         self.words = frozenset(words)
@@ -197,7 +195,7 @@ _read_short = lru_cache(64)(_Passage)  # A passage of 600 words takes about 150 
 
 
 def _split(text):
-    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+    return text.translate(_BLANKS).split() if text.isascii() else _find_words(text)
 
 
 def _list_triples(words):
@@ -211,7 +209,8 @@ def _find_numbers(text, words):
 def _compare(text, passages):
     """Compute one claim's columns."""
     text = unify(text)
-    written = _split(text)[:_MOST_WORDS]
+    # maximum number of words per claim (later words are ignored)
+    written = _split(text)[:1000]
     words = " ".join(written).casefold().split(" ")
     if not written or not passages:
         return 0.0

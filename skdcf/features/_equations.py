@@ -22,21 +22,22 @@ WORD = "word"
 _UNREADABLE = [UNKNOWN]
 # maximum number of sides per clause and per text (later sides are ignored)
 _MOST_SIDES = 200
-#: Maximum number of characters in a side that is interpreted as arithmetic.
-_LONGEST_SIDE = 1000
 
 # A clause ends at punctuation, unless the punctuation is part of a number or an ellipsis.
-_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
-_PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
+_find_clauses = re.compile(
+    r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??"
+).findall
 # Each token includes the preceding space, which distinguishes "5-digit" from "5 - 3".
-_TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
-_DIGIT = re.compile(r"\d")
-_MEASURED = re.compile("[0-9] ?([a-z]+)")
+_find_tokens = re.compile(
+    rf" ?(?:{NUMBER}|[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*|\\[a-z]+|[^\s\d])"  # noqa: RUF001
+).findall
+_has_digit = re.compile(r"\d").search
+_find_units = re.compile("[0-9] ?([a-z]+)").findall
 # In most equations, each side looks like "3 * 5 + 2" or "12 eggs" and can be parsed without
 # splitting it into tokens.
-_MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
-_COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
-_PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
+_match_arithmetic = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?").fullmatch
+_match_count = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?").fullmatch
+_find_pieces = re.compile(rf"{NUMBER}| - |[-+*/]").findall
 _SYMBOL_OF = {" - ": "m"} | {sign: sign for sign in "-+*/"}
 _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
 _OPERATORS = frozenset("+-*/^Crm")
@@ -88,7 +89,7 @@ def split_clauses(text: str) -> list[str]:
     """
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return []
-    clauses = _CLAUSE.findall(rewrite_plainly(text))
+    clauses = _find_clauses(rewrite_plainly(text))
     return [clause for clause in clauses if "=" in clause or "≈" in clause]
 
 
@@ -112,7 +113,7 @@ def find_results(clauses: list[str]) -> frozenset[float]:
 
 def find_value(side: str) -> float | None:
     """Return the value of the number or calculation at the start of a text, or None."""
-    value = evaluate(read_side(side)[0]) if _DIGIT.search(side) else None
+    value = evaluate(read_side(side)[0]) if _has_digit(side) else None
     return None if value is None else round(value, 6)
 
 
@@ -160,7 +161,7 @@ def _read_equalities(clauses):
         if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last
-        elif _DIGIT.search(first):
+        elif _has_digit(first):
             left = read_side(first)[1]
         for side in between:
             head, tail = _read_between(previous, side)
@@ -170,13 +171,13 @@ def _read_equalities(clauses):
             read = side
         name = first.strip()
         last = end.removesuffix("?")
-        if left is not _UNREADABLE and last is end and _DIGIT.search(last):
+        if left is not _UNREADABLE and last is end and _has_digit(last):
             yield left, read_side(last)[0], rounded, (read, last)
 
 
 def _read_between(before, side):
     """Return the expressions at both ends of a side, without the name of the next quantity."""
-    if not _DIGIT.search(side):
+    if not _has_digit(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
     if not n:
@@ -216,7 +217,7 @@ def _measure_shared_ending(one, other):
 
 def _may_convert(one, other):
     """Return whether the sides may agree after unit conversion, as in 2 * 30 minutes = 1 hour."""
-    words = _MEASURED.findall(f"{one} {other}")
+    words = _find_units(f"{one} {other}")
     if "cents" in words or "cent" in words:
         return True  # The dollar sign has already been removed.
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
@@ -233,7 +234,8 @@ def _drop_bare(items):
 
 def read_side(side):
     """Return the expressions at the head and at the tail of a side."""
-    too_long = len(side) > _LONGEST_SIDE
+    # Maximum number of characters in a side that is interpreted as arithmetic.
+    too_long = len(side) > 1000
     return (_UNREADABLE, _UNREADABLE) if too_long else _read_short(side)
 
 
@@ -244,10 +246,10 @@ def _read_short(side):
 
 def _read_simple(side):
     """Parse simple sides, such as "3 * 5" and "12 eggs", faster than `_read_tokens`."""
-    if _MERE_ARITHMETIC.fullmatch(side):
-        items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _PIECE.findall(side)]
+    if _match_arithmetic(side):
+        items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _find_pieces(side)]
         return items, items
-    count = _COUNT.fullmatch(side)
+    count = _match_count(side)
     if not count:
         return None
     words = count[2].split()
@@ -264,7 +266,7 @@ def _read_tokens(side):
     """
     items: list[str | float] = []
     previous = ""
-    for token, after in pairwise([*_TOKEN.findall(side), ""]):
+    for token, after in pairwise([*_find_tokens(side), ""]):
         text = token.lstrip(" ")
         first = text[0]
         if first.isdecimal():

@@ -14,13 +14,11 @@ from operator import add, mul, neg, sub, truediv
 from typing import Any
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
-_PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # placeholder for parts of an expression that cannot be parsed
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
-_EXACT = 2.0**53  # Integers below 2^53 are exact in floating point.
 
 
 def evaluate(items: list[Any]) -> float | None:
@@ -64,7 +62,7 @@ def _calculate(items):
         elif complete:
             complete = _apply_behind_value(item, values, waiting)
         elif item in _OPENING:
-            waiting.append(_PREFIX.get(item, item))
+            waiting.append({"-": "~", "m": "~"}.get(item, item))
         else:
             return None
     if not complete:
@@ -167,7 +165,8 @@ def _agree(a, b):
     """Return whether values agree up to floating-point rounding. Integers must agree exactly."""
     gap = abs(a - b)
     size = max(abs(a), abs(b))
-    return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
+    # Integers below 2^53 are exact in floating point.
+    return gap <= 1e-9 * size and (gap < 0.5 or size >= 2.0**53)
 
 
 def _agree_as_list(left, right):
@@ -220,12 +219,12 @@ def _find_last_place(value):
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 
 
-_COMMAND = re.compile(
+_replace_commands = re.compile(
     r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]*)\}"
     r"|\\(?:dfrac|tfrac|times|cdot|ast|div|left|right|displaystyle|approx|implies"
     r"|rightarrow|to|quad|qquad|boxed|ldots|cdots|dots)(?![a-z])"
     r"|\\[,;: %!\\]|\{,\}|\^\s?\{?\\circ\}?"
-)
+).sub
 _PLAIN = (
     dict.fromkeys((r"\dfrac", r"\tfrac"), r"\frac")
     | dict.fromkeys((r"\times", r"\cdot", r"\ast"), "*")
@@ -241,22 +240,19 @@ _TYPOGRAPHIC = (
     | dict.fromkeys("→⇒", ";")
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
-_SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
-_FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
-_ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
+_replace_signs = re.compile(f"[{''.join(_TYPOGRAPHIC)}]").sub
+_replace_fractions = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}").subn
+_replace_roots = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()").sub
 # In 2\frac{1}{2}, the fraction may be added or multiplied.
-_MIXED = re.compile(r"\d\s?$")
+_is_mixed = re.compile(r"\d\s?$").search
 # Pattern for the colon in a time, such as "11:30", or in a ratio, and for numbers such as 0x10.
-_CLOCK = re.compile(r":(?<=\d:)(?=\d)|(?<![\d.])0[xbo][0-9a-f]+")
+_replace_clocks = re.compile(r":(?<=\d:)(?=\d)|(?<![\d.])0[xbo][0-9a-f]+").sub
 # Pattern for an equation in brackets, such as "(3 * 5 = 15)".
-_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
-_DEEPEST = 3  # maximum number of nested fractions
+_replace_brackets = re.compile(r"\(([^()=]*=[^()]*)\)").sub
 # Pattern for a remark between numbers, such as "(first day)". The pattern does not match the
 # argument of a function.
-_NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
+_replace_notes = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)").sub
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-# possible first characters of the relations in _UNEQUAL
-_RELATIONS = ("<", ">", "!=", "==", "\\")
 NEVER = "¿"  # placeholder for every relation other than equality
 
 
@@ -274,20 +270,24 @@ def rewrite_plainly(text: str) -> str:
         The same text in plain notation.
     """
     if not text.isascii():
-        text = _SIGN.sub(lambda m: _TYPOGRAPHIC[m[0]], text)
+        text = _replace_signs(lambda m: _TYPOGRAPHIC[m[0]], text)
     if "\\" in text or "{" in text:
-        text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
-        for _ in range(_DEEPEST):
-            text, n = _FRACTION.subn(_bracket_both, text)
+        text = _replace_commands(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
+        # maximum number of nested fractions
+        for _ in range(3):
+            text, n = _replace_fractions(_bracket_both, text)
             if not n:
                 break
     if "sqrt" in text:
-        text = _ROOT.sub("√", text)
+        text = _replace_roots("√", text)
     if "(" in text:
-        text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
+        text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
     if ":" in text or "0" in text:
-        text = _CLOCK.sub(NEVER, text)
-    if not text.isascii() or any([sign in text for sign in _RELATIONS]):
+        text = _replace_clocks(NEVER, text)
+    # possible first characters of the relations in _UNEQUAL
+    if not text.isascii() or any(
+        [sign in text for sign in ("<", ">", "!=", "==", "\\")]
+    ):
         text = _UNEQUAL.sub(NEVER, text)
     return text
 
@@ -295,5 +295,5 @@ def rewrite_plainly(text: str) -> str:
 def _bracket_both(match):
     sign = "/" if match[1] == "frac" else "∁"
     mixed = match.string[max(match.start() - 2, 0) : match.start()]
-    unclear = NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""
+    unclear = NEVER if match[2].isdecimal() and _is_mixed(mixed) else ""
     return f"{unclear}(({match[2]}){sign}({match[3]}))"

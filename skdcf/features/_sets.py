@@ -28,9 +28,6 @@ from ._context import ContextFeatures
 from ._text import TextFeatures, number_claims
 from ._transformers import GraphTransformer, GraphUnion, list_columns
 
-_STRUCTURE = list_names(
-    "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
-)
 # Column names of the data, the domains and the graph metrics. None selects all columns of the
 # respective kind.
 _FELM_7 = (
@@ -104,9 +101,13 @@ def reasoning_features() -> GraphUnion:
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
+    structure = list_names(
+        "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source "
+        "nx_is_sink"
+    )
     return GraphUnion(
         [
-            ("graph", GraphFeatures(_STRUCTURE)),
+            ("graph", GraphFeatures(structure)),
             ("text", TextFeatures()),
             ("agreement", AgreementFeatures(optional=True)),
             ("context", ContextFeatures(optional=True)),
@@ -316,8 +317,6 @@ _LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in _LEXICON.items()}
-# maximum number of characters to search in a question
-_LONGEST = 20_000
 
 
 @settings
@@ -396,6 +395,7 @@ class DomainIndicators(GraphTransformer):
             return _select(batch, self.own_names())
         # The batch has been validated, so questions exist.
         assert batch.problems is not None
-        texts = [clean(question)[:_LONGEST] for question in batch.problems]
+        # maximum number of characters to search in a question
+        texts = [clean(question)[:20_000] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]

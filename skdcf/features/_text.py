@@ -224,7 +224,6 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # maximum number of parents per claim (later parents are ignored)
 
 
 class TextFeatures(GraphTransformer):
@@ -340,7 +339,8 @@ def _read_problems(batch):
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)
         for v, claim in enumerate(claims, a):
-            claim_parents = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
+            # maximum number of parents per claim (later parents are ignored)
+            claim_parents = parents[first[v] : first[v + 1]][:64]
             above = [claims[u - a] for u in claim_parents]
             row, asked_in_it = compare_claim(claim, question, above, earlier)
             rows += _pack(*row)

@@ -22,9 +22,10 @@ from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
 
-# Maximum number of claims that are processed together. With a small maximum, a text parsed by one
+# Maximum number of claims that are processed together. If few claims are, a text parsed by one
 # transformer of a union is still cached when the next transformer needs it.
 _BLOCK = 4096
+
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 

@@ -23,17 +23,6 @@ from ..labels import Labels
 from ..ops.ancestors import pass_on
 from ..uses import check, decide
 
-COLUMNS = {
-    "claim": "{claim:d}",
-    "kept": "{kept}",
-    "confidence": "{confidence:.4g}",
-    "path risk": "{path_risk:.4g}",
-    "decided by": "{decided_by:d}",
-    "threshold": "{threshold:.4g}",
-    "kept if alpha >=": "{smallest_alpha:.4g}",
-    "reason": "{reason}",
-}
-
 
 def explain(
     filter: ConformalFilter | CalibratedSearch,
@@ -123,7 +112,16 @@ def explain(
         out.append(
             Table(
                 [row | {"reason": reasons.get(v, "")} for v, row in enumerate(rows)],
-                COLUMNS,
+                {
+                    "claim": "{claim:d}",
+                    "kept": "{kept}",
+                    "confidence": "{confidence:.4g}",
+                    "path risk": "{path_risk:.4g}",
+                    "decided by": "{decided_by:d}",
+                    "threshold": "{threshold:.4g}",
+                    "kept if alpha >=": "{smallest_alpha:.4g}",
+                    "reason": "{reason}",
+                },
                 f"{kept.sum()} of {len(kept)} claims kept at alpha = {level:g}",
                 graph=graph,
                 kept=kept,

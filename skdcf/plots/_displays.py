@@ -19,7 +19,6 @@ from ..uses import check
 # Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-ALPHAS = (0.02, 0.05, 0.1, 0.2)
 PANELS = {
     "coverage": "coverage (no false claim kept)",
     "retention": "true claims kept per problem",
@@ -130,7 +129,7 @@ class ReportDisplay(Display):
         estimator: Any,
         X: Any,
         y: Any,
-        alphas: Iterable[float] = ALPHAS,
+        alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
         *,
         ax: Any = None,
     ) -> Self:

@@ -14,11 +14,9 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..inspection import explain
 from ..labels import pack_labels
 
-WIDE = 74  # number of characters per line of text
 # fill, colour of text and outline, shape
 KEPT = ("#00664d", "#ffffff", "o")
 DROPPED = ("#f4f4f4", "#333333", "s")
-FALSE = "#d55e00"
 MARKS = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
 
 
@@ -186,7 +184,7 @@ class ReasoningGraphDisplay:
                 nodelist=[v],
                 node_color=fill,
                 node_shape=shape,
-                edgecolors=FALSE if is_false else ink,
+                edgecolors="#d55e00" if is_false else ink,
                 linewidths=2.8 if is_false else 1.2,
                 ax=ax,
             )
@@ -223,5 +221,6 @@ class ReasoningGraphDisplay:
             text = "" if graph.claims is None else " ".join(graph.claims[v].split())
             claim = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
             for paragraph in (claim, reasons.get(v, "")):
-                lines += textwrap.wrap(printable(paragraph), WIDE)
+                # number of characters per line of text
+                lines += textwrap.wrap(printable(paragraph), 74)
         return lines

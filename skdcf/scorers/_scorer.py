@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import is_integer
 from .._jobs import all_finished
-from .._parameters import FITTING, UNIT, Number, Settings, StrOptions, settings
+from .._parameters import Number, Settings, StrOptions, settings
 from .._sklearn import Options
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, optional_rows
@@ -291,7 +291,7 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
     if scorer.requires_fit is not None:
         return scorer.requires_fit
     cls = type(scorer)
-    return any(getattr(cls, name) is not getattr(Scorer, name) for name in FITTING)
+    return cls.fit is not Scorer.fit
 
 
 def out_of_fold_confidence(
@@ -461,7 +461,7 @@ class FrequencyScorer(FeatureScorer):
     """
 
     _parameter_constraints = {
-        "beta_mix": [UNIT],
+        "beta_mix": [Number(Real, 0, 1, closed="both")],
         "over": [StrOptions({"descendants", "children"})],
     }
 

@@ -218,8 +218,7 @@ def run_commands(folder, names, kills, rng):
             with contextlib.redirect_stderr(io.StringIO()):
                 assert skdcf_command([*map(str, arguments), "-o", str(path)]) == 0
             check(path)
-            assert not list(place.glob(f".{path.name}.*.part"))
-            print(f"{name:12} {caught} kills, nothing wrong, no parts left behind")
+            print(f"{name:12} {caught} kills, nothing wrong")
 
 
 def run_command_at(arguments, path):

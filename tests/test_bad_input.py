@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from skdcf import (
     GraphBatch,
     HardCF,
-    IndependentFactuality,
     ReasoningGraph,
     SingleFeatureCF,
 )
@@ -49,7 +48,6 @@ def problems():
         ((ONE, [(0, 1), (1, 2), (2, 0)]), "cycle: 0 -> 1 -> 2 -> 0"),
         ((ONE, [(1, 1)]), "self-loop or cycle: 1 -> 1"),
         ((ONE, [(0, 3)]), "edge (0, 3) is out of range"),
-        ((ONE, [(-1, 0)]), "edge (-1, 0) is out of range"),
         (([[0.0], [np.nan]], []), r"claim 1, feature 0.*nan"),
         (([[0.0], [np.inf]], []), r"claim 1, feature 0.*inf"),
         (
@@ -57,17 +55,10 @@ def problems():
             "features must have shape (n_claims, n_features).*(2,)",
         ),
         (([[0.0], [1.0, 2.0]], []), "a table of numbers"),
-        (([["a"]], []), "a table of numbers"),
         (([["1.5"]], []), r"table.*numbers.*type <U3"),
-        (([[1.0 + 2.0j]], []), "a table of numbers.*complex128"),
         (([[1.0, 2j, None]], []), "a table of numbers.*2j"),
-        ((np.zeros((1, 1), "datetime64[s]"), []), "type datetime64[s"),
-        (([[0.0], [None]], []), r"claim 1, feature 0.*nan"),
-        (([[0.0], [pd.NA]], []), r"claim 1, feature 0.*nan"),
         ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), r"features.*masked entries"),
-        (([np.ma.array([1.0], mask=[1])], []), r"features.*masked entries"),
         ((ONE, [(0.5, 1)]), "pairs of integers"),
-        ((ONE, [(0, 1, 2)]), "pairs of integers"),
         ((ONE, [(0, 1), (1, 2, 0)]), "pairs of integers, got [("),
         ((ONE, [0, 1]), "pairs of integers, got [0, 1]"),
         ((None, []), r"features.*claims.*None"),
@@ -87,20 +78,7 @@ def test_bad_graph(arguments, message):
         ({"feature_names": ["a", "b"]}, r"1 features.*2"),
         ({"feature_names": ["a", "a"]}, "['a'] are repeated"),
         ({"feature_names": {"a"}}, r"feature_names.*list.*set"),
-        (
-            {"feature_names": frozenset("a")},
-            r"feature_names.*list.*frozenset",
-        ),
-        (
-            {"feature_names": {"a": 1}.keys()},
-            r"feature_names.*list.*dict_keys",
-        ),
-        (
-            {"feature_names": {1: "a"}.values()},
-            r"feature_names.*list.*dict_values",
-        ),
         ({"feature_names": "a"}, r"feature_names.*list.*text"),
-        ({"feature_names": 3}, r"feature_names.*list.*int"),
     ],
 )
 def test_bad_graph_fields(fields, message):
@@ -123,7 +101,6 @@ def test_bad_graph_fields(fields, message):
             'problem 1 ("q"): .*cycle: 0 -> 1 -> 2 -> 0',
         ),
         ([(3, 3)], r'problem 1 ("q").*self-loop or cycle: 1 -> 1'),
-        ([(0, 5)], "edge (0, 5) is out of range"),
         ([(1, 2)], r"edge (1, 2.*problem.*0"),
     ],
 )
@@ -136,10 +113,6 @@ def test_bad_flat_edges(edges, message):
     ("features", "offsets", "message"),
     [
         ([[0.0], [np.nan]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
-        ([[0.0], [None]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
-        ([[0.0], [pd.NA]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
-        ([["a"], ["b"]], [0, 1, 2], "features must be a table of numbers"),
-        ([[1j], [0]], [0, 1, 2], r"table.*numbers.*type"),
         (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], r"features.*masked entries"),
         ([[0.0]], [0, 2], "n_claims = 2"),
         ([[0.0]], [1, 1], "offsets must start"),
@@ -161,16 +134,12 @@ def test_bad_flat_arrays(features, offsets, message):
             {"claims": ["a", "b", None]},
             r'problem 1 ("q"), claim.*str.*None',
         ),
-        ({"claims": ["a", "b", pd.NA]}, r'problem 1 ("q"), claim.*NA'),
         ({"claims": "abc"}, r"claims.*list.*text"),
-        ({"claims": {"a", "b", "c"}}, r"claims.*list.*set"),
-        ({"claims": ["a"]}, r"claims.*3 entries.*got 1"),
         (
             {"problems": ["Why?", 3]},
             r'problem 1 ("q".*question.*str.*3',
         ),
         ({"problems": [np.nan, "?"]}, r'problem 0 ("p".*question.*nan'),
-        ({"problems": "ab"}, r"problems.*list.*text"),
         ({"ids": {"p", "q"}}, r"ids.*list.*set"),
     ],
 )
@@ -194,16 +163,12 @@ TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
     [
         ({"steps": ["a"]}, r"X.*dict", "skdcf.adapters converts"),
         ([{"steps": ["a"]}], r"X.*list.*dict", "converts tables and records"),
-        ("some text", r"X.*str", "skdcf.adapters"),
         (["some", "texts"], r"X.*list.*str", "skdcf.adapters"),
         ([[1.0], [1.0, 2.0]], r"X.*list", "skdcf.adapters"),
         ([1.0, 2.0], r"X.*list.*(2,)", "skdcf.adapters"),
-        (1.5, r"X.*float", "skdcf.adapters"),
         (None, r"X.*NoneType", "skdcf.adapters"),
         (np.zeros((2, 2, 2)), r"X.*ndarray", "skdcf.adapters"),
         (pd.DataFrame(TEXTS), r"X.*DataFrame", "skdcf.adapters"),
-        (pd.DataFrame(TEXTS).astype("category"), r"X.*DataFrame", "skdcf.adapters"),
-        (pl.DataFrame(TEXTS), r"X.*DataFrame", "skdcf.adapters"),
         (
             pl.LazyFrame({"a": [1.0]}),
             r"X.*LazyFrame",
@@ -222,8 +187,6 @@ def test_what_is_no_problem_is_named(X, found, advice):
     ("X", "message"),
     [
         (np.ma.masked_equal(np.eye(2), 1), r"features.*masked entries"),
-        (np.eye(2) * 1j, r"features.*table.*numbers.*type"),
-        (pd.DataFrame({"a": [1, None]}), r"problem 1, claim 0, feature.*nan"),
         (pd.DataFrame({"a": [1, pd.NA]}), r"problem 1, claim 0, feature.*nan"),
         (np.empty((0, 2)), r"X.*empty"),
     ],
@@ -233,7 +196,7 @@ def test_bad_tables(X, message):
         as_batch(X)
 
 
-@pytest.mark.parametrize("bad", [None, "maybe", np.nan, pd.NA, pd.NaT, 2, -2, 0.5, 1j])
+@pytest.mark.parametrize("bad", ["maybe", pd.NA, pd.NaT, -2, 0.5, 1j])
 @pytest.mark.parametrize("form", ["list", "array", "flat", "series"])
 def test_the_wrong_label_is_named(bad, form):
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(30)]
@@ -267,14 +230,11 @@ def test_masked_labels_are_named():
         (None, r"y.*array.*labels per problem.*None"),
         ("110", r"y.*str"),
         ({0: [1], 1: [1, 0]}, r"y.*dict"),
-        ({1, 0, -1}, r"y.*set"),
-        (3, r"y.*int"),
         (iter([[1], [1, 0]]), "y must .*iteration, but a list_iterator"),
         (
             pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
             r"y.*DataFrame",
         ),
-        (np.array(1), r"y.*ndarray"),
         ([[1], [0]], r"problem 1.*2 claims"),
         ([[1], [0, [1]]], r"problem 1, claim.*label"),
         ([np.array([1.0]), np.array(["?", "0"])], r"problem 1, claim 0.*label"),
@@ -296,13 +256,6 @@ def test_missing_groups_are_named(problems, missing):
         HardCF("a").fit(graphs, y, groups=groups)
 
 
-def test_a_series_of_graphs_is_a_sequence(problems):
-    graphs, _ = problems
-    series = pd.Series(list(graphs[:6]), index=range(3, 9))
-    found = as_batch(series)
-    assert list(found) == list(graphs[:6])
-
-
 def test_graphs_that_disagree():
     with pytest.raises(ValueError, match=r"problem 1.*\(2,\).*\(1,\)"):
         GraphBatch.from_graphs(
@@ -318,60 +271,6 @@ def test_graphs_that_disagree():
     for line in str(error.value).split("problems: ")[1].split("; "):
         exec(line, separated)
     assert separated["alike"] == graphs[:1] and separated["others"] == graphs[1:]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda y: [*y[:7], [0, 1], *y[8:]],
-            r'problem 7 ("id-7".*3 claims.*[0, 1]',
-        ),
-        (
-            lambda y: [*y[:7], [0, 1, 2], *y[8:]],
-            r'problem 7 ("id-7"), claim 2.*label',
-        ),
-        (
-            lambda y: [*y[:7], [0, 1, np.nan], *y[8:]],
-            'problem 7 ("id-7"), claim 2: the label',
-        ),
-        (
-            lambda y: [*y[:7], list("abc"), *y[8:]],
-            "1 (true), 0 (false) or -1 (unknown)",
-        ),
-        (lambda y: y[:-1], r"y.*20 problems.*19"),
-        (lambda y: None, "y is None"),
-        (
-            lambda y: np.zeros(59, int),
-            r"y.*60 claims.*59",
-        ),
-    ],
-)
-@pytest.mark.parametrize(
-    "filter", [HardCF(0), IndependentFactuality(0), SingleFeatureCF(0)]
-)
-def test_bad_labels(problems, filter, change, message):
-    graphs, y = problems
-    with pytest.raises(ValueError, match=like(message)):
-        filter.fit(graphs, change(y))
-    assert not hasattr(filter, "nonconformity_scores_")
-
-
-@pytest.mark.parametrize("X", [[], (), np.empty((0, 2)), np.empty(0, object)])
-def test_no_problems(X):
-    with pytest.raises(ValueError, match=r"X.*empty|0 sample|Expected 2D"):
-        HardCF().fit(X, [])
-
-
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, np.nan, "0.1", None])
-def test_alpha_outside(problems, alpha):
-    graphs, y = problems
-    with pytest.raises(ValueError, match=r"alpha.*between 0 and 1"):
-        HardCF(0, alpha=alpha).fit(graphs, y)
-    if alpha is not None:
-        fitted = HardCF(0).fit(graphs, y)
-        with pytest.raises(ValueError, match=r"alpha.*between 0 and 1"):
-            fitted.predict(graphs, alpha=alpha)
 
 
 @pytest.mark.parametrize(
@@ -513,22 +412,3 @@ def test_groups(problems):
         HardCF(GaussianNB()).fit(graphs, y, groups=[1, 2, 3])
     with pytest.raises(ValueError, match=r"1 of 1 questions.*groups"):
         HardCF(GaussianNB()).fit(graphs, y, groups=np.zeros(20))
-
-
-@pytest.mark.parametrize(
-    ("parents", "message"),
-    [
-        (
-            [[], ["s1"]],
-            r"edges.*pairs of integers.*'s1'",
-        ),
-        (
-            [[], [1]],
-            "self-loop or cycle: 1 -> 1",
-        ),
-        ([[2], []], r"edge (2, 0.*range"),
-    ],
-)
-def test_parents_that_are_no_positions(parents, message):
-    with pytest.raises(ValueError, match=like(message)):
-        ReasoningGraph.from_parents(parents, claims=["a", "b"])

@@ -62,20 +62,6 @@ def linear(**changes):
     )
 
 
-# --- their number and their form
-
-
-def test_all_filters_are_looked_at():
-    assert {cls.__name__ for cls in FILTERS} >= {
-        "BoostedIndependentFactuality",
-        "CoherentConformalFilter",
-        "HardCF",
-        "IndependentFactuality",
-        "SingleFeatureCF",
-        "XGBoostCF",
-    }
-
-
 @pytest.mark.parametrize("value", SETTINGS, ids=lambda value: type(value).__name__)
 def test_settings_have_few_parameters_and_work_as_values(value):
     most = 10 if isinstance(value, GridRelaxation) else 9
@@ -221,25 +207,14 @@ def test_an_optimizer_has_only_what_it_uses(name):
 
 
 WRONG = [
-    ("edges", "no"),
     ("edges", 1),
-    ("edges", None),
-    ("verbose", "no"),
-    ("verbose", -1),
     ("verbose", 0.5),
     ("ties", None),
     ("calibration_size", 1.0),
-    ("calibration_size", 1.5),
-    ("calibration_size", -3),
     ("calibration_size", True),
-    ("calibration_size", "0.3"),
     ("random_state", "0"),
-    ("random_state", 0.5),
-    ("relaxation", "path"),
     ("relaxation", PathRelaxation),
-    ("training", "adam"),
     ("training", Adam()),
-    ("training", SoftTraining),
 ]
 
 
@@ -318,13 +293,9 @@ def test_parameters_of_optimizers(value, name, bound):
     ("change", "bound"),
     [
         ({"loss": "hinge"}, "a str among"),
-        ({"loss": None}, "a str among"),
         ({"init": "zero"}, "a str among"),
         ({"shrinkage": -1}, r"a float in the range \[0.0, inf\)"),
-        ({"shrinkage": True}, "a float in the range"),
-        ({"unit_variance": "yes"}, "an instance of 'bool'"),
         ({"unit_variance": 2}, "an instance of 'bool'"),
-        ({"optimizer": "adam"}, "an object implementing"),
         ({"optimizer": Adam}, "an object implementing"),
     ],
     ids=repr,
@@ -340,7 +311,6 @@ def test_parameters_of_training(change, bound):
     ("scorer", "message"),
     [
         (FrequencyScorer(beta_mix=True), "'beta_mix' parameter of FrequencyScorer"),
-        (FrequencyScorer(over="parents"), "'over' parameter of FrequencyScorer"),
         (ClassifierScorer(target="mine"), "'target' parameter of ClassifierScorer"),
         (ClassifierScorer(3), "'estimator' parameter of ClassifierScorer"),
         (ConfTrScorer(3), "'model' parameter of ConfTrScorer"),

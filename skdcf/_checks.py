@@ -10,7 +10,6 @@ from importlib import import_module
 from ipaddress import ip_address
 from numbers import Integral, Number, Real
 from types import FrameType
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ import numpy as np
 _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
-def import_extra(module: str, extra: str) -> Any:
+def import_extra(module: str, extra: str):
     """Import a module of an optional package, or raise an error that shows how to install it."""
     package = module.partition(".")[0]
     try:
@@ -47,7 +46,7 @@ def check_choice(name, value, choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value) -> bool:
     """Return whether a value is an integer. Booleans are not integers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 

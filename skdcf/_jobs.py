@@ -60,7 +60,7 @@ def as_finished(
 
 
 def all_finished(
-    jobs: Sequence[Callable[[], Any]], n_jobs: int | None, **bar: Any
+    jobs: Sequence[Callable[[], Any]], n_jobs: int | None, **bar
 ) -> list[Any]:
     """Run jobs with `as_finished`, and return their results in job order."""
     results = dict(as_finished(dict(enumerate(jobs)), n_jobs, **bar))

@@ -73,8 +73,8 @@ def _prefixes(batch, last):
 
 
 def stream_decisions(
-    fitted: Any,
-    claims: Any,
+    fitted,
+    claims,
     alpha: float | None,
     *,
     stop: bool,

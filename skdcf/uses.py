@@ -21,7 +21,7 @@ from .ops.hard import segment_max
 from .scorers import LinearForm
 
 
-def filter_in(model: Any) -> Any:
+def filter_in(model):
     """Return the filter inside a search, or the model itself if it is not a search."""
     best = getattr(model, "best_estimator_", None)
     if best is not None:
@@ -30,7 +30,7 @@ def filter_in(model: Any) -> Any:
     return model if search is None else search.estimator
 
 
-def check(estimator: Any, X: Problems, y: Any = None) -> Any:
+def check(estimator, X: Problems, y=None):
     """Return the problems and labels as a filter's methods read them.
 
     The batch caches the columns of ``features``, also in its slices, unless they require labels.
@@ -50,7 +50,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
 
 
 def seen(
-    filter: Any, X: Problems, groups: Groups = None
+    filter, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each problem, or one like it, was used for training and for calibration.
 
@@ -66,7 +66,7 @@ def seen(
     return trained, calibrated
 
 
-def at_level(estimator: Any, alpha: float, copier: Callable[..., Any] = clone) -> Any:
+def at_level(estimator, alpha: float, copier: Callable[..., Any] = clone):
     """Copy a filter with the function ``copier``, and set the level of the copy to alpha."""
     copied = copier(estimator)
     copied.alpha = alpha
@@ -75,7 +75,7 @@ def at_level(estimator: Any, alpha: float, copier: Callable[..., Any] = clone) -
     return copied
 
 
-def copy_at(fitted: Any, alpha: float) -> Any:
+def copy_at(fitted, alpha: float):
     """Return a copy of a fitted filter for a different level, to be calibrated again."""
     copied = at_level(fitted, alpha, copy)
     level = alpha if fitted.scorer_.uses_alpha else None
@@ -84,7 +84,7 @@ def copy_at(fitted: Any, alpha: float) -> Any:
 
 
 def flat_masks(
-    filter: Any, X: Problems, alphas: Iterable[float | None], y: Any = None
+    filter, X: Problems, alphas: Iterable[float | None], y=None
 ) -> NDArray[np.bool_]:
     """Return whether each claim is kept at each level, of shape (n_alphas, n_claims).
 
@@ -97,7 +97,7 @@ def flat_masks(
 
 
 def calibrated_masks(
-    filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
+    filter, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[int]]:
     """Calibrate copies of a filter for several levels on labelled problems, and filter others.
 
@@ -117,7 +117,7 @@ def calibrated_masks(
     return np.array(margins) > 0, np.array(passing), n_calibration
 
 
-def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float64]:
+def calibration_scores(estimator, X: Problems, y) -> NDArray[np.float64]:
     """Return the nonconformity scores of shape (n_problems,) that ``calibrate`` would use.
 
     Each score is lowered by slightly more than the rounding error of the scorer.
@@ -129,7 +129,7 @@ def calibration_scores(estimator: Any, X: Problems, y: Any) -> NDArray[np.float6
 
 
 def largest_risks(
-    fitted: Any, X: Problems, groups: Groups = None
+    fitted, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
     """Return the largest risk of each answer, as in calibration, and the hashes of the answers.
 
@@ -173,7 +173,7 @@ class Decision(NamedTuple):
     groups: list[Any] | None
 
 
-def decide(filter: Any, X: Problems, alpha: float | None = None) -> Decision:
+def decide(filter, X: Problems, alpha: float | None = None) -> Decision:
     """Score the problems once, and return the decision about each claim."""
     fitted = filter_in(filter)
     fitted.check_calibrated()

@@ -26,7 +26,7 @@ from ..graphs import GraphBatch
 from ._transformers import GraphTransformer, list_columns
 
 
-def list_steps(transformer: Any) -> list[Any]:
+def list_steps(transformer) -> list[Any]:
     """Return the transformers that a filter applies, in order.
 
     Parameters
@@ -45,7 +45,7 @@ def list_steps(transformer: Any) -> list[Any]:
     return [] if transformer in (None, "passthrough") else [transformer]
 
 
-def columns_require_fit(transformer: Any) -> bool:
+def columns_require_fit(transformer) -> bool:
     """Return whether a transformer needs fitting.
 
     Parameters
@@ -63,7 +63,7 @@ def columns_require_fit(transformer: Any) -> bool:
     return any(map(requires_fit, list_steps(transformer)))
 
 
-def requires_fit(step: Any) -> bool:
+def requires_fit(step) -> bool:
     """Return whether a transformer needs fitting according to its tags, or True if it has no tags.
 
     If a class overrides `fit`, the tags of its parent class are ignored. A ``FrozenEstimator``
@@ -76,7 +76,7 @@ def requires_fit(step: Any) -> bool:
     return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
 
 
-def reads_edges(transformer: Any) -> bool:
+def reads_edges(transformer) -> bool:
     """Return whether the columns depend on the edges of a problem.
 
     Parameters
@@ -93,15 +93,13 @@ def reads_edges(transformer: Any) -> bool:
     return any(step.reads_edges for step in our_steps)
 
 
-def list_looking_ahead(transformer: Any) -> str:
+def list_looking_ahead(transformer) -> str:
     """Return the names of the columns that are declared to depend on later claims."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
 
-def fit_columns(
-    transformer: Any, batch: GraphBatch, labels: NDArray[Any] | None
-) -> Any:
+def fit_columns(transformer, batch: GraphBatch, labels: NDArray[Any] | None):
     """Fit a copy of a transformer to the training problems.
 
     Parameters
@@ -154,7 +152,7 @@ def _fit_table(step, batch, labels):
     step.fit(table[judged], labels[judged])
 
 
-def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
+def apply_columns(fitted, batch: GraphBatch) -> GraphBatch:
     """Transform the problems with a fitted transformer.
 
     Parameters
@@ -179,7 +177,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     return batch
 
 
-def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
+def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
     """Attach computed columns to the problems, for reuse in every split.
 
     Columns are attached only for the leading steps that belong to this package and need no
@@ -277,7 +275,7 @@ def _naming_the_page(step):
         ) from error
 
 
-def table_of(step: Any, batch: GraphBatch) -> Any:
+def table_of(step, batch: GraphBatch):
     """Return the claims of all problems as the input of a scikit-learn transformer.
 
     Parameters
@@ -319,7 +317,7 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     return batch.features
 
 
-def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]]:
+def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]]:
     """Return the output table and column names of a fitted scikit-learn transformer.
 
     Parameters
@@ -354,7 +352,7 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     return table.astype(np.float64, copy=False), names
 
 
-def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
+def names_of(step, given: Sequence[str], n_columns: int) -> list[str]:
     """Return the output column names of a fitted scikit-learn transformer.
 
     Parameters

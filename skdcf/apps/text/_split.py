@@ -87,7 +87,11 @@ class AnswerReader:
         if path is None:
             raise ValueError(self._describe_fault(record, answers))
         answer = without_thoughts(texts[path])
-        removed = [THOUGHTS] if answer != answers[path] else []
+        parts = answers[path]
+        has_thoughts = answer != texts[path] or (
+            isinstance(parts, list) and without_reasoning(parts) != parts
+        )
+        removed = [THOUGHTS] if has_thoughts else []
         if _is_cut_off(record, path):
             answer = _without_last_sentence(answer)
             removed.append(CUT_OFF)

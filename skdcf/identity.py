@@ -115,7 +115,8 @@ def text_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
     hashes = text_hashes(batch)
-    hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
+    if not hashes.all():
+        hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
         texts = (hash_text(text or "") for text in batch.problems)
         with np.errstate(over="ignore"):

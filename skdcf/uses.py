@@ -157,6 +157,8 @@ class Decision(NamedTuple):
         A claim is kept if its path risk is below the threshold.
     smallest_alpha : ndarray of shape (n_claims,)
         Smallest alpha at which each claim is kept.
+    passes : ndarray of bool of shape (n_problems,)
+        Whether each answer passes.
     form : LinearForm or None
         The confidence as a weighted sum of columns, or None if the scorer is not linear.
     groups : list or None
@@ -169,6 +171,7 @@ class Decision(NamedTuple):
     path_risk: NDArray[np.float64]
     threshold: NDArray[np.float64]
     smallest_alpha: NDArray[np.float64]
+    passes: NDArray[np.bool_]
     form: LinearForm | None
     groups: list[Any] | None
 
@@ -182,14 +185,19 @@ def decide(filter, X: Problems, alpha: float | None = None) -> Decision:
     risks = fitted._path_risks(problems, confidence)
     level = fitted._level(alpha)
     guards.warn_of_level(fitted.calibration_, level)
-    thresholds = fitted.calibration_.thresholds(risks, level)
+    calibration = fitted.calibration_
+    thresholds = calibration.thresholds(risks, level)
+    passes = np.ones(len(risks), bool)
+    if calibration.guarantee.show != 1:
+        passes = calibration.passes(risks)
     return Decision(
         batch=problems.columns,
         kept=fitted._margin(risks, problems, level) > 0,
         confidence=confidence,
         path_risk=risks.path_risk,
         threshold=thresholds[problems.batch.problem_of],
-        smallest_alpha=fitted.calibration_.levels(risks, fitted.ties == "include"),
+        smallest_alpha=calibration.levels(risks, fitted.ties == "include"),
+        passes=passes,
         form=fitted.scorer_.linear_form(problems.columns),
         groups=risks.groups,
     )

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_count
 from .._html import Table
-from ..choosing import passing_answers
 from ..evaluation import CalibratedSearch, leave_one_out
 from ..filters import ConformalFilter
 from ..graphs import Problems, ReasoningGraph
@@ -80,9 +79,6 @@ def explain(
     batch = decision.batch
     labels = None if y is None else check(filter, problems, y_of_problems)[1]
     guarantee = filter.calibration_.guarantee
-    passes = np.ones(len(batch), bool)
-    if guarantee.show != 1:
-        passes = passing_answers(filter, problems)
     smallest = decision.smallest_alpha
     never = smallest >= 1 if guarantee.is_probability else np.isinf(smallest)
     first = batch.offsets[:-1][batch.problem_of]
@@ -106,7 +102,9 @@ def explain(
         kept = decision.kept[own]
         lowest = decision.path_risk[own].min(initial=np.inf)
         reasons = {
-            v: _reason(rows[v], passes[i], lowest, level, filter.n_calibration_)
+            v: _reason(
+                rows[v], decision.passes[i], lowest, level, filter.n_calibration_
+            )
             for v in np.flatnonzero(~kept).tolist()
         }
         out.append(
@@ -128,7 +126,7 @@ def explain(
                 labels=None if labels is None else labels[own],
                 reasons=reasons,
                 alpha=level,
-                passes=bool(passes[i]),
+                passes=bool(decision.passes[i]),
                 group=decision.groups[i] if decision.groups else None,
             )
         )

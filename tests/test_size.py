@@ -34,7 +34,7 @@ MOST_TOKENS = {
     "ops": 8270,
     "plots": 2430,
     "scorers": 4830,
-    "top": 30990,
+    "top": 30998,
     "training": 3710,
 }
 MOST_LINES = 750

@@ -378,10 +378,13 @@ def test_help_is_answered_at_once():
 
 @pytest.mark.long
 def test_an_interruption_leaves_no_file(files, tmp_path):
-    fit = ["fit", files / "old.jsonl", "-o", tmp_path / "m"]
-    command = [sys.executable, "-m", "skdcf", *map(str, fit)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    fit = ["fit", str(files / "old.jsonl"), "-o", str(tmp_path / "m")]
+    code = "import sys, skdcf.filters; from skdcf.apps.cli import main; print(flush=True)\n"
+    command = [sys.executable, "-c", f"{code}sys.exit(main({fit}))"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes)
+    process.stdout.readline()
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, text = process.communicate(timeout=240)
     assert process.returncode in (0, 130) and "Traceback" not in text

@@ -105,7 +105,7 @@ def test_wheel_filters_without_extras(bare, tmp_path):
     printed = run(bare / "python", "-c", PROGRAM, cwd=tmp_path)
     *counts, data, rest = printed.splitlines()
     assert counts == ["20", "20"]
-    assert data == "True object"
+    assert data == "True"
     matplotlib, where = rest.split(" ", 1)
     assert matplotlib == "None"
     assert Path(where).is_relative_to(bare.parent)
@@ -113,7 +113,9 @@ def test_wheel_filters_without_extras(bare, tmp_path):
 
 @pytest.mark.wheel
 def test_command_without_its_extra_says_what_to_install(bare, tmp_path):
-    command = [bare / "skdcf", "filter", "filter.skops", "new.jsonl"]
+    line = '{"problem": "What is 1 + 1?", "answer": "It is 2."}'
+    (tmp_path / "log.jsonl").write_text(line, encoding="utf-8")
+    command = [bare / "skdcf", "split", "log.jsonl", "-o", "claims.jsonl"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.splitlines()
@@ -168,7 +170,8 @@ def test_wheel_goes_from_json_lines_to_a_report(with_apps, tmp_path):
         assert all(
             mask[u] for v, us in enumerate(before["parents"]) if mask[v] for u in us
         )
-    shown = [row["metadata"]["filtered"]["text"] or "(nothing)" for row in kept]
+    texts_kept = [row["metadata"]["filtered"]["text"] for row in kept]
+    shown = [" ".join((text or "(nothing)").split()) for text in texts_kept]
     assert skdcf(*texts, "-o", "-").splitlines() == shown
     levels = "--alphas", "0.1", "0.2"
     report = "report", "filter.skops", "test.jsonl.gz", "-o", "report.html"

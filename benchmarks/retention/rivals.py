@@ -91,6 +91,7 @@ def ours(graphs, labels, split, seed):
     filters = {
         "skdcf, published score": (graphs, HardCF(PUBLISHED, **TIES)),
         "skdcf, three scores": (few, CoherentConformalFilter(**TIES)),
+        "priced regression, three scores": (few, HardCF(ClassifierScorer(), **TIES)),
         "skdcf, all columns": (graphs, CoherentConformalFilter(**TIES)),
     }
     for method, (X, filter) in filters.items():
@@ -110,24 +111,28 @@ def measured(masks, truth):
     return true, 1 - wrong, shown, wrong / shown if shown else np.nan
 
 
-def table(rows):
-    """Means over the splits, with the naive error of the true claims kept."""
+def means(rows):
+    """Means over the splits with their naive errors, by method and level."""
+    found = {}
+    for row in rows:
+        found.setdefault((row["method"], row["alpha"]), []).append(row["values"])
+    for (method, alpha), values in found.items():
+        errors = np.nanstd(values, axis=0, ddof=1) / np.sqrt(len(values))
+        yield method, alpha, np.nanmean(values, axis=0).tolist(), errors.tolist()
+
+
+def table(found):
+    """Lines of text with the means, and the error of the true claims kept."""
     lines = [
         "each level: true claims kept, share without a false claim, shown, false among shown",
         f"{'':38}" + "".join(f"{f'alpha {alpha:g}':38}" for alpha in ALPHAS),
     ]
-    for method in dict.fromkeys(row["method"] for row in rows):
+    for method in dict.fromkeys(method for method, *_ in found):
         line = f"{method:38}"
-        for alpha in ALPHAS:
-            values = [
-                row["values"]
-                for row in rows
-                if (row["method"], row["alpha"]) == (method, alpha)
-            ]
-            true, safe, shown, false = np.nanmean(values, axis=0)
-            error = np.std([v[0] for v in values], ddof=1) / np.sqrt(len(values))
-            cell = f"{true:.2f} +- {error:.2f}  {safe:.3f}  {shown:.2f}  {false:.3f}"
-            line += f"{cell:38}"
+        for name, _, (true, safe, shown, false), errors in found:
+            if name == method:
+                cell = f"{true:.2f} +- {errors[0]:.2f}  {safe:.3f}  {shown:.2f}  {false:.3f}"
+                line += f"{cell:38}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
@@ -161,13 +166,16 @@ def main(chosen):
     for row in found:
         truth = [labels[i] for i in splits[row["split"]]["new"]]
         row["values"] = measured(row.pop("masks"), truth)
+    numbers = list(means(found))
     text = (
         f"{len(graphs):,} answers of Conformal-RAG, {chosen.splits} halves; "
-        f"{', '.join(PINNED)}\n{table(found)}\n"
+        f"{', '.join(PINNED)}\n{table(numbers)}\n"
     )
     print(text, end="")
     if chosen.output:
         chosen.output.write_text(text, encoding="utf-8")
+        rows = ",\n".join(map(json.dumps, numbers))
+        chosen.output.with_suffix(".json").write_text(f"[\n{rows}\n]\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ def read(folder):
     }
     for name in ("evidence", "passing_scorers"):
         saved[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    saved["rival rows"] = json.loads((folder / "rivals.json").read_text("utf-8"))
     return saved
 
 
@@ -84,6 +85,18 @@ def scorer_rows(results, sets):
         yield [title, *scorer_cells(named[name])]
     mean = {scorer: mean_of([row[scorer] for row in rows]) for scorer in SCORERS}
     yield [f"**mean over {len(rows)} sets**", *scorer_cells(mean)]
+
+
+def rival_rows(rows):
+    """Methods of several packages at one level, as rows of text."""
+    for method, alpha, (true, safe, shown, _), errors in rows:
+        if alpha == LEVEL and method in texts.README_RIVALS:
+            yield [
+                texts.README_RIVALS[method],
+                f"{true:.2f} ± {errors[0]:.2f}",
+                f"{100 * shown:.0f} ± {100 * errors[2]:.0f}",
+                f"{100 * (1 - safe):.1f} ± {100 * errors[1]:.1f}",
+            ]
 
 
 def mean_of(rows):
@@ -147,10 +160,10 @@ def conditions(saved):
 
 def with_tables(readme, results):
     """The README with the tables of today."""
-    scorers = scorer_rows(results, texts.README_SETS)
-    readme = put(readme, "this table", markdown([texts.SCORERS_HEAD, *scorers]))
+    rivals = [texts.RIVALS_HEAD, *rival_rows(results["rival rows"])]
+    readme = put(readme, "this table", markdown(rivals))
     rows = [texts.EVIDENCE_HEAD, *evidence(results)]
-    text = markdown([row[:5] for row in rows])  # the landing page has the rest
+    text = markdown([row[:4] for row in rows])  # the landing page has the rest
     return put(readme, "what evidence is worth", text)
 
 

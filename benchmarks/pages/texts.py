@@ -91,12 +91,18 @@ SCORERS_HEAD = [
     "true claims kept per answer",
 ]
 
-README_SETS = {
-    "felm": "FELM",
-    "process-bench-math": "ProcessBench (math)",
-    "mr-ben-biology": "Mr-Ben (biology)",
-    "refchecker": "RefChecker",
-    "qags-cnndm": "QAGS (CNN/DM)",
+RIVALS_HEAD = [
+    "alpha = 0.1",
+    "true claims kept per answer",
+    "answers shown, %",
+    "with a false claim, %",
+]
+
+README_RIVALS = {
+    "skdcf, published score": "`HardCF` (or cci-sdk) with one score of a model",
+    "skdcf, three scores": "the default",
+    "priced regression, three scores": "logistic regression with the same price",
+    "MACI, three scores": "MACI 0.2.2",
 }
 
 SETS = {

@@ -448,9 +448,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         batch._set_rows(**rows)
         return batch
 
-    def carry_table(
-        self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
-    ) -> GraphBatch:
+    def carry_table(self, key, features, feature_names):
         """Return the same problems with cached columns, which are also kept in any slice.
 
         Parameters
@@ -656,12 +654,12 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return segment_ids(self.offsets)
 
     @cached_property
-    def large(self) -> NDArray[np.int64]:
+    def large(self):
         """Indices of the problems with more than 64 claims."""
         return np.flatnonzero(self.sizes > 64)
 
     @cached_property
-    def is_forest(self) -> NDArray[np.bool_]:
+    def is_forest(self):
         """Whether each problem is a forest, in which every claim has at most one parent."""
         child = self.edges[:, 1]
         second = child[1:][child[1:] == child[:-1]]
@@ -673,7 +671,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return find_depth(self.edges, self.n_claims)
 
     @cached_property
-    def rank(self) -> NDArray[Any]:
+    def rank(self):
         """Small integer for each claim, which is larger for children than for their parents.
 
         This is the index of the claim in its problem or, if some parents do not precede their
@@ -686,12 +684,12 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return np.arange(self.n_claims) - self.offsets[self.problem_of]
 
     @cached_property
-    def sweep(self) -> list[tuple[Any, ...]]:
+    def sweep(self):
         """Edges ordered so that values can be passed from parents to children, by `pass_all`."""
         return find_sweep(self.edges, self.rank[self.edges[:, 1]])
 
     @cached_property
-    def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def small_closure(self):
         """Reduced `closure` that omits the ancestors of claims in large problems.
 
         The ancestors of a claim are the bits of one number, to which each parent passes its own.
@@ -712,7 +710,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def _in_large(self):
         return (self.sizes > 64)[self.problem_of]
 
-    def large_pairs(self, i: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    def large_pairs(self, i):
         """Yield rows of claims and of their ancestors in one problem, in blocks of claims.
 
         Parameters

@@ -11,7 +11,6 @@ from ..exceptions import ParameterWarning
 
 # A string is not accepted as a list of strings. Sets and mappings are unordered.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
-_LONGEST = 80  # maximum number of characters of a value to show in a message
 #: Fields of a batch with one value per problem, and their names in a graph.
 ROWS = {
     "ids": "id",
@@ -26,7 +25,7 @@ ROWS = {
 def show(value):
     """Return the ``repr`` of a value on one line, truncated if it is long."""
     text = printable(repr(value))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def has_masked(values):

@@ -10,6 +10,7 @@ has many narrow layers, whose edges are processed one by one.
 
 from graphlib import CycleError
 from operator import add, or_
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,8 @@ def pass_all(sweep, ufunc, values):
     """Return a copy of ``values`` with each value combined with the values of all ancestors."""
     out = np.array(values)
     # The Python function that does the same to two numbers is faster.
-    join = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}[ufunc]
+    joins: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
+    join = joins[ufunc]
     for parents, children, starts, claims in sweep:
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)

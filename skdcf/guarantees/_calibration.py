@@ -77,11 +77,11 @@ class PathRisks:
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
 
     @cached_property
-    def lowest(self) -> Array:
+    def lowest(self):
         """Smallest path risk of each problem, which is +inf if the problem has no claims."""
         return segment_min(self.path_risk, self.offsets)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.offsets) - 1
 
 
@@ -142,7 +142,7 @@ class Steps:
             return np.inf
         return float(self.position[n_included - 1]) if n_included else -np.inf
 
-    def rank(self, level: float) -> int:
+    def rank(self, level):
         """Return the rank of the threshold among the scores, if all losses are 0 or 1."""
         return conformal_rank(self.n, level, self.delta)
 
@@ -150,7 +150,7 @@ class Steps:
         """Return whether no claim can be kept at a level."""
         return bool(self.level_after[0] > level)
 
-    def n_shown(self, level: float) -> int:
+    def n_shown(self, level):
         """Return the number of calibration answers that have a kept claim."""
         return int(np.sum(self.lowest < self.threshold(level)))
 
@@ -561,7 +561,7 @@ def rows_of_groups(groups):
     return {name: np.array(own) for name, own in rows.items()}
 
 
-def leave_one_out(guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> Array:
+def leave_one_out(guarantee, jumps, risks):
     """Compute the level of each claim after calibration on all other problems of its group.
 
     The running time is O(n log n) for all levels and problems together. With ``show``, an answer

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..ops.conformal import conformal_rank, passing_count, passing_cut
-from ..ops.hard import Array, segment_min
+from ..ops.hard import segment_min
 
 if TYPE_CHECKING:
-    from ._guarantees import Guarantee
-
-#: Shares that ``show="auto"`` tries.
-SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
+    pass
 
 
 def share_table(
-    guarantee: Guarantee,
-    path_risk: Array,
-    labels: Array,
-    offsets: Array,
-    groups: Array,
-) -> Array:
+    guarantee,
+    path_risk,
+    labels,
+    offsets,
+    groups,
+):
     """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters
@@ -48,12 +44,12 @@ def share_table(
     """
     lowest = segment_min(path_risk, offsets)
     jumps = guarantee.jumps(path_risk, labels, offsets)
-    table = np.zeros((len(SHARES), 3))
-    table[:, 0] = SHARES
+    table = np.zeros((91, 3))
+    table[:, 0] = np.arange(10, 101) / 100
     for group in np.unique(groups):
         own = np.flatnonzero(groups == group)
         safest = np.sort(lowest[own])
-        cuts = np.array([passing_cut(safest, share) for share in SHARES])
+        cuts = np.array([passing_cut(safest, share) for share in table[:, 0]])
         table[:, 1] += np.where(
             np.isposinf(cuts), len(own), np.searchsorted(safest, cuts)
         )
@@ -62,9 +58,7 @@ def share_table(
     return table
 
 
-def choose_share(
-    table: Array, level: float, delta: float | None, counts: Sequence[int]
-) -> float:
+def choose_share(table, level, delta, counts):
     """Choose the share of answers that may pass, without the labels of calibration answers.
 
     The rate of a share is (1 + wrong) / (1 + passing) on the training answers. The largest share

@@ -25,8 +25,6 @@ from .ancestors import sum_ancestors
 
 # Maximum log odds of a hazard, which corresponds to a probability of 1 - 1e-13.
 CERTAIN = 30.0
-# Hazards and their sums are rounded to this number of decimals before claims are compared.
-DECIMALS = 9
 
 
 def log_added_worth(before, count, gain):
@@ -53,12 +51,6 @@ def log_added_worth(before, count, gain):
     return np.where(before > 0, added, gain * np.log(count))
 
 
-def log_weight(m, lone, q):
-    """Compute ``log g`` from m and l."""
-    # g is at least exp(-l) or q (1 - exp(l - m)), so it is never 0.
-    return np.log(np.exp(-m) - q * np.expm1(lone - m)) if q else -m
-
-
 def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     """Compute the log price of each claim, which does not depend on the order of the claims.
 
@@ -70,9 +62,9 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     """
     if not len(hazard):
         return np.zeros(0)
-    hazard = np.minimum(np.maximum(hazard.round(DECIMALS), -CERTAIN), CERTAIN)
+    hazard = np.minimum(np.maximum(hazard.round(9), -CERTAIN), CERTAIN)
     lone = np.logaddexp(0, hazard)
-    units = np.rint(lone * 10**DECIMALS).astype(np.int64)
+    units = np.rint(lone * 10**9).astype(np.int64)
     m = sum_ancestors(units, batch)
     order = _sort(batch.problem_of, m, hazard)
     first = np.flatnonzero(starts_run(m[order]) | starts_run(batch.problem_of))
@@ -83,10 +75,12 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     before = before[first] - before[start]
     # Within a block, the claims are sorted by hazard, so the sums do not depend on their order.
     log_risk = np.log(-np.expm1(-np.add.reduceat(lone[order], first)))
-    log_risk -= before / 10**DECIMALS
-    scale = 10.0**-DECIMALS
-    weights = log_weight(m * scale, units * scale, q)[order]
-    log_worth = np.logaddexp.reduceat(weights, first) - np.log(count)
+    log_risk -= before / 10**9
+    weights = -1e-9 * m
+    if q:
+        # g is at least exp(-l) or q (1 - exp(l - m)), so it is never 0.
+        weights = np.log(np.exp(weights) - q * np.expm1(units * 1e-9 + weights))
+    log_worth = np.logaddexp.reduceat(weights[order], first) - np.log(count)
     log_worth += log_added_worth(first - start, count, gain)
     slopes, _ = pool(log_risk, log_worth, problem)
     price = np.empty(len(order))

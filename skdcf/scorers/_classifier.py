@@ -205,31 +205,6 @@ class ClassifierScorer(Scorer):
         is_linear = np.allclose(linear, scores, rtol=1e-6, atol=1e-6)
         return form if is_linear else None
 
-    def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
-        """Compute the contribution of each feature to the log odds of the xgboost trees.
-
-        The contributions are SHAP values, which are relative to the mean prediction of the
-        xgboost model on its training claims.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        contributions : ndarray of shape (n_claims, n_features) or None
-            The contributions, or None for other classifiers.
-        """
-        classifier: Any = getattr(self, "estimator_", None)
-        if not hasattr(classifier, "get_booster"):
-            return None
-        from xgboost import DMatrix
-
-        rows = DMatrix(self._informative(batch))
-        contributions = classifier.get_booster().predict(rows, pred_contribs=True)
-        return contributions[:, :-1].astype(np.float64)
-
     def _informative(self, batch):
         """Return the features, with columns that vary only by rounding errors set to 0."""
         if not len(self._noise):

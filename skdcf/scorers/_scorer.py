@@ -286,7 +286,7 @@ def probed_form(decide, n_features):
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
 
 
-def scorer_requires_fit(scorer: Scorer) -> bool:
+def scorer_requires_fit(scorer):
     """Return whether a scorer needs fitting."""
     if scorer.requires_fit is not None:
         return scorer.requires_fit
@@ -295,12 +295,12 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 
 def out_of_fold_confidence(
-    scorer: Scorer,
-    batch: GraphBatch,
-    labels: NDArray,
-    fold_of: NDArray[np.int64],
-    task: FitTask,
-) -> NDArray[np.float64]:
+    scorer,
+    batch,
+    labels,
+    fold_of,
+    task,
+):
     """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
 
     Parameters
@@ -381,7 +381,6 @@ def need_features(batch):
     return batch.features
 
 
-FREQUENCY = "frequency-score"
 # Exponents of the value of keeping claims, where 0 is the logarithm and None counts no value.
 GAIN = [None, Options(Real, {0}), Number(Real, 0.01, 1, closed="both")]
 
@@ -465,7 +464,7 @@ class FrequencyScorer(FeatureScorer):
         "over": [StrOptions({"descendants", "children"})],
     }
 
-    feature: str | int = field(default=FREQUENCY, kw_only=True)
+    feature: str | int = field(default="frequency-score", kw_only=True)
     beta_mix: float = 0.0
     over: Literal["descendants", "children"] = "descendants"
 
@@ -490,10 +489,6 @@ class FrequencyScorer(FeatureScorer):
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
-#: Scorers whose command-line names are not valid Python names.
-COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()"}
-
-
 def column_of(feature, batch):
     """Return the column index of a feature, or raise ValueError if the feature does not exist.
 
@@ -503,13 +498,11 @@ def column_of(feature, batch):
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:
-            names_there = list(names) or "unknown, because they are not named"
-            scorer = COMMAND_LINE_NAMES.get(feature)
-            meant = f". If you mean the scorer, pass scorer={scorer}" if scorer else ""
+            listed = list(names) or "unknown, because they are not named"
+            hint = ". Pass ClassifierScorer() instead" if feature == "logistic" else ""
             raise ValueError(
                 f"the feature {feature!r} does not exist. The named scorer is 'linear', and the "
-                "features are "
-                f"{names_there}{meant}"
+                f"features are {listed}{hint}"
             )
         return names.index(feature)
     if not is_integer(feature):

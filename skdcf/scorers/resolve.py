@@ -19,7 +19,6 @@ from ._classifier import STRENGTH as STRENGTH
 from ._classifier import SURE, ClassifierScorer
 from ._models import ConfTrScorer
 from ._scorer import (
-    FREQUENCY,
     FeatureScorer,
     FrequencyScorer,
     Scorer,
@@ -92,9 +91,6 @@ class FunctionScorer(Scorer):
         return np.asarray(self.function_(batch))
 
 
-NAMED: dict[str, Callable[[], Scorer]] = {"linear": ConfTrScorer}
-
-
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     """Return an unfitted scorer for the problems of ``batch``.
 
@@ -137,14 +133,14 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
 
 def _make(scorer, names):
     if scorer is None:
-        return FrequencyScorer() if FREQUENCY in names else ClassifierScorer()
-    if isinstance(scorer, str) and scorer in NAMED:
+        return FrequencyScorer() if "frequency-score" in names else ClassifierScorer()
+    if isinstance(scorer, str) and scorer == "linear":
         if scorer in names:
             raise ValueError(
-                f"a scorer and a feature cannot both be named {scorer!r}. Pass "
-                f"FeatureScorer({scorer!r}) to use the feature, or rename the feature"
+                "a scorer and a feature cannot both be named 'linear'. Pass "
+                "FeatureScorer('linear') to use the feature, or rename the feature"
             )
-        return NAMED[scorer]()
+        return ConfTrScorer()
     if isinstance(scorer, str):
         return FeatureScorer(scorer)
     if is_integer(scorer):
@@ -162,7 +158,7 @@ def _make(scorer, names):
     kind = _kind_of(scorer)
     if kind is None:
         raise ValueError(
-            f"scorer must be None, one of {list(NAMED)}, a feature's name or column "
+            f"scorer must be None, 'linear', a feature's name or column "
             "number, a Scorer, a differentiable model (with init(n_features, rng) "
             "and model(params, X)), a classifier with decision_function or "
             f"predict_proba, or a function of a GraphBatch, got {scorer!r}"

@@ -77,9 +77,6 @@ def number_groups(groups):
 # data produces columns of pure rounding error. If a column of rounding errors were standardised,
 # the errors would determine the scores, which would then differ between batches.
 NOISE = 1e-12
-# Scale of the columns that describe the whole problem. The ridge penalty of the logistic
-# regression at which training starts then weighs these columns a third as much as the others.
-SCALE_OF_MEANS = 3**-0.5
 
 
 @dataclass(frozen=True)
@@ -138,10 +135,13 @@ class Columns:
             return own
         whole = own._of_whole(features, batch.sizes)[batch.problem_of]
         of_whole = _moments(whole)
+        # The ridge penalty of the logistic regression at which training starts weighs the columns
+        # that describe the whole problem a third as much as the others.
+        weight = 3**-0.5
         return cls(
             np.append(mean, of_whole[0]),
-            np.append(scale, of_whole[1] / SCALE_OF_MEANS),
-            np.append(own.bound, np.full(len(mean) + 1, clip * SCALE_OF_MEANS)),
+            np.append(scale, of_whole[1] / weight),
+            np.append(own.bound, np.full(len(mean) + 1, clip * weight)),
         )
 
     def raw(self, batch):

@@ -17,8 +17,8 @@ from skdcf.evaluation import (
     evaluate_filter,
 )
 from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
-from skdcf.ops.conformal import Jumps, claim_level, conformal_rank
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.ops.conformal import conformal_rank
 from skdcf.uses import flat_masks
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -78,27 +78,6 @@ def test_rank_with_delta_is_that_of_whole_numbers(delta):
             while k < n and binomial_tail(n, k + 1, Fraction(alpha)) <= exact:
                 k += 1
             assert conformal_rank(n, float(alpha), float(delta)) == k, (n, alpha)
-
-
-def test_levels_with_delta_say_what_the_rank_says():
-    for n in (1, 7, 60, 333):
-        levels = claim_level(np.arange(n + 1), n, 0.1)
-        assert levels[-1] == 1 and (np.diff(levels) >= 0).all()
-        for alpha in np.concatenate([levels[:-1], np.nextafter(levels[:-1], 0)]):
-            if 0 < alpha < 1:
-                assert conformal_rank(n, alpha, 0.1) == (levels <= alpha).sum()
-
-
-def test_delta_holds_over_calibration_sets():
-    """A share delta of 2,000 draws, at most, covers less than 1 - alpha."""
-    rng = np.random.default_rng(0)
-    for n, alpha, delta in ((50, 0.1, 0.1), (200, 0.05, 0.05), (1000, 0.1, 0.01)):
-        k = conformal_rank(n, alpha, delta)
-        thresholds = np.sort(rng.random((2000, n)), axis=1)[:, k - 1]
-        missed = (thresholds > alpha).mean()  # coverage of a uniform score is 1 - t
-        assert missed <= delta + 3 * np.sqrt(delta / 2000)
-        above = np.sort(rng.random((2000, n)), axis=1)[:, k]
-        assert (above > alpha).mean() > delta - 3 * np.sqrt(delta / 2000)
 
 
 # --- filters
@@ -256,31 +235,6 @@ def test_wrong_settings_are_refused(data, guarantee, message):
 def test_no_guarantee_with_ties_that_break_it(data):
     with pytest.raises(ValueError, match=r"ties=.*include.*guarantee="):
         HardCF(0, ties="include", guarantee=NoFalseClaim(max_false=1)).fit(*data)
-
-
-class TrueConclusion(Guarantee):
-    def jumps(self, path_risk, labels, offsets):
-        last = offsets[1:] - 1
-        is_false = labels[last] != 1
-        return Jumps.of_scores(np.where(is_false, path_risk[last], np.inf))
-
-    def loss(self, labels, kept, offsets):
-        return (kept & (labels != 1))[offsets[1:] - 1]
-
-    def describe(self, level):
-        return f"at most {level:g} of the conclusions are false{self.scope}"
-
-
-def test_a_guarantee_of_ones_own(data):
-    graphs, y = data
-    cf = HardCF(0, guarantee=TrueConclusion(), alpha=0.1).fit(graphs[:300], y[:300])
-    last = sorted(
-        r[-1] if row[-1] == 0 else inf
-        for r, row in zip(cf.path_risk(graphs[:300]), y[:300], strict=True)
-    )
-    assert cf.threshold_ == pytest.approx(last[29])
-    report = evaluate_filter(cf, graphs[300:], y[300:])
-    assert (report.coverage >= 1 - report.alpha - 0.1).all()
 
 
 @pytest.mark.parametrize(("n", "keeps"), [(8, False), (9, True)])

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from skdcf.guarantees import (
-    Calibration,
-    ExpectedFalse,
     NoFalseClaim,
     PathRisks,
     choose_share,
@@ -68,76 +66,6 @@ def test_fewest_answers_keep_the_rank_among_those_that_pass():
             ]
             assert ranks[1] == ranks[2]
             assert ranks[0] < ranks[2] or ranks[2] == 0
-
-
-GUARANTEES = {
-    "none": lambda **more: NoFalseClaim(**more),
-    "two": lambda **more: NoFalseClaim(max_false=1, **more),
-    "share": lambda **more: ExpectedFalse(**more),
-}
-
-
-def jumps_of(guarantee, risk, false):
-    labels = 1 - false.ravel().astype(int)
-    return guarantee.jumps(risk.ravel(), labels, as_risks(risk).offsets)
-
-
-def loss_among_passing(guarantee, n, level, law, draws, rng, m=3):
-    """The sum of the losses of new answers that pass, and their number, for each draw."""
-    out = np.zeros((draws, 2))
-    for row in out:
-        risk, false = draw_answers(rng, n, **law)
-        jumps = jumps_of(guarantee, risk, false)
-        calibration = Calibration(guarantee, jumps, as_risks(risk).lowest)
-        risk, false = draw_answers(rng, m, **law)
-        new = as_risks(risk)
-        thresholds = np.broadcast_to(calibration.thresholds(new, level), m)
-        kept = (risk < thresholds[:, None]).ravel()
-        loss = guarantee.loss(1 - false.ravel().astype(int), kept, new.offsets)
-        passes = calibration.passes(new)
-        row[:] = (loss * passes).sum(), passes.sum()
-    return out
-
-
-def random_law(rng):
-    """Arguments of `draw_answers`."""
-    return {
-        "n_values": int(rng.integers(2, 40)),
-        "n_claims": int(rng.integers(1, 5)),
-        "height": rng.uniform(0.05, 1.0),
-        "power": rng.uniform(0.2, 3.0),
-    }
-
-
-def excess(out, level):
-    """How far the mean loss of an answer that passes is above the level, in errors."""
-    difference = out[:, 0] - level * out[:, 1]
-    error = difference.std(ddof=1) / np.sqrt(len(out))
-    return difference.mean() / error if error else 0.0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", GUARANTEES)
-def test_no_random_law_misses_more_than_the_level_among_answers_that_pass(kind):
-    """Ties, coarse scores and few answers; 50 laws for each guarantee."""
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        law = random_law(rng)
-        guarantee = GUARANTEES[kind](show=float(rng.choice([0.2, 0.5, 0.8])))
-        n, level = int(rng.integers(8, 80)), float(rng.choice([0.1, 0.2, 0.4]))
-        out = loss_among_passing(guarantee, n, level, law, 150, rng)
-        assert excess(out, level) < 4
-
-
-@pytest.mark.long
-def test_the_share_of_wrong_answers_among_those_that_pass_is_nearly_alpha():
-    rng = np.random.default_rng(5)
-    law = {"n_values": 10**6}
-    out = loss_among_passing(NoFalseClaim(show=0.6), 199, 0.1, law, 4000, rng, m=40)
-    wrong, passing = out.sum(axis=0)
-    # |B| + 1 = 120, of which 12 are counted, so the level is reached.
-    assert abs(wrong / passing - 0.1) < 0.003
-    assert abs(passing / (4000 * 40) - 0.6) < 0.003
 
 
 def test_the_largest_good_share_is_chosen():

@@ -1,15 +1,10 @@
 """Unknown edges against none, contexts, missing verdicts, and answers to one question."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import (
-    read_jsonl,
-    write_jsonl,
-)
+from skdcf.datasets import read_jsonl
 from skdcf.graphs import as_batch
 from skdcf.identity import question_groups
 from skdcf.labels import pack_labels, read_labels
@@ -19,39 +14,6 @@ ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
 
 def two_claims(edges, **more):
     return ReasoningGraph([[0.0], [1.0]], edges, claims=["a", "b"], **more)
-
-
-def all_forms(graph):
-    """A graph after each way that leads out of memory and back, or through a batch."""
-    yield ReasoningGraph.from_dict(graph.to_dict())
-    yield ReasoningGraph.from_networkx(graph.to_networkx())
-    yield pickle.loads(pickle.dumps(graph))
-    yield graph.replace(id=graph.id)
-    yield graph.subgraph(np.ones(graph.n_claims, dtype=bool))
-    batch = GraphBatch.from_graphs([two_claims([(0, 1)], context=["c"]), graph])
-    yield batch[1]
-    yield batch[[1, 0, 1]][2]
-    yield batch[np.array([False, True])][0]
-    yield pickle.loads(pickle.dumps(batch))[1]
-    yield batch.replace_features(batch.features)[1]
-    yield batch.replace(metadata=batch.metadata)[1]
-
-
-@pytest.mark.parametrize("edges", [None, (), [(0, 1)]])
-@pytest.mark.parametrize("context", [None, (), ("a\u2028b", "Ann\nBob", "é", "[1]")])
-def test_unknown_is_not_none_in_every_form(edges, context, tmp_path):
-    graph = two_claims(edges, context=context)
-    forms = list(all_forms(graph))
-    forms += read_jsonl(write_jsonl(tmp_path / "a.jsonl", [graph])).graphs
-    for form in forms:
-        assert form == graph and hash(form) == hash(graph)
-        assert form.edges_known is (edges is not None)
-        assert form.edges.tolist() == [list(pair) for pair in edges or ()]
-        assert form.context == context
-    others = [two_claims(e, context=c) for e in (None, ()) for c in (None, ())]
-    assert [o == graph for o in others].count(True) == (
-        edges in (None, ()) and context in (None, ())
-    )
 
 
 def test_unknown_edges_alone_and_among_999_others():
@@ -224,10 +186,9 @@ FALSE = [
 ]
 
 
-@pytest.mark.parametrize("true", TRUE)
-def test_words_mean_what_they_say_whatever_the_alphabet_does(true):
-    for false in FALSE:
-        assert read_labels([f" {true}", false, "unknown"]).tolist() == [1, 0, -1]
+def test_words_mean_what_they_say_whatever_the_alphabet_does():
+    words = [*TRUE, " unknown", *(f" {word}" for word in FALSE)]
+    assert read_labels(words).tolist() == [1] * len(TRUE) + [-1] + [0] * len(FALSE)
 
 
 @pytest.mark.parametrize("word", ["good", "bad", "hallucinated?", "un supported", "2"])
@@ -236,7 +197,7 @@ def test_words_of_unknown_meaning_are_not_guessed(word):
         read_labels(["true", word])
 
 
-@pytest.mark.parametrize("true, false", list(zip(TRUE, FALSE, strict=False)))
+@pytest.mark.parametrize("true, false", [("correct", "incorrect"), ("T", "F")])
 def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
     rng = np.random.default_rng(0)
     X = rng.random((200, 1))

@@ -61,7 +61,6 @@ FILTERS = [
     ),
     BoostedIndependentFactuality(random_state=0),
 ]
-NOT_LEARNING = FILTERS[:4]
 
 
 # --- calibration: unknown counts as false
@@ -85,15 +84,6 @@ def test_calibration_is_that_of_false_claims(filter):
     np.testing.assert_array_equal(before, after)
     with_truth = fitted.calibrate(FRESH, FRESH_Y).nonconformity_scores_
     assert (before <= with_truth).all() and (before < with_truth).any()
-
-
-@pytest.mark.parametrize("filter", NOT_LEARNING, ids=str)
-def test_where_nothing_is_learnt_a_fit_is_that_of_false_claims(filter):
-    one = clone(filter).fit(GRAPHS, UNKNOWN)
-    other = clone(filter).fit(GRAPHS, as_false(UNKNOWN))
-    np.testing.assert_array_equal(
-        one.nonconformity_scores_, other.nonconformity_scores_
-    )
 
 
 # --- tables

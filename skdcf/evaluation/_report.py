@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_alphas, check_count
 from .._html import Table
 from ..choosing import passing_answers
+from ..filters import ConformalFilter
 from ..graphs import Problems
 from ..graphs.ragged import offsets_of, segment_ids
 from ..guarantees import leave_one_out as leave_one_out_levels
@@ -242,7 +243,7 @@ def _table(rows, labels, batch, questions, calibration, n_calibration, **details
 
 
 def evaluate_filter(
-    filter: Any,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
@@ -317,7 +318,7 @@ def evaluate_filter(
     guarantee = calibration.guarantee
     kept = flat_masks(filter, batch, levels, labels)
     counts = count(guarantee, labels, kept, batch.offsets)
-    passing = np.ones(len(batch))
+    passing: Any = np.ones(len(batch))
     if guarantee.show != 1:
         passing = passing_answers(filter, batch)
     laws = [calibration.coverage_law(alpha) for alpha in levels]
@@ -351,7 +352,7 @@ def evaluate_filter(
 
 
 def leave_one_out(
-    filter: Any,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),

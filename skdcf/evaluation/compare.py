@@ -192,7 +192,7 @@ def _plain_filters(name, filter, alphas, protocol):
         search = search_in(each)
         if search is not None:
             check_search(search)
-        inner = getattr(search, "estimator", each)
+        inner: Any = getattr(search, "estimator", each)
         if not hasattr(inner, "calibrate_parts"):
             raise ValueError(
                 f"filter {name!r} must be a skdcf filter or a search over one, got a "

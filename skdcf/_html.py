@@ -85,7 +85,9 @@ def table(header, rows, caption=None):
         for row in rows
     )
     inside = f"{caption_html}<thead><tr>{names}</tr></thead><tbody>{lines}</tbody>"
-    return f'<div class="wide"><table class="numbers">{inside}</table></div>'
+    return (
+        f'<div class="wide" tabindex="0"><table class="numbers">{inside}</table></div>'
+    )
 
 
 CLAIMS_LISTED = 400

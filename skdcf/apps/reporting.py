@@ -42,7 +42,9 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
 </style>
 </head>
 <body>
+<main>
 {body}
+</main>
 </body>
 </html>
 """
@@ -293,7 +295,9 @@ def _figure(report):
     # On a phone, the plot can be scrolled, because scaled text would be too small.
     style = '<svg style="max-width:max(100%,36em);height:auto" '
     drawing = drawing.replace("<svg ", style, 1)
-    return card(f'<div class="plot">{drawing}</div>')
+    return card(
+        f'<div class="plot" tabindex="0" role="group" aria-label="figure">{drawing}</div>'
+    )
 
 
 def _drift(filter, batch):

@@ -1,11 +1,13 @@
 """The page of a report: who and when, a verdict per block, and what is missing."""
 
+import json
 import re
 from datetime import date
 from importlib import util
 
 import numpy as np
 import pytest
+from browser import Browser
 
 import skdcf
 from skdcf import HardCF
@@ -67,3 +69,22 @@ def test_without_matplotlib_the_page_says_how_to_have_figures(
     )
     page = write_report(tmp_path / "r.html", model, GRAPHS[120:], Y[120:])
     assert "pip install matplotlib" in page.read_text("utf-8")
+
+
+@pytest.mark.long
+def test_axe_finds_nothing_on_a_phone_and_nothing_is_cut_off(model, checkout, tmp_path):
+    axe = checkout / ".venv/axe/node_modules/axe-core/axe.min.js"
+    if not axe.exists():
+        pytest.skip(f"axe-core is not installed ({axe}): make axe")
+    page = write_report(tmp_path / "r.html", model, GRAPHS[120:], Y[120:])
+    with Browser(tmp_path / "profile") as browser:
+        tab = browser.open(page.as_uri(), 390, 900)
+        tab.wait("document.readyState === 'complete'")
+        tab.run(axe.read_text("utf-8") + "; 0")
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            tab.send("Emulation.setEmulatedMedia", features=[feature])
+            found = tab.run("axe.run().then(r => JSON.stringify(r.violations))")
+            faults = [(f["id"], f["nodes"][0]["html"][:200]) for f in json.loads(found)]
+            assert faults == []
+        assert tab.run("document.documentElement.scrollWidth") <= 390

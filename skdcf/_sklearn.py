@@ -4,6 +4,7 @@ No other module imports private names of scikit-learn. A test imports these name
 build of scikit-learn, so changes are noticed early.
 """
 
+from sklearn.base import _clone_parametrized as clone_parameters  # noqa: F401
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval

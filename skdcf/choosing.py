@@ -200,7 +200,8 @@ def release(
         the level ``alpha`` times the expected proportion of shown answers.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
-        group is a separate batch.
+        group is a separate batch, with its own number of calibration answers. The bound then
+        holds within each group, and the proportion for all groups together is not bounded.
     alpha : float in (0, 1)
         Upper bound on the expected proportion of shown answers that contain a false claim.
     groups : array-like of shape (n_problems,), or False, optional
@@ -268,7 +269,7 @@ def release(
     groups_of = risks.groups or [None] * len(batch)
     group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
     lowest = segment_min(risks.path_risk, batch.offsets)
-    order, _ = hashes.orders(lowest)
+    order, _ = hashes.orders(hash_numbers(batch), lowest)
     rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) < len(batch) and not one_per_question:
         _refuse_second_answer(batch, rows)

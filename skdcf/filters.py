@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import full, guards
 from ._checks import check_alpha, check_choice, check_weights, reduced
 from ._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
+from ._sklearn import clone_parameters
 from .columns import (
     ReadProblems,
     confidence_of,
@@ -48,7 +49,7 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .graphs.ragged import starts_run
+from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import (
     Calibration,
     Guarantee,
@@ -59,7 +60,15 @@ from .guarantees import (
     share_table,
 )
 from .guards import Record
-from .identity import Groups, Hashes, are_fine, hashes_of, read_groups
+from .identity import (
+    Groups,
+    Hashes,
+    are_fine,
+    hash_question,
+    hashes_of,
+    mix,
+    read_groups,
+)
 from .jitter import SCALE, noise_of
 from .labels import Labels
 from .online import on_prefixes, stream_decisions
@@ -189,6 +198,29 @@ class CalibrationPart:
             guarantee, self.jumps, self.lowest, self.lowered, self.groups
         )
 
+    def not_trained(self, record: Record) -> NDArray[np.intp]:
+        """Return the rows of answers that equal no training answer, or raise ValueError."""
+        group_of = number(self.groups, len(self))
+        return guards.not_trained(record, self.hashes, group_of, self.copy)
+
+    def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return the hashes that determine which answers and questions are selected.
+
+        Equal answers to a question are numbered in the order of their scores, and then of all
+        other numbers that depend on them. The order of the rows has no influence.
+        """
+        jumps = self.jumps
+        steps = mix(jumps.position.view(np.uint64)) + jumps.loss.view(np.uint64)
+        losses = reduce_segments(np.add, mix(steps), jumps.offsets, 0)
+        groups = [hash_question("group", group) for group in self.groups or ()]
+        return self.hashes.orders(
+            np.array(groups or np.zeros(len(self))),
+            self.largest,
+            losses,
+            self.lowest,
+            self.scores,
+        )
+
     def choose(
         self,
         guarantee: Guarantee,
@@ -228,7 +260,7 @@ class CalibrationPart:
         are_many = len(self) >= MANY and bool((question < 0).all())
         if are_many and not group_of.any():
             return np.arange(len(self)), np.arange(0)
-        by_content, by_question = self.hashes.orders(self.lowest, self.scores)
+        by_content, by_question = self.orders()
         rows = choose_one_each(
             question, by_content if ranks is None else ranks, group_of
         )
@@ -307,6 +339,15 @@ class ConformalFilter(Settings):
 
     __reduce__ = reduced
 
+    def __sklearn_clone__(self) -> Self:
+        cloned = clone_parameters(self)
+        cloned._promised = cloned._promises()
+        return cloned
+
+    def _promises(self):
+        """Return the parameters that define the guarantee, as texts."""
+        return {name: repr(getattr(self, name)) for name in PROMISED}
+
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or would have no effect."""
         check_alpha(self.alpha)
@@ -363,6 +404,8 @@ class ConformalFilter(Settings):
         self.validate()
         with unchanged_on_error(self):
             self._forget()
+            promised = getattr(self, "_promised", None)
+            self._was_changed = promised not in (None, self._promises())
             problems = self._read_labelled(X, y, groups, reset=True)
             transformer = transformer_for(self, problems.batch)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -654,7 +697,7 @@ class ConformalFilter(Settings):
         for part in parts:
             guards.refuse_changed(part.settings, self._part_settings())
         joined = CalibrationPart.join(parts)
-        rows = guards.not_trained(self._record, joined.hashes, joined.copy)
+        rows = joined.not_trained(self._record)
         with unchanged_on_error(self):
             trained = self._record.trained["answer"]
             left_over = rows[self._calibrate_on(joined[rows], True, trained)]
@@ -1043,7 +1086,9 @@ class ConformalFilter(Settings):
             answer per question.
         """
         risks, problems = self._risks_of(X)
-        guards.warn_of_several_answers(self._record, problems.batch)
+        guards.warn_of_several_answers(
+            guards.questions_in(self._record, problems.batch)
+        )
         is_sequence = np.ndim(alpha) == 1  # type: ignore[arg-type]
         levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
         if not levels:
@@ -1128,7 +1173,7 @@ class ConformalFilter(Settings):
         check_choice("output", output, ("graphs", "text"))
         margin, problems = self._decide(X, alpha)
         batch = problems.batch
-        guards.warn_of_several_answers(self._record, batch)
+        guards.warn_of_several_answers(guards.questions_in(self._record, batch))
         masks = batch.split(margin > 0)
         kept = [graph.subgraph(mask) for graph, mask in zip(batch, masks, strict=True)]
         return kept if output == "graphs" else [answer_text(graph) for graph in kept]
@@ -1144,9 +1189,8 @@ class ConformalFilter(Settings):
 
         Retentions are comparable only between filters with the same guarantee. A larger
         ``alpha``, ``ties="include"`` and ``edges="none"`` all increase the retention, but weaken
-        the guarantee. A search over ``alpha``, ``ties`` or ``edges`` would therefore select the
-        weakest guarantee. `skdcf.evaluation.CalibratedSearch` rejects searches over settings that
-        weaken the guarantee, but the search estimators of scikit-learn do not.
+        the guarantee. A search over one of these parameters would therefore select the weakest
+        guarantee. `skdcf.evaluation.CalibratedSearch` rejects such a search.
 
         Parameters
         ----------
@@ -1165,7 +1209,14 @@ class ConformalFilter(Settings):
         -------
         retention : float
             Mean number of true claims kept per problem.
+
+        Warns
+        -----
+        GuaranteeWarning
+            If ``alpha``, ``guarantee``, ``ties`` or ``edges`` was set after the filter was cloned,
+            as in a search over this parameter.
         """
+        guards.warn_of_search(self._was_changed)
         margin, problems = self._decide(X, alpha, y)
         is_kept = (problems.labels == 1) & (margin > 0)
         kept = segment_sum(is_kept, problems.batch.offsets)
@@ -1348,7 +1399,7 @@ def _name_errors(sentence, origin):
     """Add the meaning of "false" and the kinds of judges to a sentence about the guarantee."""
     if set(origin["provenance"].get("label_meaning", ())) == {"supported"}:
         sentence += ". A false claim is a claim that is unsupported by its context"
-    share = max(origin["judges"].get("share", [0.0]))
+    share = max(origin["judges"]["share"])
     if share > 0:
         judges = ", ".join(origin["judges"]["names"])
         sentence += f". The judge {judges} assigned {share:.0%} of the labels"

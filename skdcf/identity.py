@@ -124,6 +124,14 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     return hashes
 
 
+def has_many_digits(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which numbers have more than four significant digits, as float32 numbers."""
+    size = np.maximum(np.abs(values), 1e-290)
+    unit = 10.0 ** (np.floor(np.log10(size)) - 3)
+    # The tolerance is that of float32 numbers.
+    return np.abs(np.round(values / unit) * unit - values) > 1e-6 * size
+
+
 def are_fine(batch: GraphBatch) -> bool:
     """Return whether answers with equal columns must be copies.
 
@@ -132,12 +140,8 @@ def are_fine(batch: GraphBatch) -> bool:
     """
     n_fine = 0
     for column in () if batch.features is None else batch.features[:BLOCK].T:
-        values = np.unique(column[np.abs(column) > 1e-290])
-        unit = 10.0 ** (np.floor(np.log10(np.abs(values))) - 3)
-        rounded = np.round(values / unit) * unit
-        # The tolerance is that of float32 numbers.
-        is_long = np.abs(rounded - values) > 1e-6 * np.abs(values)
-        n_fine += len(values) > 30 and is_long.mean() >= 0.9
+        values = np.unique(column)
+        n_fine += len(values) > 30 and has_many_digits(values).mean() >= 0.9
     return n_fine >= 2
 
 

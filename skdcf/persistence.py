@@ -26,7 +26,7 @@ from ._version import __version__
 __all__ = ["CalibratedThreshold", "load", "load_threshold", "save", "save_threshold"]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
-FORMAT = 3
+FORMAT = 4
 THRESHOLD_FORMAT = "skdcf threshold 1"
 
 #: Modules and packages whose classes a file may contain. The functions of edges are included.

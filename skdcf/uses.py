@@ -107,9 +107,11 @@ def calibrated_masks(
     """
     first = copy_at(filter, min(alphas))
     part = first.calibration_part(*labelled)
+    part = part[part.not_trained(first._record)]
+    trained = first._record.trained["answer"]
     filters = [copy_at(first, alpha) for alpha in alphas]
     for each in filters:
-        each._calibrate_on(part, fewest=True)
+        each._calibrate_on(part, True, trained)
     risks, problems = filters[0]._risks_of(X)
     margins = [each._margin(risks, problems, each._level()) for each in filters]
     passing = [each.calibration_.passes(risks) for each in filters]

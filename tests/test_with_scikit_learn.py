@@ -34,6 +34,8 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
+from skdcf.exceptions import GuaranteeWarning
+from skdcf.guarantees import NoFalseClaim
 
 GRAPHS, LABELS = make_reasoning_graphs(60, random_state=0, return_X_y=True)
 CF = HardCF("frequency-score", alpha=0.3).fit(GRAPHS, LABELS)
@@ -199,3 +201,24 @@ def test_one_module_imports_private_names_of_scikit_learn():
     found = {p.name: [*private_imports(p)] for p in package.rglob("*.py")}
     assert {name for name, imports in found.items() if imports} == {"_sklearn.py"}
     assert len(found["_sklearn.py"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("alpha", [0.3, 0.4]),
+        ("ties", ["include", "jitter"]),
+        ("guarantee__max_false", [0, 1]),
+        ("edges", ["none", "given"]),
+    ],
+)
+def test_a_search_over_the_guarantee_is_warned_of(name, values):
+    cf = HardCF("frequency-score", alpha=0.3)
+    if name.startswith("guarantee"):
+        cf.set_params(guarantee=NoFalseClaim())
+    search = GridSearchCV(
+        make_pipeline("passthrough", cf), {f"hardcf__{name}": values}, cv=2
+    )
+    with pytest.warns(GuaranteeWarning, match="score compares only filters"):
+        search.fit(GRAPHS, LABELS)
+    GridSearchCV(CF, {"scorer": ["frequency-score"]}, cv=2).fit(GRAPHS, LABELS)

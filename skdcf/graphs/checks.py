@@ -121,6 +121,10 @@ def check_names(feature_names, features, width):
     return tuple(names)
 
 
+#: How the answers to label were chosen: at random, doubtful ones first, or in a review.
+LABEL_ORDERS = ("random", "doubtful", "review")
+
+
 def check_column(values, length, name):
     """Return values as a new object array, or None if all of them are None."""
     if values is None:
@@ -155,6 +159,7 @@ def check_value(name, value):
                     f"{show(entry)} under the key {show(key)}. Leave the key out if its value "
                     "is unknown"
                 )
+        _check_words(value)
     return value
 
 
@@ -167,4 +172,19 @@ def warn_if_reordered(nodes):
             "not in the order of their numbers. Pass labels and masks in this order, or add the "
             "nodes to the graph in ascending order",
             ParameterWarning,
+        )
+
+
+def _check_words(provenance):
+    """Raise ValueError if a key with a fixed set of values has another value."""
+    order = provenance.get("label_order", "random")
+    source = str(provenance.get("label_source", "person"))
+    if order not in LABEL_ORDERS:
+        raise ValueError(
+            f"label_order must be one of {', '.join(LABEL_ORDERS)}, got {show(order)}"
+        )
+    if source != "person" and not source.startswith("model "):
+        raise ValueError(
+            "label_source must be 'person', or 'model ' and the name of the model, got "
+            f"{show(source)}"
         )

@@ -418,7 +418,7 @@ class CoverageMonitor(BettingMonitor):
         keys = _keys(fitted, part.hashes)
         steps = self._steps
         rows_of: dict[Any, list[int]] = {name: [] for name in steps}
-        for row in np.lexsort(part.hashes.orders(part.lowest, part.scores)).tolist():
+        for row in np.lexsort(part.orders()).tolist():
             name, key = names[row], keys[row]
             if name not in steps or part.lowest[row] >= steps[name].cut < np.inf:
                 self.n_unwatched_ += 1

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from skdcf import HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.uses import calibration_scores
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
@@ -94,15 +95,44 @@ def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
     np.testing.assert_array_equal(margin > 0, kept)
 
 
-@settings(max_examples=30)
-@given(data(min_size=2), filters)
-def test_order_of_problems_does_not_matter(data, filter):
+guarantees = st.sampled_from(
+    [
+        NoFalseClaim(),
+        NoFalseClaim(max_false=1),
+        NoFalseClaim(show=0.5),
+        NoFalseClaim(by="kind"),
+        ExpectedFalse(by="kind"),
+    ]
+)
+
+
+@pytest.mark.filterwarnings("ignore:.*copies of:skdcf.exceptions.GuaranteeWarning")
+@settings(max_examples=60)
+@given(data(min_size=2), guarantees, st.sampled_from([False, None, 2]), st.randoms())
+def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
     problems, labels = data
-    filter.fit(problems, labels, False)
-    assert_permutation_equivariant(filter, problems, np.random.default_rng(0))
-    threshold = filter.threshold_
-    filter.fit(problems[::-1], labels[::-1], False)
-    assert filter.threshold_ == threshold
+    n = len(problems)
+    # Many answers are equal except for their columns, labels and kinds.
+    problems = [
+        g.replace(
+            id=None, claims=g.claims and ["a"] * g.n_claims, metadata={"kind": i % 2}
+        )
+        for i, g in enumerate(problems)
+    ]
+    names = groups and [i % groups for i in range(n)]
+
+    def fit(order):
+        filter = HardCF(0, alpha=0.3, guarantee=guarantee)
+        own = groups if not names else [names[i] for i in order]
+        try:
+            filter.fit([problems[i] for i in order], [labels[i] for i in order], own)
+        except ValueError as error:
+            return str(error)
+        assert_permutation_equivariant(filter, problems, np.random.default_rng(0))
+        levels = np.concatenate(list(filter.predict_alpha(problems)))
+        return levels.tolist(), filter.max_path_risks_.tolist()
+
+    assert fit(range(n)) == fit(random.sample(range(n), n))
 
 
 @settings(max_examples=30)

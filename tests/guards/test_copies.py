@@ -174,3 +174,18 @@ def test_answers_with_one_text_or_no_claim_are_no_copies():
     short = [ReasoningGraph([[i]], (), claims=["Yes."]) for i in range(30)]
     empty = [ReasoningGraph(np.empty((0, 1)), (), claims=[])] * 9
     HardCF(0).fit([*short, *empty], [*([[1], [0]] * 15), *([[]] * 9)])
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
+def test_the_limit_of_training_answers_is_that_of_each_group():
+    graphs, labels = answers(60)
+    by = NoFalseClaim(by="kind")
+    graphs = [g.replace(metadata={"kind": "a"}) for g in graphs]
+    new, new_labels = answers(200, "new {}", seed=1, kind=lambda i: "ab"[i < 10])
+    new = [g.replace(claims=[f"other {i}", "b"]) for i, g in enumerate(new)]
+    copies = [g.replace(problem="x", metadata={"kind": "b"}) for g in graphs[:2]]
+    X, y = [*new, *copies], [*new_labels, *labels[:2]]
+    learning(calibration_size=0).fit(graphs, labels).calibrate(X, y)
+    cf = learning(calibration_size=0, guarantee=by).fit(graphs, labels)
+    with pytest.raises(ValueError, match="2 of 12"):
+        cf.calibrate(X, y)

@@ -39,7 +39,7 @@ def scored():
 
 def test_the_share_of_a_models_labels_and_its_names_are_noted():
     """Claims that nobody judged do not count."""
-    sources = ["model judge", "model critic", "person", "rule", "model judge"]
+    sources = ["model judge", "model critic", "person", "person", "model judge"]
     labels = [[1, 0], [1], [1, 0, 1], [0], [-1] * 9]
     graphs = [
         ReasoningGraph(np.ones((len(row), 1)), (), provenance={"label_source": source})
@@ -164,3 +164,13 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     # One each, and no question at all.
     scored.predict(asked[::7])
     scored.predict(graphs)
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [{"label_order": "Random"}, {"label_source": "Person"}, {"label_source": "judge"}],
+)
+def test_unknown_words_are_refused(provenance):
+    [(name, word)] = provenance.items()
+    with pytest.raises(ValueError, match=f"{name}.*{word}"):
+        ReasoningGraph([[1]], (), provenance=provenance)

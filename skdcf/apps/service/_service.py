@@ -9,6 +9,7 @@ import secrets
 import sqlite3
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -20,11 +21,12 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import ClientDisconnect
 
+from ... import guards
 from ..._checks import is_loopback
 from ...datasets.lines import parse_line
 from ...datasets.records import pack, read_row
 from ...graphs import GraphBatch
-from ...identity import hashes_of
+from ...identity import hash_text, hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerReader, AnswerSplitter, kept_text
@@ -347,6 +349,9 @@ class Store:
         self._monitor = CoverageMonitor(filter)
         self._reason = self._monitor.why_not_watched()
         self._parts = [] if self._reason else list(filter.calibration_.by_group())
+        # Answers since the service started, because `predict` compares the answers of a call.
+        self._n_alternatives: Counter[int] = Counter()
+        self._n_answers: Counter[int] = Counter()  # of each hashed question
         self._n_judged = 0  # position of the last labelled answer that was read
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -361,6 +366,7 @@ class Store:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             [explained] = explain(self.filter, batch, alpha=sent.alpha)
+            self._compare_with_earlier(batch)
         graph = explained.graph
         hashes = hashes_of(batch)
         part = None
@@ -405,6 +411,15 @@ class Store:
                 f"this answer has {row['n']} claims and the labels {row['labels']}, "
                 f"got {text}",
             )
+
+    def _compare_with_earlier(self, batch: GraphBatch) -> None:
+        """Warn as `predict` does if it gets the answer and all earlier ones in one call."""
+        record = self.filter._record
+        self._n_alternatives.update(guards.numbers_of_alternatives(batch))
+        guards.warn_of_alternatives(record, self._n_alternatives)
+        asked = [hash_text(name) for name in guards.questions_in(record, batch)]
+        self._n_answers.update(asked)
+        guards.warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
 
     def watch(self) -> CoverageMonitor:
         """Return the monitor, after it has read the new labels of all processes."""

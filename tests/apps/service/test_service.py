@@ -55,6 +55,28 @@ def rows_of(folder):
 # --- POST /v1/filter
 
 
+def test_answers_are_compared_with_those_before():
+    graphs = [
+        g.replace(problem=f"question {i}", alternatives=["a"] * 5, metadata=None)
+        for i, g in enumerate(GRAPHS[:220])
+    ]
+    cf = HardCF("frequency-score", alpha=0.2).fit(graphs[:200], Y[:200])
+    app = create_app(cf)
+
+    def warnings_of(graph):
+        return " ".join(call(app, "/v1/filter", body_of(graph))[1]["warnings"])
+
+    odd = graphs[200].replace(alternatives=["a"])
+    assert "1 of 1 problems" in warnings_of(odd)
+    assert "1 of 2 problems" in warnings_of(graphs[201])
+    for graph in graphs[202:220]:
+        last = warnings_of(graph)
+    assert "answers to" not in last
+    assert "2 answers to 1 question" in warnings_of(graphs[205])
+    assert "3 answers to 1 question" in warnings_of(graphs[205])
+    assert not warnings_of(graphs[0].replace(problem="another question"))
+
+
 def test_the_reply_equals_predict(fitted, tmp_path):
     app = create_app(fitted, folder=tmp_path)
     graphs = GRAPHS[200:220]

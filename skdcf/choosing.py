@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from . import full, guards
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
-from .filters import choose_one_each
 from .graphs import GraphBatch, Problems
 from .guarantees import NoFalseClaim, problems_needed
 from .identity import (
@@ -23,6 +22,7 @@ from .identity import (
 )
 from .ops.conformal import shown_rank
 from .ops.hard import segment_min
+from .parts import choose_one_each
 from .training.splitting import number_groups
 from .uses import filter_in
 

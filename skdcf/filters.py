@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -49,11 +49,8 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import (
-    Calibration,
     Guarantee,
-    Jumps,
     NoFalseClaim,
     PathRisks,
     choose_share,
@@ -62,17 +59,15 @@ from .guarantees import (
 from .guards import Record
 from .identity import (
     Groups,
-    Hashes,
     are_fine,
-    hash_question,
     hashes_of,
-    mix,
     read_groups,
 )
 from .jitter import SCALE, noise_of
 from .labels import Labels
 from .online import on_prefixes, stream_decisions
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
+from .parts import CalibrationPart, choose_one_each, number
 from .scorers import FitTask, resolve
 from .training import SoftTraining, splitting
 
@@ -83,12 +78,7 @@ Level: TypeAlias = float | None
 #: Parameters that define the guarantee. The number of kept true claims can only be compared
 #: between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-#: Columns of a calibration part that contain one value per problem.
-COLUMNS = ("largest", "lowest", "lowered")
 N_FOLDS = 3  # folds of the out-of-fold risks from which the share of passing answers is chosen
-# If all questions differ and there are this many, all calibrate. The rank is then rounded by at
-# most 1 / (n + 1).
-MANY = 10_000
 
 
 @contextmanager
@@ -101,194 +91,6 @@ def unchanged_on_error(estimator):
         vars(estimator).clear()
         vars(estimator).update(state)
         raise
-
-
-@dataclass(frozen=True)
-class CalibrationPart:
-    """Scores and hashes of problems that were scored for calibration.
-
-    Parts are created by the method ``calibration_part`` of a filter. To calibrate the filter on
-    several parts, pass them to its method ``calibrate_parts``.
-
-    Parameters
-    ----------
-    jumps : Jumps
-        Positions and sizes of the jumps in the loss as the threshold increases. For the default
-        guarantee, each problem has a single jump, at its nonconformity score.
-    largest : ndarray of shape (n_problems,)
-        Largest path risk of each problem, regardless of its labels.
-    lowest, lowered : ndarray of shape (n_problems,)
-        Smallest path risk of each problem, before and after being lowered to allow for rounding
-        errors.
-    hashes : Hashes
-        Hashes of the questions and of the problem contents.
-    copy : str
-        Start of the most frequent text, or "" if no text occurs more than once.
-    groups : list of length n_problems or None
-        Group of each problem, if the guarantee has groups.
-    origin : dict
-        How the problems were made.
-    settings : dict
-        Settings of the filter that scored the problems.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_problems,)
-        Nonconformity scores. A score is +inf if every threshold is safe for the problem.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> graphs, y = make_reasoning_graphs(199, random_state=0, return_X_y=True)
-    >>> cf = HardCF("frequency-score").fit(graphs, y)
-    >>> parts = [cf.calibration_part(graphs[i : i + 50], y[i : i + 50])
-    ...          for i in range(0, 199, 50)]
-    >>> cf.calibrate_parts(parts).n_calibration_
-    199
-    """
-
-    jumps: Jumps
-    largest: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    lowered: NDArray[np.float64]
-    hashes: Hashes
-    copy: str
-    groups: list[Any] | None
-    origin: dict[str, Any]
-    settings: dict[str, Any]
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Nonconformity score of each problem."""
-        return self.jumps.first()
-
-    def __len__(self) -> int:
-        """Number of problems."""
-        return len(self.largest)
-
-    def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """Return a part that contains only the given rows."""
-        rows = np.arange(len(self))[rows]
-        names = ("jumps", "hashes", *COLUMNS)
-        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
-        groups = self.groups and [self.groups[i] for i in rows]
-        return replace(self, groups=groups, **chosen)
-
-    @classmethod
-    def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
-        """Join several parts into one part, in the given order."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in COLUMNS
-        }
-        return replace(
-            parts[0],
-            jumps=Jumps.join([part.jumps for part in parts]),
-            hashes=Hashes.join([part.hashes for part in parts]),
-            copy=next((part.copy for part in parts if part.copy), ""),
-            groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
-            origin=guards.join_origins([part.origin for part in parts]),
-            **columns,
-        )
-
-    def calibrate(self, guarantee: Guarantee) -> Calibration:
-        """Return the calibration of a guarantee on all problems of the part."""
-        return Calibration(
-            guarantee, self.jumps, self.lowest, self.lowered, self.groups
-        )
-
-    def not_trained(self, record: Record) -> NDArray[np.intp]:
-        """Return the rows of answers that equal no training answer, or raise ValueError."""
-        group_of = number(self.groups, len(self))
-        return guards.not_trained(record, self.hashes, group_of, self.copy)
-
-    def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return the hashes that determine which answers and questions are selected.
-
-        Equal answers to a question are numbered in the order of their scores, and then of all
-        other numbers that depend on them. The order of the rows has no influence.
-        """
-        jumps = self.jumps
-        steps = mix(jumps.position.view(np.uint64)) + jumps.loss.view(np.uint64)
-        losses = reduce_segments(np.add, mix(steps), jumps.offsets, 0)
-        groups = [hash_question("group", group) for group in self.groups or ()]
-        return self.hashes.orders(
-            np.array(groups or np.zeros(len(self))),
-            self.largest,
-            losses,
-            self.lowest,
-            self.scores,
-        )
-
-    def choose(
-        self,
-        guarantee: Guarantee,
-        level: float,
-        fewest: bool,
-        *,
-        in_groups: bool = True,
-        ranks: NDArray[np.integer] | None = None,
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Choose the problems used for calibration.
-
-        One answer to each question is chosen, either within each group or, if ``in_groups`` is
-        False, among all problems. If ``fewest`` is True, only the smallest number of questions
-        that results in the same rank is used.
-
-        Parameters
-        ----------
-        guarantee : Guarantee
-            The guarantee for which the problems are chosen.
-        level : float
-            The guarantee level.
-        fewest : bool
-            Whether to leave out questions that do not increase the rank of the threshold.
-        in_groups : bool, default=True
-            Whether to choose one answer per question in each group.
-        ranks : ndarray of shape (n_problems,), optional
-            Ranks of the answers. Among all answers to a question, the answer with the lowest rank
-            is chosen. By default, the ranks are derived from hashes of the answers.
-
-        Returns
-        -------
-        chosen, left_over : ndarray of int
-            Indices of problems, sorted.
-        """
-        question = self.hashes.question
-        group_of = number(self.groups if in_groups else None, len(self))
-        are_many = len(self) >= MANY and bool((question < 0).all())
-        if are_many and not group_of.any():
-            return np.arange(len(self)), np.arange(0)
-        by_content, by_question = self.orders()
-        rows = choose_one_each(
-            question, by_content if ranks is None else ranks, group_of
-        )
-        is_chosen = np.full(len(rows), not fewest)
-        for group in np.unique(group_of) if fewest else ():
-            members = np.flatnonzero(group_of[rows] == group)
-            count = len(members)
-            if not are_many or count < MANY:
-                count = guarantee.fewest(count, level)
-            order = np.argsort(by_question[rows[members]], kind="stable")
-            is_chosen[members[order[:count]]] = True
-        return rows[is_chosen], rows[~is_chosen]
-
-
-def number(groups: list[Any] | None, n: int) -> NDArray[np.int64]:
-    """Return the number of each of n groups in the order of appearance, or zeros without groups."""
-    numbers: dict[Any, int] = {}
-    return np.array(
-        [numbers.setdefault(g, len(numbers)) for g in groups or [None] * n], np.int64
-    )
-
-
-def choose_one_each(
-    questions: NDArray[Any], order: NDArray[Any], group_of: NDArray[Any]
-) -> NDArray[np.intp]:
-    """For each group and question, return the index of the first problem in the given order."""
-    by = np.lexsort((order, questions, group_of))
-    return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
 
 
 @settings

@@ -36,6 +36,7 @@ LAYERS = [
     {"columns", "jitter"},
     {"online"},
     {"full"},
+    {"parts"},
     {"filters"},
     {"presets", "uses"},
     {"choosing"},

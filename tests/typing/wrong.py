@@ -31,5 +31,5 @@ HardCF(ties="first")  # type: ignore[arg-type]
 cf.threshold("0.1")  # type: ignore[arg-type]
 kept: str = cf.filter([graph])  # type: ignore[assignment]
 
-evaluate_filter(cf.threshold_, [graph], [[1]])  # type: ignore[arg-type]
+evaluate_filter(cf, [graph], [[1]], 0.1)  # type: ignore[arg-type]
 write_report("report.html", [cf], [graph], [[1]])  # type: ignore[arg-type]

@@ -123,14 +123,14 @@ def make_app(server: LabelServer) -> FastAPI:
         sent: Judgement | Note | Edges | EdgesKnown, tab: str, at: int
     ) -> dict[str, Any]:
         """Save a change, and return the claims to judge next."""
-        change = {
+        changes: dict[type, Any] = {
             Judgement: store.label,
             Note: store.note,
             Edges: store.correct_edges,
             EdgesKnown: store.state_edges_known,
-        }[type(sent)]
+        }
         fields = sent.model_dump()
-        change(**fields, by=server.annotator)
+        changes[type(sent)](**fields, by=server.annotator)
         return server.asked(tab, at, fields.get("problem"))
 
     return app

@@ -588,12 +588,7 @@ def calibrate(cf: Any, X: Any, y: Any, groups: Any) -> None:
     ValueError
         If a question was already used.
     """
-    record = cf._record
-    known = {
-        name: np.union1d(stored, record.calibrated[name])
-        for name, stored in record.trained.items()
-    }
-    cf._record = replace(record, trained=known)
+    _remember_training(cf, cf._record.calibrated)
     problems, origin = cf._read_calibration(X, y, groups)
     _check_answers(problems.columns, problems.labels)
     _calibrate(cf, problems, origin, cf._labelled)
@@ -634,6 +629,7 @@ def _calibrate(cf, problems, origin, older=None):
         )
     labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
+    _remember_training(cf, hashes[~np.isin(np.arange(len(part)), rows)].to_store())
     cf._calibrate_on(part[rows], False, candidates)
     cf._labelled = LabelledAnswers(
         batch=labelled,
@@ -652,6 +648,13 @@ def _calibrate(cf, problems, origin, older=None):
     steps = cf.calibration_.steps
     cf.nonconformity_scores_ = np.sort(np.concatenate([s.position for s in steps]))
     del cf.max_path_risks_
+
+
+def _remember_training(cf, stored):
+    """Add hashes of answers, which can never calibrate again, to those of training answers."""
+    trained = cf._record.trained
+    joined = {name: np.union1d(trained[name], stored[name]) for name in trained}
+    cf._record = replace(cf._record, trained=joined)
 
 
 def _plain(batch):

@@ -109,14 +109,13 @@ def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):
     assert "times the plain way" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("show", ["1", "auto"])
-def test_a_half_has_numbers_for_each_level(show):
+def test_a_half_has_numbers_for_each_level():
     """Nobody else runs the program between two releases."""
     from benchmarks.retention.default_scorer import ALPHAS, NUMBERS, one_half
     from skdcf.datasets import make_reasoning_graphs
 
     X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     problems = X, y, np.arange(120) // 2
-    numbers, _ = one_half(problems, "priced regression", 0, show=show)
+    numbers = one_half(problems, "priced regression", 0)
     assert np.shape(numbers) == (len(ALPHAS), len(NUMBERS))
     assert np.all(np.asarray(numbers)[:, 1] <= 1)

@@ -1,22 +1,19 @@
 """Compare variants of the default scorer on published answers.
 
     python -m benchmarks.retention.default_scorer keep NAME.npz [--variants V ...] [--halves 16]
-    python -m benchmarks.retention.default_scorer keep NAME.npz --show auto
     python -m benchmarks.retention.default_scorer compare OLD.npz NEW.npz OLD_VARIANT NEW_VARIANT
 
 "keep" fits each variant on half of the questions and evaluates it leave-one-out on the others.
 All variants use the same halves, and numbers are means over which answer to a question is used
-for calibration: if there are several, that choice alone changes what is kept at .02 by half. With
-``--show auto``, the share of answers that pass is chosen for the number of questions in each draw,
-and only the answers of the draw are evaluated. To compare two versions of the package, run "keep"
-with each of them on the path. "compare" prints true claims kept, their worth (the mean of their
-number to the power .5), the share of answers shown, and the share of these with a false claim,
-with corrected errors (Nadeau and Bengio: the halves share answers), and then the means over the
-sets, which are geometric for ratios. A set is left out of a geometric mean if nothing is kept.
+for calibration: if there are several, that choice alone changes what is kept at .02 by half. To
+compare two versions of the package, run "keep" with each of them on the path. "compare" prints true
+claims kept, their worth (the mean of their number to the power .5), the share of answers shown, and
+the share of these with a false claim, with corrected errors (Nadeau and Bengio: the halves share
+answers), and then the means over the sets, which are geometric for ratios. A set is left out of a
+geometric mean if nothing is kept.
 """
 
 import argparse
-import time
 import warnings
 
 import numpy as np
@@ -36,7 +33,6 @@ from skdcf.training import LBFGS, SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
-# With a chosen share, the share takes the place of the coverage.
 NUMBERS = ("retention", "shown", "false_among_shown", "coverage", "worth")
 GAIN = 0.5  # of "worth"
 SETS = (
@@ -94,31 +90,6 @@ def worth(filter, graphs, labels, groups, alpha, seed):
     return np.mean(values)
 
 
-def with_chosen_share(filter, graphs, labels, groups, alpha, seed):
-    """Numbers of a filter whose share is chosen for the questions of each draw."""
-    rows_of_numbers = []
-    for rows in draws(groups, seed):
-        batch = graphs[rows]
-        truth = [labels[i] for i in rows]
-        filter.calibrate(batch, truth, groups=False)
-        guarantee = filter.calibration_.guarantee
-        jumps = filter.calibration_part(batch, truth, groups=False).jumps
-        risk = np.concatenate(list(filter.path_risk(batch)))
-        risks = guarantee.path_risks(risk, batch)
-        levels = leave_one_out_levels(guarantee, jumps, risks)
-        kept = levels <= alpha
-        flat = np.concatenate(truth)
-        true = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
-        wrong = np.bincount(batch.problem_of, kept & (flat != 1), len(batch)) > 0
-        shown = np.bincount(batch.problem_of, kept, len(batch)) > 0
-        rate = wrong.sum() / shown.sum() if shown.any() else np.nan
-        one = [true.mean(), shown.mean(), rate, filter.share_, np.mean(true**GAIN)]
-        rows_of_numbers.append(one)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.nanmean(rows_of_numbers, axis=0)
-
-
 def columns_of(graphs):
     """Problems with the columns of their texts."""
     columns = reasoning_features().fit_transform(graphs)
@@ -135,8 +106,8 @@ def problems_of(name):
     return columns, list(data.labels), in_order(question_groups(columns, groups))
 
 
-def one_half(problems, variant, seed, n_train=None, show="1"):
-    """Numbers of one variant in one split, and the seconds of the fit."""
+def one_half(problems, variant, seed, n_train=None):
+    """Numbers of one variant in one split."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
     first, second = next(split.split(groups, groups=groups))
@@ -149,20 +120,11 @@ def one_half(problems, variant, seed, n_train=None, show="1"):
         # Calibrated on one question only: the new ones calibrate each other.
         cf = CoherentConformalFilter(
             **VARIANTS[variant],
-            guarantee=NoFalseClaim(show="auto" if show == "auto" else 1),
             calibration_size=1,
             random_state=seed,
             ties="jitter",
         )
-        start = time.process_time()
         filters = fit_levels(cf, *known, ALPHAS, groups[first])
-        seconds = time.process_time() - start
-        if show == "auto":
-            numbers = [
-                with_chosen_share(filter, *new, groups[second], alpha, seed)
-                for alpha, filter in filters.items()
-            ]
-            return numbers, seconds
         reports = [
             leave_one_out(
                 filter,
@@ -178,11 +140,10 @@ def one_half(problems, variant, seed, n_train=None, show="1"):
         worth(filter, *new, groups[second], alpha, seed)
         for alpha, filter in filters.items()
     ]
-    numbers = [
+    return [
         [*(getattr(report, name)[0] for name in NUMBERS[:-1]), value]
         for report, value in zip(reports, values, strict=True)
     ]
-    return numbers, seconds
 
 
 def keep(options):
@@ -193,12 +154,10 @@ def keep(options):
         problems = problems_of(name)
         for variant in options.variants:
             calls = (
-                delayed(one_half)(problems, variant, seed, options.train, options.show)
+                delayed(one_half)(problems, variant, seed, options.train)
                 for seed in range(options.halves)
             )
-            numbers, seconds = map(np.array, zip(*parallel(calls), strict=True))
-            saved[f"{name}/{variant}"] = numbers
-            saved[f"{name}/{variant}/seconds"] = seconds
+            numbers = saved[f"{name}/{variant}"] = np.array(parallel(calls))
             for column, number in enumerate(NUMBERS[:3]):
                 mean = np.nanmean(numbers[:, :, column], axis=0)
                 print(f"{name:17} {variant:18} {number:18}", mean.round(3), flush=True)
@@ -312,7 +271,6 @@ def main():
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)
     keeping.add_argument("--train", type=int, help="number of training answers")
-    keeping.add_argument("--show", default="1", choices=["1", "auto"])
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")
     comparing.add_argument("new_file")

@@ -140,10 +140,9 @@ def compare(options):
         for columns, problems in zip(
             ("without", "with"), problems_of(name, options.folder), strict=True
         ):
-            halves = (
-                one_half(problems, "default", seed) for seed in range(options.halves)
+            saved[f"{name}/{columns}"] = np.array(
+                [one_half(problems, "default", seed) for seed in range(options.halves)]
             )
-            saved[f"{name}/{columns}"] = np.array([numbers for numbers, _ in halves])
     path = Path(options.folder) / "compared.npz"
     np.savez(path, **saved)
     print_sets(changes(path, path, "without", "with"))

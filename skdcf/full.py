@@ -140,8 +140,7 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
         The optimum for each hypothesis.
     """
     n = len(new)
-    position = np.arange(n)
-    is_used = position <= position[:, None]
+    is_used = np.tri(n)
     target = np.identity(n)
     penalty = _penalty(rows)
     inverse = np.empty((n, new.shape[1], new.shape[1]))
@@ -269,7 +268,8 @@ class LabelledAnswers:
         n_false = segment_sum(self.labels != 1, offsets)[: len(self.groups)]
         answers = np.flatnonzero(n_false > self.max_false)
         claims = ranges(offsets[:-1][answers], self.batch.sizes[answers])
-        return answers, _without_columns(self.batch)[answers], claims
+        names = [self.groups[i] for i in answers]
+        return names, _without_columns(self.batch)[answers], claims
 
     @cached_property
     def _start(self):
@@ -278,7 +278,7 @@ class LabelledAnswers:
         rows = _standardised(features, *_moments(features))[self._is_added]
         odds = (self._is_false.sum() + 0.5) / ((1 - self._is_false).sum() + 0.5)
         start = np.append(np.zeros(rows.shape[1] - 1), np.log(odds))
-        has_both = np.ptp(self._is_false) > 0 if len(rows) else False
+        has_both = len({*self._is_false}) > 1
         return newton(rows, self._is_false, start) if has_both else start
 
     @cached_property
@@ -321,8 +321,8 @@ class LabelledAnswers:
         n_claims = len(new)
         used = rows[np.append(self._is_added, np.zeros(n_claims, bool))]
         is_false = self._is_false
-        answers, scored, claims = self._scored
-        members = [self.groups[i] == group for i in answers]
+        names, scored, claims = self._scored
+        members = [name == group for name in names]
         n = self.groups.count(group)
         alone = _without_columns(answer)
         # Prices are computed for about 100,000 claims at a time.
@@ -346,7 +346,7 @@ class LabelledAnswers:
             offsets = offsets_of(np.tile(scored.sizes, len(block)))
             labels = np.tile(self.labels[claims], len(block))
             scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
-            scores = scores.reshape(len(block), len(answers))[:, members]
+            scores = scores.reshape(len(block), len(names))[:, members]
             for k, row in enumerate(np.sort(scores)):
                 n_below = np.searchsorted(row, bounds[k], side="right")
                 a[j + k] = (1 + n_below) / (n + 1)
@@ -422,6 +422,7 @@ class FullCalibration(Calibration):
         hidden = np.full(len(groups), np.inf)
         names = None if guarantee.by is None else groups
         super().__init__(guarantee, Jumps.of_scores(scores), hidden, groups=names)
+        self.scores = np.sort(scores)
         self.n_labelled = n_labelled
 
     def coverage_law(self, level: float) -> None:
@@ -498,28 +499,26 @@ def _reason(cf, transformer):
 
 
 def _misplaced(batch):
-    """Return the first claim that comes before a parent or has none, and what is wrong with it."""
+    """Return that a claim comes before a parent or has none, or None if there is no such claim."""
     parent, child = batch.edges.T
     late = child[parent > child]
     if len(late):
-        return late[0], "comes before one of its parents. Reorder the claims"
+        return f"{batch.locate(int(late[0]))} comes before one of its parents. Reorder the claims"
     has_parent = np.bincount(child, minlength=batch.n_claims) > 0
     has_parent[batch.offsets[:-1][batch.sizes > 0]] = True
     if not has_parent.all():
-        return np.argmin(has_parent), (
-            "has no parent, although it is not the first claim. Set edges to a rule such as "
-            "skdcf.edges.chain_edges, or use calibration_size=None, which keeps more claims"
+        return (
+            f"{batch.locate(int(np.argmin(has_parent)))} has no parent, although it is not the "
+            "first claim. Set edges to a rule such as skdcf.edges.chain_edges, or use "
+            "calibration_size=None, which keeps more claims"
         )
     return None
 
 
 def _check_answers(batch, labels=None):
     """Raise ValueError if the theorem does not apply to answers, or keeps too little of them."""
-    if found := _misplaced(batch):
-        claim, fault = found
-        raise ValueError(
-            f'with calibration_size="all", {batch.locate(int(claim))} {fault}'
-        )
+    if fault := _misplaced(batch):
+        raise ValueError(f'with calibration_size="all", {fault}')
     if labels is None:
         return
     n_judged = segment_sum(labels >= 0, batch.offsets)
@@ -629,7 +628,8 @@ def _calibrate(cf, problems, origin, older=None):
         )
     labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
-    _remember_training(cf, hashes[~np.isin(np.arange(len(part)), rows)].to_store())
+    cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
+    _remember_training(cf, hashes[cf.unused_indices_].to_store())
     cf._calibrate_on(part[rows], False, candidates)
     cf._labelled = LabelledAnswers(
         batch=labelled,
@@ -641,12 +641,10 @@ def _calibrate(cf, problems, origin, older=None):
         online=cf.online,
         resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
     )
-    cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
     cf.calibration_ = FullCalibration(
         cf.calibration_.guarantee, cf._labelled.groups, len(graphs)
     )
-    steps = cf.calibration_.steps
-    cf.nonconformity_scores_ = np.sort(np.concatenate([s.position for s in steps]))
+    cf.nonconformity_scores_ = cf.calibration_.scores
     del cf.max_path_risks_
 
 

@@ -448,7 +448,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         batch._set_rows(**rows)
         return batch
 
-    def carry_table(self, key, features, feature_names):
+    def carry_table(self, key: Any, features: Any, feature_names: Any) -> GraphBatch:
         """Return the same problems with cached columns, which are also kept in any slice.
 
         Parameters
@@ -684,7 +684,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return np.arange(self.n_claims) - self.offsets[self.problem_of]
 
     @cached_property
-    def sweep(self):
+    def sweep(self) -> list[tuple[Any, ...]]:
         """Edges ordered so that values can be passed from parents to children, by `pass_all`."""
         return find_sweep(self.edges, self.rank[self.edges[:, 1]])
 
@@ -710,7 +710,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def _in_large(self):
         return (self.sizes > 64)[self.problem_of]
 
-    def large_pairs(self, i):
+    def large_pairs(self, i: int) -> Iterator[tuple[Any, Any]]:
         """Yield rows of claims and of their ancestors in one problem, in blocks of claims.
 
         Parameters

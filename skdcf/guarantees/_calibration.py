@@ -81,7 +81,7 @@ class PathRisks:
         """Smallest path risk of each problem, which is +inf if the problem has no claims."""
         return segment_min(self.path_risk, self.offsets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
 
@@ -142,7 +142,7 @@ class Steps:
             return np.inf
         return float(self.position[n_included - 1]) if n_included else -np.inf
 
-    def rank(self, level):
+    def rank(self, level: float | None) -> Any:
         """Return the rank of the threshold among the scores, if all losses are 0 or 1."""
         return conformal_rank(self.n, level, self.delta)
 
@@ -150,7 +150,7 @@ class Steps:
         """Return whether no claim can be kept at a level."""
         return bool(self.level_after[0] > level)
 
-    def n_shown(self, level):
+    def n_shown(self, level: float) -> int:
         """Return the number of calibration answers that have a kept claim."""
         return int(np.sum(self.lowest < self.threshold(level)))
 

@@ -1018,8 +1018,8 @@ class ConformalFilter(Settings):
             If ``alpha``, ``guarantee``, ``ties`` or ``edges`` was set after the filter was cloned,
             as in a search over this parameter.
         """
-        guards.warn_of_search(self._was_changed)
         margin, problems = self._decide(X, alpha, y)
+        guards.warn_of_search(self._was_changed)
         is_kept = (problems.labels == 1) & (margin > 0)
         kept = segment_sum(is_kept, problems.batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, kept)))

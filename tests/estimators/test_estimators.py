@@ -148,15 +148,15 @@ def test_searches_do_not_divide_problems_by_their_labels():
     assert of_folds == [0, 1]
 
 
-@pytest.mark.filterwarnings("ignore:alpha of this clone was set")
 @pytest.mark.parametrize("filter", FILTERS, ids=names)
 def test_a_table_is_one_claim_per_row(filter):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = X[:, 0] + rng.normal(size=60) > 0
-    table = clone(filter).set_params(alpha=0.3, random_state=0).fit(X, y)
+    filter = clone(filter).set_params(alpha=0.3, random_state=0)
+    table = clone(filter).fit(X, y)
     graphs = [ReasoningGraph(row[None], []) for row in X]
-    packed = clone(filter).set_params(alpha=0.3, random_state=0)
+    packed = clone(filter)
     packed.fit(graphs, [np.array([int(v)]) for v in y])
     assert table.predict(X).dtype == bool
     assert table.predict(X).shape == (60,)

@@ -70,7 +70,8 @@ FILTERS = [
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
 def test_every_filter_takes_them(filter):
     few = forget(Y, 0.03)
-    fitted = clone(filter).set_params(alpha=0.3).fit(GRAPHS, few)
+    level = clone(filter).set_params(alpha=0.3)
+    fitted = clone(level).fit(GRAPHS, few)
     assert fitted.score(FRESH, FRESH_Y) > 0
     flat = clone(fitted).fit(GRAPHS, np.concatenate(few))
     assert flat.threshold_ == fitted.threshold_

@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "datasets": 10840,
     "evaluation": 6370,
     "features": 16030,
-    "graphs": 8080,
+    "graphs": 8120,
     "guarantees": 4140,
     "inspection": 1350,
     "monitoring": 2560,

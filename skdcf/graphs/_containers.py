@@ -1183,7 +1183,11 @@ class ReasoningGraph:
             The graph, which is validated as in the constructor.
         """
         matrix = np.asarray(matrix)
-        if {*matrix.shape} != {len(matrix)} or not np.isin(matrix, (0, 1)).all():
+        if (
+            matrix.ndim != 2
+            or len({*matrix.shape}) > 1
+            or not np.isin(matrix, (0, 1)).all()
+        ):
             raise ValueError(
                 f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}: "
                 f"{show(matrix)}"

@@ -39,7 +39,8 @@ def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
     if type(values) is list:  # The following checks are slow.
         return values
-    if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
+    is_scalar = getattr(values, "ndim", 1) == 0
+    if is_scalar or isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         raise ValueError(
             f"{name} must be a list, not one text or a set, got a {type(values).__name__}"
         )

@@ -1,0 +1,278 @@
+"""Compare the verdicts of judges with the labels of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._checks import check_groups, counted
+from .._html import Table
+from ..identity import Groups
+from ..ops.conformal import conformal_rank
+from ._intervals import coverage_interval
+
+
+def judge_report(
+    judged: Mapping[str, ArrayLike],
+    labels: ArrayLike,
+    groups: Groups = None,
+    *,
+    path_risk: ArrayLike | None = None,
+    cut: float = 0.5,
+) -> Table:
+    """Report how well judges agree with people, and what follows for a filter.
+
+    The unit is the question. The questions with labels must be a random sample of all questions.
+
+    Parameters
+    ----------
+    judged : dict of str to array-like of shape (n_claims,)
+        One number for each claim, keyed by the name of the judge. The claim is true in the view
+        of the judge if the number is larger than ``cut``.
+    labels : array-like of shape (n_claims,)
+        Labels by people: 1 for true, 0 for false, and -1 for claims that only the judge has seen.
+        All claims of a question are labelled, or none.
+    groups : array-like of shape (n_claims,), optional
+        The question that each claim belongs to. If None, each claim is a question.
+    path_risk : array-like of shape (n_claims,), optional
+        Path risks of the filter (`skdcf.HardCF.path_risk`). The scorer must not have
+        seen these labels. If None, the table does not say what the filter would miss.
+    cut : float, default=0.5
+        Largest number that means "false".
+
+    Returns
+    -------
+    report : Table
+        One row for each ``judge`` and ``measure``, with ``estimate``, the 95 % limits ``low`` and
+        ``high``, and a ``note``. ``report.n_labelled`` and ``report.n_judged`` are numbers of
+        questions. The measures are
+
+        * ``false claims found`` (sensitivity) and ``true claims accepted`` (specificity);
+        * ``kappa``, which is Cohen's;
+        * ``false claims, judge`` and ``false claims, corrected``: the share of false claims in
+          the view of the judge, and corrected by the labels;
+        * ``labels to halve the interval``, the number of labelled questions at which the interval
+          of the corrected rate would be half as wide, or NaN if more labels cannot achieve this;
+        * ``missed at 0.1`` (and 0.05, 0.2): the share of answers in which a filter with this
+          alpha would keep a false claim if the judge's verdicts were its labels.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or if no claim is labelled.
+
+    Notes
+    -----
+    The corrected rate (prediction-powered inference, arXiv:2301.09633) is the judge's rate on all
+    N questions, plus the mean difference between people and judge on the n labelled questions. Its
+    variance is the sum of both variances, and its interval uses Student's t with n - 1 degrees of
+    freedom. If people and judge disagree on fewer than ten questions, or the judge missed
+    something in fewer than five, the interval is that of the labels alone, because the plain
+    interval would be too short.
+
+    If a rate has at most one claim for each question, its interval is that of Clopper and Pearson.
+    Otherwise, it is the interval of a linearised ratio, after one question without and one with
+    only such claims were added.
+
+    The threshold for question i is the k-th smallest score that the judge's verdicts give
+    to the other n - 1 questions, with ``k = floor(alpha (n + 1))``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.evaluation import judge_report
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.random(2000) < 0.8
+    >>> lenient = true | (rng.random(2000) < 0.4)  # misses 40 % of the false claims
+    >>> labels = np.where(np.arange(2000) < 200, true, -1)
+    >>> report = judge_report({"lenient": lenient}, labels)
+    >>> frame = report.to_frame().set_index("measure")
+    >>> frame.estimate.round(2)[["false claims, judge", "false claims, corrected"]].tolist()
+    [0.12, 0.24]
+    """
+    verdicts = _claims("labels", labels, None)
+    if not np.isin(verdicts, (-1, 0, 1)).all():
+        raise ValueError("labels must be 1 (true), 0 (false) or -1 (not judged)")
+    if not isinstance(judged, Mapping) or not judged:
+        raise ValueError(
+            f"judged must map at least one name to verdicts, got {judged!r}"
+        )
+    numbers = {
+        name: _claims(f"judged[{name!r}]", judged[name], verdicts.shape)
+        for name in judged
+    }
+    risk = None
+    if path_risk is not None:
+        risk = _claims("path_risk", path_risk, verdicts.shape)
+    question = check_groups(groups, len(verdicts))
+    if question is None:
+        question = np.arange(len(verdicts))
+    n_labels = np.bincount(question, verdicts >= 0)
+    if not n_labels.any():
+        raise ValueError("labels must be 0 or 1 for at least one question, got only -1")
+    is_known = n_labels > 0
+    partly = np.flatnonzero((verdicts < 0) & is_known[question])
+    if len(partly):
+        raise ValueError(
+            "labels must not be -1 in a question that has other labels, got -1 for claim "
+            f"{partly[0]}. Label this claim, or set all labels of the question to -1"
+        )
+    columns = {
+        "judge": "{judge}",
+        "measure": "{measure}",
+        "estimate": "{estimate:.3f}",
+        "low": "{low:.3f}",
+        "high": "{high:.3f}",
+        "note": "{note}",
+    }
+    rows = [
+        dict(zip(columns, (name, *row), strict=True))
+        for name, number in numbers.items()
+        for row in _rows(number > cut, verdicts, question, risk)
+    ]
+    n_labelled = int(is_known.sum())
+    heading = f"{n_labelled} of {counted(len(is_known), 'question')} have labels"
+    if n_labelled < 10:
+        heading += "; fewer than 10 labelled questions show only gross faults"
+    if len(judged) > 1:
+        heading += "; the best judge looks too good, because it was selected"
+    return Table(rows, columns, heading, n_labelled=n_labelled, n_judged=len(is_known))
+
+
+def _claims(name, values, shape):
+    """Return an array with one number for each claim, or raise ValueError."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 1 or shape not in (None, values.shape) or not len(values):
+        raise ValueError(
+            f"{name} must have one number for each claim, got shape {values.shape} for labels of "
+            f"shape {shape}. If several people judged a claim, pass the verdict of one of them, "
+            "and the others as judges"
+        )
+    if np.isnan(values).any():
+        raise ValueError(
+            f"{name} must not be NaN, got NaN for claim {np.isnan(values).argmax()}"
+        )
+    return values
+
+
+def _rows(accepted, labels, question, risk):
+    """Yield the rows of one judge, given the claims that it takes for true."""
+    from sklearn.metrics import cohen_kappa_score
+
+    known = labels >= 0
+    is_false = labels == 0
+    is_true = labels == 1
+
+    def count(claims):
+        return np.bincount(question, claims)
+
+    sizes = count(known | ~known)
+    of_judge = count(~accepted)
+    of_people = count(is_false)
+    missed = count(is_false & accepted)
+    silent = "the judge never says false" if accepted.all() else ""
+    note = silent if is_false.any() else "people found no false claim"
+    yield "false claims found", *_rate(of_people - missed, of_people), note
+    note = "" if is_true.any() else "people found no true claim"
+    yield (
+        "true claims accepted",
+        *_rate(count(is_true & accepted), count(is_true)),
+        note,
+    )
+    kappa = np.nan
+    note = "people gave only one label"
+    if is_false.any() and is_true.any():
+        kappa = cohen_kappa_score(is_true[known], accepted[known])
+        note = silent
+    yield "kappa", kappa, np.nan, np.nan, note
+    yield "false claims, judge", *_rate(of_judge, sizes), silent
+    differs = (count(known & (is_true != accepted)) > 0).sum()
+    n = (count(known) > 0).sum()
+    if n == len(sizes) or differs < 10 or (missed > 0).sum() < 5:
+        rate = _rate(of_people, count(known))
+        n_needed = 4 * n
+        note = "from the labels alone: people and judge disagree too rarely"
+        if n == len(sizes):
+            note = "from the labels alone: no question is without labels"
+    else:
+        rate, n_needed = _corrected(of_judge, of_people, sizes, count(known) > 0)
+        note = ""
+    yield "false claims, corrected", *rate, note
+    note = "" if np.isfinite(n_needed) else "cannot be reached by labels alone"
+    yield "labels to halve the interval", float(n_needed), np.nan, np.nan, note
+    if risk is None:
+        return
+    by_judge = _scores(risk, question, ~accepted)[count(known) > 0]
+    by_people = _scores(risk, question, is_false)[count(known) > 0]
+    for alpha in (0.05, 0.1, 0.2):
+        k = conformal_rank(n, alpha)
+        n_missed = _missed(by_judge, by_people, k)
+        note = "" if k else "nothing is kept, because there are too few labels"
+        limits = coverage_interval(n_missed, int(n))
+        yield f"missed at {alpha:g}", n_missed / n, *limits, note
+
+
+def _rate(hits, sizes):
+    """Return sum(hits) / sum(sizes) and its interval, given sums for each question."""
+    hits = hits[sizes > 0]
+    sizes = sizes[sizes > 0]
+    n = len(sizes)
+    if n == 0:
+        return np.nan, 0.0, 1.0
+    rate = hits.sum() / sizes.sum()
+    if sizes.max() == 1:
+        return rate, *coverage_interval(int(hits.sum()), n)
+    hits = np.append(hits, [0, sizes.mean()])
+    sizes = np.append(sizes, [sizes.mean()] * 2)
+    centre = hits.sum() / sizes.sum()
+    reach = _student(n) * np.sqrt(_variance(hits, sizes) / (n + 2))
+    return rate, max(centre - reach, 0.0), min(centre + reach, 1.0)
+
+
+def _variance(hits, sizes):
+    """Return the variance of sum(hits) / sum(sizes) times the number of questions."""
+    rate = hits.sum() / sizes.sum()
+    return np.var((hits - rate * sizes) / sizes.mean(), ddof=1)
+
+
+def _student(freedom):
+    from scipy.stats import t
+
+    return t.ppf(0.975, freedom)
+
+
+def _corrected(of_judge, of_people, sizes, known):
+    """Return the corrected rate with its interval, and the labels that halve the interval.
+
+    ``of_judge`` and ``of_people`` are the claims of each question that are false in their view.
+    """
+    n = known.sum()
+    error = (of_people - of_judge)[known]
+    rate = of_judge.sum() / sizes.sum() + error.sum() / sizes[known].sum()
+    of_all = _variance(of_judge, sizes) / len(sizes)
+    of_one = _variance(error, sizes[known])
+    squared = of_all + of_one / n
+    reach = _student(n - 1) * np.sqrt(squared)
+    # The interval is half as wide if its squared standard error is a quarter.
+    room = squared / 4 - of_all
+    n_needed = np.ceil(of_one / room) if room > 0 else np.nan
+    return np.clip([rate, rate - reach, rate + reach], 0, 1).tolist(), n_needed
+
+
+def _scores(risk, question, is_false):
+    """Return the smallest risk of a false claim in each question, and infinity without one."""
+    scores = np.full(question.max() + 1, np.inf)
+    np.minimum.at(scores, question[is_false], risk[is_false])
+    return scores
+
+
+def _missed(by_judge, by_people, k):
+    """Count the questions with a kept false claim if the judge labels the other questions."""
+    if k == 0:
+        return 0
+    ordered = np.sort(by_judge)
+    # Without the question itself, the ranks from its own on move up by one.
+    moves = by_judge <= ordered[k - 1]
+    return int((by_people < ordered[k - 1 + moves]).sum())

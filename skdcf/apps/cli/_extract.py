@@ -26,14 +26,7 @@ def extract(options):
     }
     extractor = llm.ClaimExtractor(
         options.model,
-        llm.ChatClient(
-            options.base_url,
-            key_variable=options.key_variable or None,
-            cache=cache,
-            in_flight=options.in_flight,
-            timeout=options.timeout,
-            max_tokens=options.max_tokens,
-        ),
+        client_of(options, cache),
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name] for name in options.features],
         verbose=True,
@@ -55,6 +48,20 @@ def extract(options):
         f"tokens) and {usage['cached']} replies from the cache. Flagged answers: "
         f"{sum(map(bool, flags))}. Claims that may differ from the answer (1 in the column "
         f'"flagged"): {int(batch.features[:, -1].sum())}{describe_removed(batch)}'
+    )
+
+
+def client_of(options, cache=None):
+    """Return the client of the endpoint that the options describe."""
+    from .. import llm
+
+    return llm.ChatClient(
+        options.base_url,
+        key_variable=options.key_variable or None,
+        cache=cache,
+        in_flight=options.in_flight,
+        timeout=options.timeout,
+        max_tokens=options.max_tokens,
     )
 
 

@@ -55,9 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     exit_code : int
         The exit code, which is 0 on success. The exit code is 1 if `fit` or `calibrate` had too
-        few labels to keep any claim. The exit code is 2 if the command line or the data contain
-        an error, or if the extra ``apps`` is not installed. The exit code is 130 if the program
-        was interrupted.
+        few labels to keep any claim, or if `judge` found that a judge changed. The exit code is 2
+        if the command line or the data contain an error, or if the extra ``apps`` is not
+        installed. The exit code is 130 if the program was interrupted.
     """
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default. A stream that
     # replaced stdout may have no `reconfigure`.

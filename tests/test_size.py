@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/service": 2590,
     "apps/text": 4350,
     "datasets": 10840,
-    "evaluation": 7797,
+    "evaluation": 7820,
     "features": 16030,
     "graphs": 8120,
     "guarantees": 4140,

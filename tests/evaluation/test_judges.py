@@ -8,8 +8,6 @@ from sklearn.metrics import cohen_kappa_score
 from skdcf import HardCF
 from skdcf.evaluation import judge_report
 
-RNG = np.random.default_rng(0)
-
 
 def report(accepted, labels, groups=None, **options):
     table = judge_report({"judge": accepted}, labels, groups, **options)
@@ -28,7 +26,7 @@ def sample(rng, n, n_labels, share=0.2, missed=0.4, refused=0.02):
 
 
 def test_agreement():
-    accepted, labels = sample(RNG, 300, 100)
+    accepted, labels = sample(np.random.default_rng(0), 300, 100)
     known = labels >= 0
     rows = report(accepted, labels)
     kappa = cohen_kappa_score(labels[known], accepted[known])
@@ -58,7 +56,9 @@ def test_corrected_rate_by_the_formula():
     ("n", "missed", "word"), [(50, 0.4, "disagree"), (2000, 0.4, "without labels")]
 )
 def test_labels_alone(n, missed, word):
-    accepted, labels = sample(RNG, n * 2, n, share=0.05, missed=missed)
+    accepted, labels = sample(
+        np.random.default_rng(0), n * 2, n, share=0.05, missed=missed
+    )
     if "without" in word:
         accepted, labels = accepted[:n], labels[:n]
     row = report(accepted, labels)["false claims, corrected"]
@@ -69,14 +69,16 @@ def test_labels_alone(n, missed, word):
 
 def test_a_question_counts_once():
     """Claims that repeat the first one of their question change nothing in rates."""
-    accepted, labels = sample(RNG, 2000, 200)
+    accepted, labels = sample(np.random.default_rng(0), 2000, 200)
     once = report(accepted, labels)["false claims, corrected"]
     thrice = report(accepted.repeat(3), labels.repeat(3), np.arange(2000).repeat(3))
     assert thrice["false claims, corrected"] == pytest.approx(once)
 
 
 def test_labels_cannot_shorten_what_few_answers_leave_open():
-    accepted, labels = sample(RNG, 120, 100, share=0.5, missed=0.2)
+    accepted, labels = sample(
+        np.random.default_rng(0), 1200, 1000, share=0.5, missed=0.2
+    )
     row = report(accepted, labels)["labels to halve the interval"]
     assert np.isnan(row["estimate"]) and "cannot be reached" in row["note"]
 
@@ -85,9 +87,9 @@ def test_labels_cannot_shorten_what_few_answers_leave_open():
 @pytest.mark.parametrize("n", [19, 50])
 def test_missed_by_filters_that_leave_one_question_out(n, alpha):
     """The scores of each question are compared with a threshold from all the others."""
-    accepted, labels = sample(RNG, 3 * n, 3 * n)
+    accepted, labels = sample(np.random.default_rng(0), 3 * n, 3 * n)
     groups = np.arange(3 * n) // 3
-    risk = RNG.integers(0, 9, 3 * n) / 9
+    risk = np.random.default_rng(0).integers(0, 9, 3 * n) / 9
     k = int(round(alpha * (n + 1), 9))
     n_missed = 0
     for i in range(n):
@@ -104,7 +106,7 @@ def test_missed_by_filters_that_leave_one_question_out(n, alpha):
 
 
 def test_nothing_is_kept_with_too_few_labels():
-    accepted, labels = sample(RNG, 30, 8)
+    accepted, labels = sample(np.random.default_rng(0), 30, 8)
     table = judge_report({"a": accepted, "b": labels}, labels, path_risk=np.zeros(30))
     assert "nothing is kept" in table.rows[-2 - 1]["note"]
     assert table.n_labelled == 8 and "fewer than 10" in table.heading

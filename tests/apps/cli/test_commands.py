@@ -353,7 +353,7 @@ def test_a_file_that_has_no_lines_is_not_standard_output(files, capsys, command)
 
 def test_each_command_has_help_and_an_example_that_is_right(capsys):
     [commands] = [a for a in make_parser()._actions if a.dest == "command"]
-    assert len(commands.choices) == 9
+    assert len(commands.choices) == 10
     for name, parser in commands.choices.items():
         example = " ".join(parser.format_help().partition("Example: ")[2].split())
         program, *arguments = example.split()

@@ -429,7 +429,7 @@ def hashes_of(
     Returns
     -------
     hashes : Hashes
-        Hashes of the questions, the problem contents and the answers.
+        The hashes of the question, the content and the answer of each problem.
     """
     question, text, named_by = _find_questions(batch, groups)
     return Hashes(

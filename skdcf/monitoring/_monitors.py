@@ -38,7 +38,7 @@ from ..uses import check, flat_masks, largest_risks
 def waiting(t):
     """Return the fraction of the initial wealth that has not been bet after ``t`` problems.
 
-    After 100 problems, it has decreased to 63 %.
+    After 100 problems, 63 % has not been bet.
     """
     return 1 / np.log2(2 + t / 100)
 

@@ -20,14 +20,15 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.scorers import ClassifierScorer
 
 
-def seconds(function, repeats):
-    """The least processor time of some repetitions."""
-    times = []
-    for _ in range(repeats):
-        start = process_time()
-        function()
-        times.append(process_time() - start)
-    return min(times)
+def seconds(repeats, *functions):
+    """The least processor time of each function, called in turn."""
+    times = np.empty((repeats, len(functions)))
+    for row in times:
+        for i, function in enumerate(functions):
+            start = process_time()
+            function()
+            row[i] = process_time() - start
+    return times.min(axis=0)
 
 
 def main(n_problems):
@@ -49,11 +50,6 @@ def main(n_problems):
     train = graphs[:500], y[:500]
     flat = np.concatenate(y[:500])
     regression = LogisticRegression(max_iter=5000).fit(train[0].features, flat)
-    bare = seconds(one_pass, 3)
-    alone = seconds(lambda: regression.predict_proba(graphs[0].features), 200)
-    print(
-        f"{big.n_claims} claims: one pass {bare:.3f} s; one answer {1e3 * alone:.3f} ms"
-    )
     print(f"{'times as long':28}{'fit, s':>8}{'all':>8}{'one answer':>12}")
     for name, scorer in {
         "frequency": "frequency-score",
@@ -62,10 +58,14 @@ def main(n_problems):
         "default": "linear",
     }.items():
         make = HardCF if name == "frequency" else CoherentConformalFilter
-        fit = seconds(lambda make=make, scorer=scorer: make(scorer).fit(*train), 3)
-        cf = make(scorer).fit(*train)
-        whole = seconds(lambda cf=cf: cf.predict(fresh()), 2)
-        one = seconds(lambda cf=cf: cf.predict([graphs[0]]), 200)
+        cf = make(scorer)
+        (fit,) = seconds(3, lambda cf=cf: cf.fit(*train))
+        whole, bare = seconds(3, lambda cf=cf: cf.predict(fresh()), one_pass)
+        one, alone = seconds(
+            1000,
+            lambda cf=cf: cf.predict([graphs[0]]),
+            lambda: regression.predict_proba(graphs[0].features),
+        )
         print(f"{name:28}{fit:8.2f}{whole / bare:8.1f}{one / alone:12.2f}", flush=True)
 
 

@@ -60,7 +60,7 @@ lint: $(VENV)/with-all,lint,types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy skdcf tests/typing & mypy=$$!; \
-	  $(BIN)/basedpyright --level error tests/typing/whole_package.py tests/typing/user_program.py && \
+	  $(BIN)/basedpyright --level error tests/typing/whole_package.py && \
 	  PATH="$(BIN):$$PATH" $(BIN)/python .ci/type_completeness.py && wait $$mypy
 	$(BIN)/codespell
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -18,46 +17,26 @@ def square(x, _):
     return {"value": x * x}
 
 
-def test_cells_are_computed_once(tmp_path):
-    from benchmarks.cells import compute
+def test_cells_are_computed_once(tmp_path, monkeypatch):
+    from benchmarks import cells
 
     def run(numbers, more="a"):
         CALLS.clear()
-        cells = {f"n={n}": (square, (n, more)) for n in numbers}
-        found = compute(tmp_path, "squares", cells, n_jobs=1)
-        return {key: cell["value"] for key, cell in found.items()}, list(CALLS)
+        wanted = {f"n={n}": (square, (n, more)) for n in numbers}
+        found = cells.compute(tmp_path, "squares", wanted, n_jobs=1)
+        assert {key: cell["value"] for key, cell in found.items()} == {
+            f"n={n}": n * n for n in numbers
+        }
+        return list(CALLS)
 
-    assert run([1, 2]) == ({"n=1": 1, "n=2": 4}, [1, 2])
-    assert run([1, 2, 3]) == ({"n=1": 1, "n=2": 4, "n=3": 9}, [3])
-    assert run([1, 2], more="b")[1] == [1, 2]  # other arguments, another cell
+    assert run([1, 2]) == [1, 2]
+    assert run([1, 2, 3]) == [3]
+    assert run([1, 2], more="b") == [1, 2]  # other arguments, another cell
     files = list((tmp_path / "cells" / "squares").iterdir())
     files[0].write_text("{half a fi")
-    assert len(run([1, 2, 3], more="b")[1]) == 2  # the broken one, and 3
-    assert run([1, 2, 3], more="b")[1] == []
-
-
-def test_cells_of_other_code_are_computed_anew(tmp_path, monkeypatch):
-    from benchmarks import cells
-
-    one = {"n=3": (square, (3, "a"))}
-    cells.compute(tmp_path, "squares", one, n_jobs=1)
-    CALLS.clear()
+    assert len(run([1, 2, 3], more="b")) == 2  # the broken one, and 3
     monkeypatch.setattr(cells, "code_of_package", lambda: "changed")
-    cells.compute(tmp_path, "squares", one, n_jobs=1)
-    assert CALLS == [3]
-
-
-def test_an_interrupted_write_leaves_the_file_of_before(tmp_path):
-    from benchmarks.cells import Writing
-
-    path = tmp_path / "folder" / "file"
-    with Writing(path) as file:
-        file.write(b"whole")
-    with pytest.raises(KeyboardInterrupt), Writing(path) as file:
-        file.write(b"ha")
-        raise KeyboardInterrupt
-    assert path.read_bytes() == b"whole"
-    assert [p.name for p in path.parent.iterdir()] == ["file"]
+    assert run([3], more="b") == [3]
 
 
 def test_pages_say_what_the_files_hold():
@@ -74,31 +53,6 @@ def test_pages_say_what_the_files_hold():
     assert paper_page.page(paper) == (referees / "paper.rst").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
     assert report.with_tables(readme, saved) == readme
-
-
-def test_partial_results_leave_those_of_the_page(tmp_path, monkeypatch):
-    from argparse import Namespace
-
-    from benchmarks.retention import reproduce
-
-    fetched, counts = [], iter([(3, 5), (5, 5), (3, 5), (3, 5)])
-
-    def gathered(run):
-        done, total = next(counts)
-        return {"seconds": {"main-math": [1.5, done, total]}}
-
-    monkeypatch.setattr(reproduce, "gathered", gathered)
-    for name in ("fetch_coherent_math", "fetch_felm"):
-        monkeypatch.setattr(reproduce, name, lambda name=name: fetched.append(name))
-    chosen = Namespace(minutes=1, output=tmp_path, only=None, jobs=1)
-    reproduce.main(chosen)
-    assert fetched == ["fetch_coherent_math", "fetch_felm"]
-    assert [path.name for path in tmp_path.iterdir()] == ["paper.json"]
-    whole = (tmp_path / "paper.json").read_bytes()
-    reproduce.main(chosen)
-    assert (tmp_path / "paper.json").read_bytes() == whole
-    partial = json.loads((tmp_path / "paper-partial.json").read_text())
-    assert partial["seconds"] == {"main-math": [1.5, 3, 5]}
 
 
 def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):

@@ -1,10 +1,6 @@
-"""No import runs upwards, and heavy modules are imported late.
-
-There is one test per rule. Its message names the files that break it.
-"""
+"""No import runs upwards, and heavy modules are imported late."""
 
 import ast
-import re
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -15,6 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Each layer may import what lies below it, and what lies next to it without a circle.
 LAYERS = [
@@ -43,14 +40,10 @@ LAYERS = [
     {"evaluation"},
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
-    {"apps"},
-    {"apps.text"},
+    {"apps", "apps.text"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
-    {"__main__", "apps.cli", "apps.service"},
+    {"", "__main__", "apps.cli", "apps.service"},
 ]
-
-# Pure mathematics: nothing of scikit-learn, whose interface is added above.
-WITHOUT_SKLEARN = {"graphs", "identity", "labels", "ops", "training"}
 
 # Gradients are taken here and nowhere else, so that predicting needs no autograd.
 AUTOGRAD = (
@@ -60,8 +53,8 @@ AUTOGRAD = (
     "training/*",
     "scorers/_models.py",
 )
-
-# Imported inside the functions that use them, never at the top of a module.
+# Pure mathematics has nothing of scikit-learn, whose interface is added above.
+MATHEMATICS = "graphs/*", "identity.py", "labels.py", "ops/*", "training/*"
 HEAVY = {
     "fastapi",
     "json_repair",
@@ -76,199 +69,119 @@ HEAVY = {
     "uvicorn",
     "xgboost",
 }
-
-# A service is made of these. The command imports it when it serves.
-WEB = {"fastapi", "pydantic", "pydantic_core", "starlette", "uvicorn"}
-
-
-def is_web(path):
-    return place(path).startswith(
-        ("apps/service/", "apps/labelling/_pages", "apps/cli/_serve")
-    )
+# The command imports these modules when it serves.
+WEB = "apps/service/*", "apps/labelling/_pages*", "apps/cli/_serve*"
 
 
 def place(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
-def package_of(path):
-    """Return the part of the package that a file belongs to, such as "ops" or "apps.llm"."""
-    return package_of_name(path.relative_to(PACKAGE).with_suffix("").parts)
+def part_of(names):
+    """Return the part of the package that dotted names begin with, such as "apps.llm"."""
+    names = [name for name in names if name != "__init__"]
+    return ".".join(names[: 1 + (names[:1] == ["apps"])])
 
 
-def package_of_name(parts):
-    """Return the part of the package that a dotted name begins with."""
-    inside = parts[0] == "apps" and parts[1:2] not in ((), ("__init__",))
-    return ".".join(parts[: 1 + inside])
-
-
-def layer_of(name):
-    """The number of a package's layer; the package itself stands on the last."""
-    found = [number for number, packages in enumerate(LAYERS) if name in packages]
-    return found[0] if found else len(LAYERS) - 1
-
-
-def python_files():
-    return sorted(PACKAGE.rglob("*.py"))
-
-
-@cache
-def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+def home(path):
+    return part_of(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
 @cache
 def imports(path):
-    """Pairs (dotted module, whether it is imported as soon as the file is)."""
-    return list(_imports(path))
-
-
-def _imports(path):
-    statements = [(node, True) for node in tree_of(path).body]
+    """Pairs (dotted name, whether it is imported as soon as the file is)."""
+    pairs = []
+    statements = [(node, True) for node in ast.parse(path.read_text("utf-8")).body]
     for node, at_once in statements:  # which grows by what stands inside
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            pairs += [(alias.name, at_once) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = base_of(path, node)
-            names = [f"{base}.{a.name}" for a in node.names] + [base]
+            folders = ("skdcf", *path.relative_to(PACKAGE).parts)[: -node.level or None]
+            base = ".".join(
+                [*(folders if node.level else ()), *filter(None, [node.module])]
+            )
+            pairs += [(f"{base}.{alias.name}", at_once) for alias in node.names]
         else:
-            at_once &= not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            inner = [
-                n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr)
-            ]
-            statements += [(statement, at_once) for statement in inner]
-            continue
-        for name in names:
-            yield name, at_once
+            at_once &= not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            statements += [(inner, at_once) for inner in ast.iter_child_nodes(node)]
+    return pairs
 
 
-def base_of(path, node):
-    """The dotted x of ``from x import y``, relative ones resolved."""
-    if not node.level:
-        return node.module
-    package = ("skdcf", *path.relative_to(PACKAGE).parent.parts)
-    package = package[: len(package) - node.level + 1]
-    return ".".join((*package, *([node.module] if node.module else ())))
-
-
-def packages_imported(path):
-    """The packages that a file imports from, apart from its own."""
-    names = [tuple(name.split(".")) for name, _ in imports(path)]
-    found = {
-        package_of_name(parts[1:])
-        for parts in names
-        if parts[0] == "skdcf" and len(parts) > 1
-    }
-    return {name for name in found if is_module(name)} - {package_of(path)}
-
-
-def is_module(name):
-    path = PACKAGE.joinpath(*name.split("."))
-    return path.is_dir() or path.with_suffix(".py").exists()
-
-
-def private_of_others(path):
-    """Names that a file imports although another package keeps them to itself.
-
-    Modules at the top, such as ``skdcf._checks``, are shared by all packages.
-    """
+def parts_imported(path):
+    """Pairs (part of the package, names inside of it) that a file imports from others."""
     for name, _ in imports(path):
-        parts = name.split(".")
-        if (
-            parts[0] == "skdcf"
-            and parts[1:]
-            and package_of_name(parts[1:]) != package_of(path)
-        ):
-            inside = parts[2:] if parts[1] != "apps" else parts[3:]
-            if any(p.startswith("_") and not p.startswith("__") for p in inside):
-                yield name
+        first, *names = name.split(".")
+        while first == "skdcf" and names:
+            if (part := part_of(names)) in set().union(*LAYERS):
+                if part != home(path):
+                    yield part, names[part.count(".") + 1 :]
+                break
+            names = names[:-1]
 
 
-def external(path):
-    """Pairs (package, whether it is imported as soon as the file is)."""
-    return {(name.split(".")[0], at_top) for name, at_top in imports(path)}
+def packages_of(path, late=True):
+    """Return the packages that a file imports, at its top or (late) in functions as well."""
+    return {name.split(".")[0] for name, early in imports(path) if early or late}
+
+
+def is_in(path, patterns):
+    return any(fnmatch(place(path), pattern) for pattern in patterns)
+
+
+def layer_of(part):
+    (number,) = [n for n, layer in enumerate(LAYERS) if part in layer]
+    return number
 
 
 def test_no_import_runs_upwards():
-    upwards = [
-        f"{place(path)} imports {name}"
-        for path in python_files()
-        for name in packages_imported(path)
-        if layer_of(name) > layer_of(package_of(path))
-    ]
-    assert upwards == []
+    upwards = {
+        (place(path), part)
+        for path in FILES
+        for part, _ in parts_imported(path)
+        if layer_of(part) > layer_of(home(path))
+    }
+    assert upwards == set()
 
 
 def test_no_circles():
     graph = {}
-    for path in python_files():
-        if path != PACKAGE / "__init__.py":
-            graph.setdefault(package_of(path), set()).update(packages_imported(path))
+    for path in FILES:
+        parts = {part for part, _ in parts_imported(path)}
+        graph.setdefault(home(path), set()).update(parts)
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")
 
 
-def test_every_package_has_a_layer():
-    packages = {package_of(path) for path in python_files()} - {"__init__"}
-    assert packages - set().union(*LAYERS) == set()
-
-
 def test_private_modules_are_private():
-    found = {place(path): list(private_of_others(path)) for path in python_files()}
-    assert {path: names for path, names in found.items() if names} == {}
-
-
-def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
-    """Names are listed where users import from, and in no other module."""
-    page = (checkout / "docs" / "api.rst").read_text(encoding="utf-8")
-    documented = set(re.findall(r"^   (skdcf[.\w]*)$", page, re.MULTILINE))
-    listing = {
-        "skdcf" + "".join(f".{part}" for part in path.relative_to(PACKAGE).parts)
-        for path in python_files()
-        if re.search(r"^__all__\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    private = {
+        (place(path), part, name)
+        for path in FILES
+        for part, names in parts_imported(path)
+        for name in names
+        if name.startswith("_") and not name.startswith("__")
     }
-    names = {name.removesuffix(".py").removesuffix(".__init__") for name in listing}
-    assert names == documented
-
-
-def test_maths_without_sklearn():
-    assert [
-        place(path)
-        for path in python_files()
-        if package_of(path) in WITHOUT_SKLEARN
-        and "sklearn" in {name for name, _ in external(path)}
-    ] == []
+    assert private == set()
 
 
 def test_autograd_where_gradients_are_taken():
-    assert [
-        place(path)
-        for path in python_files()
-        if not any(fnmatch(place(path), pattern) for pattern in AUTOGRAD)
-        and "autograd" in {name for name, _ in external(path)}
-    ] == []
+    importing = [path for path in FILES if "autograd" in packages_of(path)]
+    assert [place(path) for path in importing if not is_in(path, AUTOGRAD)] == []
+
+
+def test_mathematics_without_scikit_learn():
+    importing = [path for path in FILES if "sklearn" in packages_of(path)]
+    assert [place(path) for path in importing if is_in(path, MATHEMATICS)] == []
 
 
 def test_heavy_modules_inside_functions():
-    assert [
-        f"{place(path)} imports {name}"
-        for path in python_files()
-        for name, at_top in external(path)
-        if at_top and name in HEAVY and name not in (WEB if is_web(path) else ())
-    ] == []
-
-
-def test_the_core_imports_no_application():
-    assert [
-        f"{place(path)} imports {name}"
-        for path in python_files()
-        for name, _ in imports(path)
-        if name.startswith("skdcf.apps")
-        and not package_of(path).startswith("apps")
-        and place(path) != "__main__.py"
-    ] == []
+    early = {
+        place(path): packages_of(path, late=False) & HEAVY
+        for path in FILES
+        if not is_in(path, WEB)
+    }
+    assert {path for path, packages in early.items() if packages} == set()
 
 
 def test_importing_loads_nothing_heavy():
@@ -283,45 +196,8 @@ def test_importing_loads_nothing_heavy():
     assert (HEAVY | {"autograd"}).isdisjoint(new), sorted(new)
 
 
-def test_checker_resolves_imports(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
-    for folder in ("ops", "graphs"):
-        (tmp_path / folder).mkdir()
-    for name in ("metrics", "filters"):
-        (tmp_path / f"{name}.py").touch()
-    path = tmp_path / "ops" / "soft.py"
-    path.write_text(
-        '"""A docstring\nof two lines."""\n'
-        "import numpy as np\n"
-        "from .. import metrics, HardCF\n"
-        "from ..graphs._ragged import split\n"
-        "from .hard import path_risk  # a comment\n"
-        "from . import _here\n"
-        "\n"
-        "def f():\n"
-        "    from skdcf.filters import HardCF\n"
-        "    import pandas.api\n"
-    )
-    assert packages_imported(path) == {"metrics", "graphs", "filters"}
-    assert list(private_of_others(path)) == [
-        "skdcf.graphs._ragged.split",
-        "skdcf.graphs._ragged",
+def test_every_warning_has_a_category():
+    """`warn` needs one, and nothing goes around it."""
+    assert [p.name for p in FILES if "warnings.warn(" in p.read_text("utf-8")] == [
+        "_checks.py"
     ]
-    assert external(path) == {
-        ("numpy", True),
-        ("skdcf", True),
-        ("skdcf", False),
-        ("pandas", False),
-    }
-    assert layer_of(package_of(path)) == 2
-
-
-def test_every_warning_has_a_category_of_its_own():
-    """So that each kind can be filtered; `warn` needs one, and nothing goes around it."""
-    bare = [
-        place(path)
-        for path in python_files()
-        if "warnings.warn(" in path.read_text(encoding="utf-8")
-        or ", UserWarning)" in path.read_text(encoding="utf-8")
-    ]
-    assert bare == ["_checks.py"]

@@ -1,7 +1,5 @@
 """What users install: the wheel, alone, in an environment that holds nothing else."""
 
-import gzip
-import json
 import os
 import shutil
 import subprocess
@@ -18,19 +16,12 @@ LEFTOVERS = (".*", "__pycache__", "*.egg-info", "build", "dist", "_build", "gene
 
 PROGRAM = """
 import importlib.util
-from importlib.resources import files
-import skdcf
-from skdcf import CoherentConformalFilter, HardCF
-from skdcf.datasets import (make_reasoning_graphs,)
+from skdcf import CoherentConformalFilter
+from skdcf.datasets import make_reasoning_graphs
 
 graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-hard = HardCF("frequency-score", alpha=0.1).fit(graphs[:100], labels[:100])
-learnt = CoherentConformalFilter(alpha=0.1, random_state=0)
-learnt.fit(graphs[:100], labels[:100])
-for filter in (hard, learnt):
-    print(len(filter.predict(graphs[100:])))
-print(files("skdcf").joinpath("py.typed").is_file())
-print(importlib.util.find_spec("matplotlib"), skdcf.__file__)
+cf = CoherentConformalFilter(random_state=0).fit(graphs[:100], labels[:100])
+print(len(cf.predict(graphs[100:])), importlib.util.find_spec("matplotlib"))
 """
 
 
@@ -102,13 +93,7 @@ def test_source_distribution_holds_what_its_tests_read(checkout, tmp_path):
 
 @pytest.mark.wheel
 def test_wheel_filters_without_extras(bare, tmp_path):
-    printed = run(bare / "python", "-c", PROGRAM, cwd=tmp_path)
-    *counts, data, rest = printed.splitlines()
-    assert counts == ["20", "20"]
-    assert data == "True"
-    matplotlib, where = rest.split(" ", 1)
-    assert matplotlib == "None"
-    assert Path(where).is_relative_to(bare.parent)
+    assert run(bare / "python", "-c", PROGRAM, cwd=tmp_path) == "20 None\n"
 
 
 @pytest.mark.wheel
@@ -123,60 +108,13 @@ def test_command_without_its_extra_says_what_to_install(bare, tmp_path):
 
 
 @pytest.mark.wheel
-def test_wheel_brings_the_command(with_apps, tmp_path):
-    assert "report" in run(with_apps / "skdcf", "--help", cwd=tmp_path)
-    few = ("demo", "--n-problems", "100", "--output", "pictures")
-    assert "report.html" in run(with_apps / "skdcf", *few, cwd=tmp_path)
-
-
-MADE = """
-import gzip, json
-from skdcf.datasets import make_word_problems
-
-def record(number, graph, labels):
-    parents = [[int(u) for u, w in graph.edges if w == v] for v in range(graph.n_claims)]
-    return {"question": graph.problem, "claims": list(graph.claims), "parents": parents,
-            "labels": [int(y) for y in labels], "ticket": f"T-{number}", "by": {"bot": 1}}
-
-for name, n, seed in (("labelled", 120, 0), ("test", 60, 1), ("new", 20, 2)):
-    data = make_word_problems(n, random_state=seed)
-    rows = [record(i, g, y) for i, (g, y) in enumerate(zip(data.graphs, data.labels))]
-    if name == "new":
-        rows = [{k: v for k, v in row.items() if k != "labels"} for row in rows]
-    with gzip.open(f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\\n" for row in rows)
-"""
-
-
-@pytest.mark.wheel
-def test_wheel_goes_from_json_lines_to_a_report(with_apps, tmp_path):
-    """With ``parents``, compressed, and with keys of one's own."""
-    run(with_apps / "python", "-c", MADE, cwd=tmp_path)
-
-    def skdcf(*words):
-        return run(with_apps / "skdcf", *words, cwd=tmp_path)
-
-    skdcf("fit", "labelled.jsonl.gz", "-o", "filter.skops", "--alpha", "0.1")
-    skdcf("filter", "filter.skops", "new.jsonl.gz", "--json", "-o", "kept.jsonl.gz")
-    texts = "filter", "filter.skops", "new.jsonl.gz", "--empty", "(nothing)"
-    packed = [(tmp_path / f"{name}.jsonl.gz").read_bytes() for name in ("new", "kept")]
-    lines = [gzip.decompress(one).splitlines() for one in packed]
-    given, kept = ([json.loads(line) for line in file] for file in lines)
-    for before, after in zip(given, kept, strict=True):
-        for key in ("ticket", "by", "claims"):
-            assert after[key] == before[key]
-        mask = after["mask"]
-        assert len(mask) == len(before["claims"])
-        assert all(
-            mask[u] for v, us in enumerate(before["parents"]) if mask[v] for u in us
-        )
-    texts_kept = [row["metadata"]["filtered"]["text"] for row in kept]
-    shown = [" ".join((text or "(nothing)").split()) for text in texts_kept]
-    assert skdcf(*texts, "-o", "-").splitlines() == shown
-    levels = "--alphas", "0.1", "0.2"
-    report = "report", "filter.skops", "test.jsonl.gz", "-o", "report.html"
-    assert "0.100   0.900" in skdcf(*report, *levels)
-    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
+def test_the_commands_of_the_readme(with_apps, checkout, tmp_path):
+    lines = (checkout / "README.md").read_text("utf-8").splitlines()
+    commands = [line.split() for line in lines if line.startswith("    skdcf ")]
+    shutil.copytree(checkout / "docs/guide/tutorial", tmp_path / "copy")
+    for _, *words in [*commands, ("", "report", "filter.skops", "test.jsonl")]:
+        run(with_apps / "skdcf", *words, cwd=tmp_path / "copy")
+    assert (tmp_path / "copy/kept.txt").stat().st_size > 0
 
 
 def test_folder_of_the_same_name_does_not_hide_the_package(tmp_path):

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
-from skdcf.apps.labelling import RandomOrder, ReviewOrder, agreement
+from skdcf.apps.labelling import agreement
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
 from skdcf.apps.service import create_app
@@ -21,6 +21,8 @@ from skdcf.datasets import (
     labels_from_first_error,
     make_reasoning_graphs,
     make_word_problems,
+    read_jsonl,
+    write_jsonl,
 )
 from skdcf.edges import chain_edges, number_flow_edges
 from skdcf.evaluation import (
@@ -28,14 +30,12 @@ from skdcf.evaluation import (
     Table,
     compare_filters,
     coverage_interval,
+    coverage_score,
     leave_one_out,
 )
 from skdcf.features import AgreementFeatures, reasoning_features
-from skdcf.graphs import answer_text
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
-from skdcf.identity import question_groups
 from skdcf.inspection import explain, permutation_importance
-from skdcf.labels import pack_labels
 from skdcf.monitoring import (
     CoverageMonitor,
 )
@@ -53,21 +53,24 @@ def name_of(estimator: BaseEstimator) -> str:
     return type(estimator).__name__
 
 
-def make_filters() -> dict[str, BaseEstimator]:
-    """One filter of each kind, with settings of several rooms."""
+def describe(graph: ReasoningGraph) -> str:
+    """Look at a graph, at a changed copy of it and at what its first claim needs."""
+    edges = graph.replace(id=1).to_dict()["edges"]
+    return f"{graph}, edges {edges}, {graph.ancestors(0).tolist()}"
+
+
+def make_filters() -> list[BaseEstimator]:
+    """Filters with settings of several modules."""
     training = SoftTraining(optimizer=LBFGS(max_iter=5))
-    return {
-        "trained": CoherentConformalFilter(
-            LinearModel(),
-            relaxation=GridRelaxation(),
-            training=training,
-            random_state=0,
+    return [
+        CoherentConformalFilter(
+            LinearModel(), relaxation=GridRelaxation(), training=training
         ),
-        "hazards": HardCF(ConfTrScorer(gain=0.25), alpha=0.2),
-        "regression": HardCF(ClassifierScorer(LogisticRegression()), edges=chain_edges),
-        "few false": HardCF("frequency-score", guarantee=NoFalseClaim(max_false=1)),
-        "share": HardCF("frequency-score", guarantee=ExpectedFalse()),
-    }
+        HardCF(ConfTrScorer(gain=0.25), alpha=0.2),
+        HardCF(ClassifierScorer(LogisticRegression()), edges=chain_edges),
+        HardCF("frequency-score", guarantee=NoFalseClaim(max_false=1)),
+        HardCF("frequency-score", guarantee=ExpectedFalse()),
+    ]
 
 
 def compare(graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> Table:
@@ -110,28 +113,26 @@ def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> st
     """A batch of answers, and a monitor."""
     monitor = CoverageMonitor(cf).update(graphs[:5], labels[:5])
     app = create_app(cf)
-    review = ReviewOrder(cf, graphs[:20])
-    place = review.next()
-    if place is not None:
-        review.told(*place, "true")
     kept: Masks = release(cf, graphs[:20], alpha=0.3)
-    return f"{monitor}{app}{review.describe(0.1)}{len(kept)}"
+    return f"{monitor}{app}{len(kept)}"
 
 
-def read(folder: Path) -> str:
+def read(graphs: GraphBatch, labels: list[NDArray[np.int64]], folder: Path) -> str:
     """From texts to claims, labels and columns."""
+    lines: Path = write_jsonl(folder / "lines.jsonl", graphs, labels)
+    back = read_jsonl(lines)
+    share = float(coverage_score(back.labels, labels))
     claims = split_sentences("Two is even. So is four.")
     graph = ReasoningGraph(None, chain_edges(claims), claims=claims, problem="Even?")
-    labels = labels_from_first_error(n_claims=2, first_error=1)
-    kappa = agreement([labels], [labels])
-    order = RandomOrder()
+    verdicts = labels_from_first_error(n_claims=2, first_error=1)
+    kappa = agreement([verdicts], [verdicts])
     table = to_frame(reasoning_features().fit_transform([graph]))
     data = from_frame(table, claim="claim", answer="answer")
     client = ChatClient("http://127.0.0.1:9/v1", key_variable=None)
     extractor = ClaimExtractor("a-model", client)
     edges = number_flow_edges(claims)
     columns = AgreementFeatures(optional=True)
-    return f"{kappa}{order}{data}{extractor}{edges}{columns}{folder}"
+    return f"{kappa}{data}{extractor}{edges}{columns}{share}"
 
 
 def main(folder: Path) -> None:
@@ -139,11 +140,12 @@ def main(folder: Path) -> None:
     graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     problems, _ = make_word_problems(3, random_state=0, return_X_y=True)
     cf = HardCF("frequency-score", alpha=0.2).fit(graphs[:60], labels[:60])
-    print([name_of(filter) for filter in make_filters().values()], len(problems))
+    answers: list[ReasoningGraph] = cf.filter(graphs[60:])
+    print([name_of(filter) for filter in make_filters()], len(problems), len(answers))
     print(compare(graphs, labels), search(graphs, labels)[0])
     print(
         look(cf, graphs[60:], labels[60:], folder), watch(cf, graphs[60:], labels[60:])
     )
-    print(read(folder), problems_needed(0.1), coverage_interval(54, 60))
-    print(question_groups(problems), pack_labels(labels, graphs).sum())
-    print(answer_text(problems[0]))
+    print(read(graphs, labels, folder), problems_needed(0.1), coverage_interval(54, 60))
+    part: GraphBatch = graphs[:2]
+    print(describe(graphs[0]), len(part))

@@ -66,11 +66,8 @@ def evidence(results):
         shares = zip(without[1:], having[1:], strict=True)
         yield [
             what,
-            f"{without[0]:.2f} → {having[0]:.2f} (x {having[0] / without[0]:.1f})",
-            *(
-                f"{100 * before:.0f} % → {100 * after:.0f} %"
-                for before, after in shares
-            ),
+            f"{without[0]:.2f} → {having[0]:.2f}",
+            *(f"{100 * before:.0f} → {100 * after:.0f}" for before, after in shares),
             calls or "none",
             work,
             command,

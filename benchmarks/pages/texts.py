@@ -52,9 +52,9 @@ EVIDENCE_LEVEL = 0.05
 
 EVIDENCE_HEAD = [
     "evidence",
-    "true claims kept per answer at 0.05 (without → with this evidence)",
-    "shown",
-    "errors among shown",
+    "true claims kept per answer, alpha = 0.05, without → with",
+    "shown, %",
+    "errors among shown, %",
     "model calls per answer",
     "computation or human work per answer",
     "command or key",
@@ -63,22 +63,22 @@ EVIDENCE_HEAD = [
 # What it is, calls of a model (None: a person judges), and how to get it.
 EVIDENCE = {
     "passages": (
-        "the source passages of the answer (QAGS CNN/DM, summaries)",
+        "source passages (QAGS CNN/DM)",
         "none",
         '``"context": [...]`` in each line',
     ),
     "others": (
-        "two other answers, compared word by word (Mr-Ben biology)",
+        "two other answers (Mr-Ben biology)",
         "2",
         "``skdcf extract answers.jsonl -o problems.jsonl --model NAME --samples 2``",
     ),
     "frequency": (
-        "frequency of each claim in five other answers (150 answers of conformal factuality)",
+        "frequency in five other answers (Conformal Factuality)",
         "5 answers, 5 comparisons",
         "``skdcf extract`` with ``--samples 5 --features frequency``",
     ),
     "check": (
-        "one check of a selected claim by a person (ProcessBench math)",
+        "one claim checked by a person (ProcessBench math)",
         None,
         "``skdcf label --review model.skops answers.jsonl``",
     ),
@@ -99,7 +99,7 @@ RIVALS_HEAD = [
 ]
 
 README_RIVALS = {
-    "skdcf, published score": "`HardCF` (or cci-sdk) with one score of a model",
+    "skdcf, published score": "`HardCF` (or cci-sdk) with one score",
     "skdcf, three scores": "the default",
     "priced regression, three scores": "logistic regression with the same price",
     "MACI, three scores": "MACI 0.2.2",

@@ -248,8 +248,7 @@ class ConformalFilter(Settings):
             self._record = self._remember(problems, training, origin)
             if n_held:
                 uses_all = n_held == question.max() + 1
-                copy = guards.most_frequent_copy(problems.batch, problems.hashes)
-                part = replace(self._part(held, origin), copy=copy)
+                part = self._part(held, origin)
                 left_over = self._calibrate_on(
                     part,
                     uses_all or self._chooses_share,
@@ -547,7 +546,6 @@ class ConformalFilter(Settings):
             lowest=lowest,
             lowered=guards.lowered(lowest, resolution, rounding),
             hashes=problems.hashes,
-            copy=guards.most_frequent_copy(batch, problems.hashes),
             groups=groups,
             origin=origin,
             settings=self._part_settings(),
@@ -594,7 +592,6 @@ class ConformalFilter(Settings):
             np.isin(passing.hashes.answer, candidates),
             number(passing.groups, len(passing)),
             level,
-            passing.copy,
         )
         guards.warn_of_level(self.calibration_, level)
         self.n_calibration_ = len(part)

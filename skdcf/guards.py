@@ -15,7 +15,7 @@ from uuid import uuid4
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import mannwhitneyu
 
 from ._checks import counted, printable, warn
 from .edges import chain_edges
@@ -393,20 +393,6 @@ def refuse_trained(record: Record, batch: GraphBatch, hashes: Hashes) -> None:
         )
 
 
-def most_frequent_copy(batch: GraphBatch, hashes: Hashes) -> str:
-    """Return the start of the text that most answers have, or "" if all known texts differ."""
-    known = np.flatnonzero(hashes.answer)
-    if batch.claims is None or not len(known):
-        return ""
-    _, first, count = np.unique(
-        hashes.answer[known], return_index=True, return_counts=True
-    )
-    if count.max() == 1:
-        return ""
-    claims = slice(*batch.offsets[known[first[np.argmax(count)]] :][:2])
-    return printable(" ".join(batch.claims[claims]))
-
-
 _REMEDIES = (
     "If the data contain answers several times, pass groups= with equal values for copies. If the "
     "model repeats itself, pass groups= with one value for each question, or groups=False if "
@@ -427,7 +413,7 @@ def not_held_out(candidates: Hashes, held: Hashes) -> NDArray[np.bool_]:
 
 
 def not_trained(
-    record: Record, hashes: Hashes, group_of: NDArray[np.integer], text: str
+    record: Record, hashes: Hashes, group_of: NDArray[np.integer]
 ) -> NDArray[np.intp]:
     """Return the rows of answers that equal no training answer, or raise ValueError.
 
@@ -442,8 +428,7 @@ def not_trained(
         own = group_of == np.argmax(shares)
         raise ValueError(
             f"at most {most:.0%} of the calibration answers may equal training answers, but "
-            f"{same[own].sum()} of {own.sum()} do{text and f', for example {text}'}. "
-            f"{_REMEDIES}"
+            f"{same[own].sum()} of {own.sum()} do. {_REMEDIES}"
         )
     if hashes.named_by == "answer":
         return np.arange(len(same))
@@ -460,7 +445,6 @@ def check_copies(
     in_training: NDArray[np.bool_],
     group_of: NDArray[np.integer],
     level: float,
-    text: str,
 ) -> None:
     """Raise ValueError or warn if calibration answers equal each other or training answers.
 
@@ -482,8 +466,7 @@ def check_copies(
         if share > _FEW and n_pairs > 1 and hashes.named_by == "text":
             raise ValueError(
                 f"at most {_FEW:.0%} of the calibration answers may be copies of other answers, "
-                f"but {int(is_copy.sum())} of {len(answer)} are"
-                f"{text and f', for example {text}'}. {_REMEDIES}"
+                f"but {int(is_copy.sum())} of {len(answer)} are. {_REMEDIES}"
             )
         n_copies += int(is_copy.sum())
         largest = max(largest, share)
@@ -510,9 +493,6 @@ def check_copies(
 # than the measured difference.
 
 _RESCORED = 512  # number of problems to score again
-# Numbers of problems in the batches that are scored again. Another batch contains a third of the
-# problems, and the last batch contains all remaining problems.
-_SIZES = (*8 * (1,), 7, 60)
 # Tolerance relative to the largest confidence, or absolute if the largest confidence is below 1.
 # Confidences computed in float32 differ by about 1e-6.
 _TOLERATED = 1e-5
@@ -527,6 +507,14 @@ _BLOCK = (
 _COPIED = 1e-6
 
 
+def _smaller_batches(n):
+    """Return the rows of smaller batches of n problems: some alone, 7, 60, a third and the rest."""
+    rows = np.unique(np.linspace(0, n - 1, min(n, _RESCORED)).astype(int))
+    # Sums may depend on the size of the batch.
+    parts = np.split(rows, np.cumsum([*8 * [1], 7, 60, len(rows) // 3]))
+    return [part for part in parts if 0 < len(part) < n]
+
+
 def measure_rounding(confidence_alone, batch, confidence):
     """Return ten times the largest measured difference between two confidences in the same claim.
 
@@ -536,12 +524,7 @@ def measure_rounding(confidence_alone, batch, confidence):
     """
     bound = _TOLERATED * max(np.abs(confidence).max(initial=0.0), 1.0)
     worst = 0.0
-    n = len(batch)
-    chosen = np.unique(np.linspace(0, n - 1, min(n, _RESCORED)).astype(int))
-    # Sums may depend on the size of the batch.
-    for rows in np.split(chosen, np.cumsum([*_SIZES, len(chosen) // 3])):
-        if not 0 < len(rows) < n:
-            continue
+    for rows in _smaller_batches(len(batch)):
         part = batch[rows]
         confidence_before = confidence[ranges(batch.offsets[rows], batch.sizes[rows])]
         difference = np.abs(confidence_alone(part) - confidence_before)
@@ -566,13 +549,13 @@ def resolution_of(scorer, batches, confidence):
     round). The confidences are checked for float32 numbers in the same way. The batches are the
     problems passed by the caller, and the same problems with the columns that the scorer uses.
     """
-    tables = {id(b.features): b.features for b in batches if b.features is not None}
-    for table in (*tables.values(), confidence[:, None]):
-        if table.size and single_columns(table).any():
-            if getattr(scorer, "gain", None) is not None:
-                _refuse_split_prices(scorer, batches[-1], confidence)
-            return max(scorer.resolution, _SINGLE)
-    return scorer.resolution
+    tables = [b.features for b in batches if b.features is not None]
+    tables.append(confidence[:, None])
+    if not any(single_columns(table).any() for table in tables):
+        return scorer.resolution
+    if getattr(scorer, "gain", None) is not None:
+        _refuse_split_prices(scorer, batches[-1], confidence)
+    return max(scorer.resolution, _SINGLE)
 
 
 def _refuse_split_prices(scorer, batch, confidence):
@@ -643,9 +626,6 @@ def below_copies(scores):
     # The difference between two infinite scores is NaN.
     with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    # If all scores are rounded to three decimals, no search for equal scores is needed.
-    if not broken.any():
-        return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     copied = broken & (count[code] > 1)
     scores = scores.copy()
@@ -661,11 +641,7 @@ def refuse_dependence(guarantee, batch, groups):
     """Raise ValueError if the group of a problem depends on other problems."""
     if groups is None:
         return
-    last = len(batch) - 1
-    rows = np.unique(np.linspace(0, last, min(last + 1, _RESCORED)).astype(int))
-    for part in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
-        if not 0 < len(part) < len(batch):
-            continue
+    for part in _smaller_batches(len(batch)):
         for i, alone in zip(part, read_groups(guarantee.by, batch[part]), strict=True):
             if alone != groups[i]:
                 raise ValueError(
@@ -802,20 +778,18 @@ def warn_of_unjudged(batch, labels):
 
 def warn_of_labels_among_columns(batch: GraphBatch, labels: NDArray[Any]) -> None:
     """Warn about columns with one value for all true claims and another for all false claims."""
-    judged = labels >= 0
-    if batch.features is None or judged.sum() < _FEWEST:
+    if batch.features is None:
         return
-    verdicts = labels[judged]
-    if verdicts.min() == verdicts.max():
+    true, false = (batch.features[labels == label] for label in (1, 0))
+    n_judged = len(true) + len(false)
+    if n_judged < _FEWEST or not (len(true) and len(false)):
         return
-    true, false = (batch.features[judged][verdicts == label] for label in (1, 0))
     constant = (true == true[0]).all(axis=0) & (false == false[0]).all(axis=0)
     for column in np.flatnonzero(constant & (true[0] != false[0])).tolist():
-        names = batch.feature_names
-        name = str(column) if names is None else repr(printable(names[column]))
+        name = batch.feature_names[column] if batch.feature_names else column
         warn(
-            f"the column {name} has one value for all true claims and another value for "
-            f"all false claims ({int(judged.sum())} judged claims). Leave this column out "
+            f"the column {printable(name)} has one value for all true claims and another "
+            f"value for all false claims ({n_judged} judged claims). Leave this column out "
             "if it was computed from the labels, because new problems have no labels",
             LabelWarning,
         )
@@ -824,12 +798,6 @@ def warn_of_labels_among_columns(batch: GraphBatch, labels: NDArray[Any]) -> Non
 # Direction. If the user passes a risk as the confidence, the guarantee still holds, but almost all
 # claims are dropped. If the edges point from children to parents, a kept claim may appear without
 # the claims on which it depends.
-
-_LOOKED_AT = (
-    20_000  # number of claims that suffices to determine the direction of a score
-)
-# number of standard errors below one half at which a proportion is unlikely to be due to chance
-_ERRORS = 4
 
 
 def warn_of_reversed_edges(batch):
@@ -846,32 +814,17 @@ def warn_of_reversed_edges(batch):
 def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true claims, for example if the score is a risk.
 
-    The test statistic is the proportion of pairs of one true and one false claim in which the
-    true claim has the higher score. One standard error is computed under the assumption that the
-    score is uninformative. A second standard error is computed from the contributions of whole
-    answers, because claims in the same answer may be correlated. The test uses the larger of the
-    two standard errors.
+    The proportion of pairs in which the true claim has the higher score must be four standard
+    errors below one half. Claims of one answer may be correlated, so the standard error is that
+    of as many claims as there are answers with a true claim, and answers with a false claim.
     """
-    judged = np.flatnonzero(labels[:_LOOKED_AT] >= 0)
-    true = labels[judged] == 1
-    n_true = int(true.sum())
-    n_false = len(true) - n_true
-    if min(n_true, n_false) < _FEWEST:
+    m, n = (len(np.unique(problem_of[labels == label])) for label in (1, 0))
+    if min(m, n) < _FEWEST:
         return
-    confidence = confidence[judged]
-    # For each claim, compute the proportion of claims with the opposite label that have a lower
-    # score.
-    exceeded = rankdata(confidence)
-    exceeded[true] = (exceeded[true] - rankdata(confidence[true])) / n_false
-    exceeded[~true] = (exceeded[~true] - rankdata(confidence[~true])) / n_true
-    share = exceeded[true].mean()
-    contribution = np.where(
-        true, (exceeded - share) / n_true, (1 - share - exceeded) / n_false
-    )
-    error_of_answers = np.linalg.norm(np.bincount(problem_of[judged], contribution))
-    error_by_chance = np.sqrt((len(true) + 1) / (12 * n_true * n_false))
-    error = max(error_of_answers, error_by_chance)
-    if share < 0.5 - _ERRORS * error:
+    true, false = confidence[labels == 1], confidence[labels == 0]
+    n_higher = mannwhitneyu(true, false, method="asymptotic").statistic
+    share = n_higher / (len(true) * len(false))
+    if share < 0.5 - 4 * np.sqrt((m + n + 1) / (12 * m * n)):
         warn(
             f"the score may have the wrong sign. In {1 - share:.0%} of all pairs of one "
             "true and one false calibration claim, the false claim has the higher score. "

@@ -41,8 +41,6 @@ class CalibrationPart:
         errors.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
-    copy : str
-        Start of the most frequent text, or "" if no text occurs more than once.
     groups : list of length n_problems or None
         Group of each problem, if the guarantee has groups.
     origin : dict
@@ -72,7 +70,6 @@ class CalibrationPart:
     lowest: NDArray[np.float64]
     lowered: NDArray[np.float64]
     hashes: Hashes
-    copy: str
     groups: list[Any] | None
     origin: dict[str, Any]
     settings: dict[str, Any]
@@ -105,7 +102,6 @@ class CalibrationPart:
             parts[0],
             jumps=Jumps.join([part.jumps for part in parts]),
             hashes=Hashes.join([part.hashes for part in parts]),
-            copy=next((part.copy for part in parts if part.copy), ""),
             groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
             origin=guards.join_origins([part.origin for part in parts]),
             **columns,
@@ -120,7 +116,7 @@ class CalibrationPart:
     def not_trained(self, record: Record) -> NDArray[np.intp]:
         """Return the rows of answers that equal no training answer, or raise ValueError."""
         group_of = number(self.groups, len(self))
-        return guards.not_trained(record, self.hashes, group_of, self.copy)
+        return guards.not_trained(record, self.hashes, group_of)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.

@@ -48,12 +48,6 @@ def test_answers_under_two_questions_are_refused(texts, scorer):
     HardCF(scorer, alpha=0.2).fit(X, labels * 2, groups=False)
 
 
-def test_the_most_frequent_text_is_named():
-    graphs, labels = answers(30)
-    with pytest.raises(ValueError, match="for example claim 0 of 4"):
-        HardCF(0).fit(twice([*graphs, graphs[4]]), [*labels, labels[4]] * 2)
-
-
 def test_training_answers_calibrate_neither_reworded_nor_rounded():
     graphs, labels = answers(60)
     cf = learning(calibration_size=0).fit(graphs, labels)

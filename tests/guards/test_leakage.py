@@ -23,7 +23,7 @@ def batch_with(column, names=("noise", "human")):
 def test_a_column_of_the_labels_is_named(unknown):
     labels = LABELS.copy()
     labels[:unknown] = -1
-    with pytest.warns(LabelWarning, match=rf"'human'.*{60 - unknown} judged"):
+    with pytest.warns(LabelWarning, match=rf"column human .*{60 - unknown} judged"):
         HardCF("noise", alpha=0.3).fit(batch_with(LABELS), labels)
     with pytest.warns(LabelWarning, match="column 1 "):
         HardCF(0, alpha=0.3).fit(np.column_stack([NOISE, LABELS]), LABELS)
@@ -31,7 +31,7 @@ def test_a_column_of_the_labels_is_named(unknown):
 
 @pytest.mark.parametrize("column", [1 - LABELS, LABELS * 0.9, 7 - 2 * LABELS])
 def test_so_is_a_column_of_the_labels_in_other_numbers(column):
-    with pytest.warns(LabelWarning, match="'human'"):
+    with pytest.warns(LabelWarning, match="column human "):
         HardCF("noise", alpha=0.3).fit(batch_with(column), LABELS)
 
 

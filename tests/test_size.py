@@ -23,7 +23,7 @@ MOST_TOKENS = {
     "apps/labelling": 7525,
     "apps/llm": 9240,
     "apps/service": 2590,
-    "apps/text": 4350,
+    "apps/text": 3575,
     "datasets": 10840,
     "evaluation": 7820,
     "features": 16030,

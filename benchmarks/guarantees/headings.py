@@ -15,7 +15,7 @@ import numpy as np
 
 import skdcf.edges
 from skdcf import HardCF
-from skdcf.apps.text import AnswerReader, AnswerSplitter, kept_text
+from skdcf.apps.text import AnswerSplitter, kept_text
 
 ALPHA = 0.1
 N_NEW = 400
@@ -35,7 +35,7 @@ def draw(rng, n, rule, is_claim):
         lists = zip(HEADINGS[is_claim], items, strict=True)
         answer = "\n\n".join("\n".join([heading, *texts]) for heading, texts in lists)
         line = {"answer": answer, "problem": f"Question {i}?"}
-        graph = AnswerSplitter().split(line, AnswerReader({}))
+        graph = AnswerSplitter().split(line)
         truth = rng.uniform(size=graph.n_claims) < 0.85
         score = truth + rng.normal(0, 0.8, graph.n_claims)
         edges = rule(graph.claims)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..._checks import counted, printable
 from ...datasets.jsonl import format_jsonl
-from ..text import AnswerReader, describe_removed
+from ..text import describe_removed, read_answer
 from . import _files as files
 
 
@@ -13,8 +13,12 @@ def extract(options):
     from .. import llm
 
     files.check_folder(options.output)
-    read = AnswerReader(files.renamed(options))
-    rows = list(files.read_records(options, lambda record: _answer(read(record))))
+    rename = files.renamed(options)
+    rows = list(
+        files.read_records(
+            options, lambda record: _answer(*read_answer(record, rename))
+        )
+    )
     cache = options.cache
     if cache is None and options.output != "-":
         cache = f"{options.output}.cache"
@@ -65,15 +69,14 @@ def client_of(options, cache=None):
     )
 
 
-def _answer(line):
+def _answer(answer, logprobs, graph):
     """Return the input of the extractor for a line of the log."""
-    graph = line.graph
     return {
         "problem": graph.problem,
-        "answer": line.answer,
+        "answer": answer,
         "id": graph.id,
         "alternatives": graph.alternatives,
         "metadata": graph.metadata,
         "context": graph.context,
-        "logprobs": line.logprobs,
+        "logprobs": logprobs,
     }

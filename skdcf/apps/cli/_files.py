@@ -95,7 +95,7 @@ def _table_as_lines(path, options):
     empty string if the column contains answers.
     """
     answers = {theirs for theirs, ours in renamed(options).items() if ours == "answer"}
-    answers |= {"answer", "response"}
+    answers.add("answer")
     table = read_table(path)
     lines = [""] * max(table, default=0)
     for number, row in table.items():

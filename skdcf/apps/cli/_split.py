@@ -2,7 +2,7 @@
 
 from ..._checks import counted
 from ...datasets.records import format_problem
-from ..text import LAYOUT, AnswerReader, AnswerSplitter, describe_removed, no_claim_list
+from ..text import LAYOUT, AnswerSplitter, describe_removed
 from . import _files as files
 
 
@@ -12,11 +12,11 @@ def split(options):
     splitter = AnswerSplitter(
         options.language or "en",
         edges=options.edges,
-        no_claim=no_claim_list(options.no_claim),
+        no_claim=options.no_claim,
     )
-    read = AnswerReader(files.renamed(options))
+    rename = files.renamed(options)
     graphs = list(
-        files.read_records(options, lambda record: splitter.split(record, read))
+        files.read_records(options, lambda record: splitter.split(record, rename))
     )
     has_logprobs = [graph.features is not None for graph in graphs]
     if len({*has_logprobs}) > 1:
@@ -26,11 +26,12 @@ def split(options):
             "from the answers before it"
         )
     files.write_lines(options.output, map(format_problem, graphs))
-    n_without = sum(len(graph.metadata[LAYOUT]["without_claim"]) for graph in graphs)
+    n_claims = sum(graph.n_claims for graph in graphs)
+    n_sentences = sum(len(graph.metadata[LAYOUT]) // 2 for graph in graphs)
     files.inform(
         f"split {counted(len(graphs), 'answer')} into "
-        f"{counted(sum(graph.n_claims for graph in graphs), 'claim')}, and found "
-        f"{counted(n_without, 'sentence')} without a claim. Answers with a question: "
+        f"{counted(n_claims, 'claim')}, and found "
+        f"{counted(n_sentences - n_claims, 'sentence')} without a claim. Answers with a question: "
         f"{sum(bool(graph.problem) for graph in graphs)}, with passages: "
         f"{sum(bool(graph.context) for graph in graphs)}, with logprobs: {sum(has_logprobs)}"
         f"{describe_removed(graphs)}"

@@ -29,7 +29,7 @@ from ...graphs import GraphBatch
 from ...identity import hash_text, hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
-from ..text import AnswerReader, AnswerSplitter, kept_text
+from ..text import AnswerSplitter, kept_text
 
 LONGEST = 8 * 2**20  # maximum size of a request body in bytes
 _LINES = "application/x-ndjson"
@@ -284,7 +284,7 @@ def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
     if "answer" not in record:
         return pack([read_row(record)])
     splitter = AnswerSplitter.from_filter(filter)
-    return GraphBatch.from_graphs([splitter.split(record, AnswerReader({}))])
+    return GraphBatch.from_graphs([splitter.split(record)])
 
 
 async def _replies(

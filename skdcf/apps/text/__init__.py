@@ -5,11 +5,9 @@ Sentences are split by sentencex, which the extra ``apps`` installs.
 
 from ._layout import LAYOUT as LAYOUT
 from ._layout import kept_text
-from ._no_claim import NoClaimList as NoClaimList
-from ._no_claim import no_claim_list
 from ._sentences import split_sentences
-from ._split import AnswerReader as AnswerReader
 from ._split import AnswerSplitter
 from ._split import describe_removed as describe_removed
+from ._split import read_answer as read_answer
 
-__all__ = ["AnswerSplitter", "kept_text", "no_claim_list", "split_sentences"]
+__all__ = ["AnswerSplitter", "kept_text", "split_sentences"]

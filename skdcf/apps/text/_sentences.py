@@ -31,24 +31,26 @@ _RULE = re.compile(
     r"(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
     r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*)"
 )
-#: Pattern for the end of a text that belongs to the next sentence, such as "Step 2." and "M.".
-_BEGINS = re.compile(
-    r"""(?ix) (?: \A | :\s+ ) (?:\#{1,6}\s+)?
-    (?: (?:(?:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
-        | (?-i:[A-Z]|[IVX]+)\. ) \s*\Z
+#: Pattern for a place within a sentence, marked by "\0", at which sentencex ends a sentence.
+_WITHIN = re.compile(
+    r"""(?x)
+    # numbers and initials that begin the next sentence, such as "Step 2." and "M."
+    (?:\A|:\s+) (?:\#{1,6}\s+)?
+    (?: (?:(?i:step|schritt|[ée]tape|paso|case|fall|part|teil)\s+)? \d+[.)]
+      | (?:[A-Z]|[IVX]+)\. ) \s*\0
     # abbreviations that never end a sentence
-    | \b(?:e\.\s?g|i\.\s?e|viz)\.\s*\Z"""
+    | \b(?i:e\.\s?g|i\.\s?e|viz)\.\s*\0
+    # abbreviations before a number, as in "Eq. 4"
+    | \b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol
+      |[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et\ al)\.\s*\0[(\[\d$\u20ac\u00a3]
+    # a citation, as in "Yan [4] found"
+    | \]\s*\0\s*[a-z]
+    # a fragment of one word, such as "ways." after "6!"
+    | \0\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"""
 )
-#: Abbreviations that precede a number, such as "Eq." in "Eq. 4".
-_CITED = re.compile(
-    r"\b(?:[Ee]qs?|[Ss]ecs?|[Rr]efs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
-    r"[Aa]pprox|[Cc]a|[Pp]\u00e1g|[Aa]rt|[Kk]l|o\.a|et al)\.\s*\Z"
-)
-_LOWER = re.compile(r"\s*[a-z]")
-_NUMBER = re.compile(r"[(\[\d$\u20ac\u00a3]")
 #: Pattern for German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
-    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\Z",
+    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\0",
     re.I,
 )
 #: Pattern for the end of a sentence after a unit of one letter, as in "3 m. It", which sentencex
@@ -109,13 +111,11 @@ def split_sentences(
     >>> split_sentences("Half of 7 is 3.5, says Dr. Lee. Twice that is 7.\\n- So it is 7")
     ['Half of 7 is 3.5, says Dr. Lee.', 'Twice that is 7.', 'So it is 7']
     """
-    return sentences_with_layout(answer, language)[0]
+    return sentences_with_layout(answer, language)[1::2]
 
 
-def sentences_with_layout(
-    answer: str, language: str = "en"
-) -> tuple[list[str], list[str]]:
-    """Split an answer into sentences, and return the text between them.
+def sentences_with_layout(answer: str, language: str = "en") -> list[str]:
+    """Split an answer into sentences, and return them with the text between them.
 
     Parameters
     ----------
@@ -126,10 +126,8 @@ def sentences_with_layout(
 
     Returns
     -------
-    sentences : list of str
-        The sentences, as returned by `split_sentences`.
-    layout : list of str
-        The text before each sentence, followed by the text after the last sentence. The text
+    pieces : list of str
+        The sentences at odd positions. Around them is the text between the sentences, which
         consists of line breaks, markers of list items, and horizontal rules.
     """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
@@ -138,18 +136,16 @@ def sentences_with_layout(
         )
     # Unpaired surrogates are replaced.
     answer = without_thoughts(answer).encode("utf-8", "replace").decode()
-    sentences: list[str] = []
-    layout: list[str] = []
+    pieces: list[str] = []
     end = 0
     for start, block, is_whole in _blocks(answer):
         for piece in [block] if is_whole else _sentences(block, language):
             if sentence := piece.strip().strip(INVISIBLE).strip():
                 first = start + piece.index(sentence)
-                layout.append(answer[end:first])
+                pieces += [answer[end:first], sentence]
                 end = first + len(sentence)
-                sentences.append(sentence)
             start += len(piece)
-    return sentences, [*layout, answer[end:]]
+    return [*pieces, answer[end:]]
 
 
 def _sentences(text: str, language: str) -> Iterator[str]:
@@ -170,15 +166,9 @@ def _sentences(text: str, language: str) -> Iterator[str]:
         if end in inside or end <= start:
             continue
         sentence = text[start:end]
+        around = f"{sentence}\0{text[end : end + 100]}"
         if not (
-            _BEGINS.search(sentence)
-            or (_CITED.search(sentence) and _NUMBER.match(text, end))
-            or (language == "de" and _ORDINAL.search(sentence))
-            or (sentence.rstrip().endswith("]") and _LOWER.match(text, end))
-            # A fragment of one word, such as "ways." after "6!", belongs to the sentence.
-            or re.compile(
-                r"\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"
-            ).match(text, end)
+            _WITHIN.search(around) or (language == "de" and _ORDINAL.search(around))
         ):
             yield sentence
             start = end

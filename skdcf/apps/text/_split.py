@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..._checks import counted
 from ...datasets import records
-from ...datasets.paths import MISSING, paths_of, value_at
+from ...datasets.paths import MISSING, value_at
 from ...datasets.thoughts import without_reasoning, without_thoughts
 from ...edges import chain_edges, no_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
 from ._layout import LAYOUT
-from ._no_claim import NoClaimList, no_claim_list
+from ._no_claim import makes_claim, name_of, read_patterns
 from ._sentences import sentences_with_layout
 
-ANSWER = "answer"
 #: Metadata key for what was removed from an answer: `THOUGHTS`, `CUT_OFF` or both.
 REMOVED = "removed"
 THOUGHTS = "thoughts or control tokens"
@@ -31,108 +30,61 @@ _CUT = {
     "finishReason": "MAX_TOKENS",
     "status": "incomplete",
 }
-LOGPROBS = "logprobs"
-_CALLED_ANSWER = "response"  # alternative name for the answer, as in RAGAS
 _EDGES = {"none": no_edges, "chain": chain_edges}
 
 
-class AnsweredLine(NamedTuple):
-    """An answer read from a log, with its problem and the log-probabilities of its tokens."""
-
-    answer: str
-    logprobs: Any
-    graph: ReasoningGraph
-
-
-class AnswerReader:
-    """Callable that reads an answer and its problem from a line of a log.
+def read_answer(
+    record: dict[str, Any], rename: Mapping[str, str]
+) -> tuple[str, Any, ReasoningGraph]:
+    """Read an answer and its problem from a line of a log.
 
     Parameters
     ----------
+    record : dict
+        The JSON object parsed from a line.
     rename : mapping of str to str
-        Mapping from keys or paths in the lines to ``answer``, ``logprobs`` or keys of the JSON
+        Mapping from keys or paths in the line to ``answer``, ``logprobs`` or keys of the JSON
         Lines format.
 
-    Attributes
-    ----------
-    rename : dict
-        The entries of the mapping whose values are keys of the JSON Lines format.
+    Returns
+    -------
+    answer : str
+        The answer without thoughts and control tokens, and without the last sentence if the answer
+        was cut off.
+    logprobs : object or None
+        The log-probabilities of its tokens.
+    graph : ReasoningGraph
+        The problem without claims.
     """
-
-    def __init__(self, rename: Mapping[str, str]) -> None:
-        self.rename = dict(rename)
-        self._keys: dict[str, list[str]] = {ANSWER: [], LOGPROBS: []}
-        for theirs, ours in rename.items():
-            if ours in self._keys:
-                self._keys[ours].append(theirs)
-                del self.rename[theirs]
-
-    def __call__(self, record: dict[str, Any]) -> AnsweredLine:
-        """Read a line, and create a problem with zero claims if the line has no claims.
-
-        Parameters
-        ----------
-        record : dict
-            The JSON object parsed from a line.
-
-        Returns
-        -------
-        line : AnsweredLine
-            The answer, its log-probabilities and the problem. Thoughts, control tokens and the
-            last sentence of a cut-off answer are removed.
-        """
-        answers = self._values(record, ANSWER, ANSWER, _CALLED_ANSWER)
-        texts = {path: _text_of(value) for path, value in answers.items()}
-        path = next((path for path in texts if texts[path] is not None), None)
-        if path is None:
-            raise ValueError(self._describe_fault(record, answers))
-        answer = without_thoughts(texts[path])
-        parts = answers[path]
-        has_thoughts = answer != texts[path] or (
-            isinstance(parts, list) and without_reasoning(parts) != parts
-        )
-        removed = [THOUGHTS] if has_thoughts else []
-        if _is_cut_off(record, path):
-            answer = _without_last_sentence(answer)
-            removed.append(CUT_OFF)
-        logprobs = self._values(record, LOGPROBS, LOGPROBS)
-        rest = {key: record[key] for key in record if key not in logprobs}
-        graph = records.read_graph({"claims": []} | rest, self.rename)
-        if graph.alternatives is not None:
-            graph = graph.replace(
-                alternatives=map(without_thoughts, graph.alternatives)
-            )
-        if removed:
-            graph = graph.replace(metadata={**(graph.metadata or {}), REMOVED: removed})
-        return AnsweredLine(
-            answer=answer,
-            logprobs=next((v for v in logprobs.values() if v is not None), None),
-            graph=graph,
-        )
-
-    def _values(self, record, ours, *names):
-        """Return the values in a line under the keys of the log and the given names."""
-        keys = [*self._keys[ours], *names]
-        values = {key: value_at(record, key, ours) for key in keys}
-        return {key: value for key, value in values.items() if value is not MISSING}
-
-    def _describe_fault(self, record, answers):
-        for key, value in answers.items():
-            place = f"{key.partition('[]')[0]}[-1]" if isinstance(value, list) else key
-            return (
-                f'the answer "{key}" must be a string, got {value!r:.60}. Use "" for an answer '
-                f"without content, or select the text, for example with --map "
-                f"{place}.content=answer. To judge each message of an agent, use "
-                "skdcf.datasets.from_messages"
-            )
-        for key in self._keys[ANSWER]:
-            return records.describe_missing(record, key, ANSWER)
-        texts = [p for p in paths_of(record) if isinstance(value_at(record, p), str)]
-        return (
-            'each line must contain a string under the key "answer", but only the keys '
-            f"{sorted(texts)} contain strings. If the answer has a different key or path, pass "
-            "--map KEY=answer"
-        )
+    paths = {ours: theirs for theirs, ours in rename.items()}
+    path = paths.get("answer", "answer")
+    value = value_at(record, path, "answer")
+    text = _text_of(value)
+    if text is None:
+        raise ValueError(_describe_fault(record, path, value))
+    answer = without_thoughts(text)
+    removed = []
+    has_reasoning = isinstance(value, list) and without_reasoning(value) != value
+    if answer != text or has_reasoning:
+        removed.append(THOUGHTS)
+    if _is_cut_off(record, path):
+        end = "".join(sentences_with_layout(answer)[-3:])
+        answer = answer.removesuffix(end)
+        removed.append(CUT_OFF)
+    path = paths.get("logprobs", "logprobs")
+    logprobs = value_at(record, path)
+    known = {
+        theirs: ours
+        for theirs, ours in rename.items()
+        if ours not in ("answer", "logprobs")
+    }
+    rest = {key: record[key] for key in record if key != path}
+    graph = records.read_graph({"claims": []} | rest, known)
+    if graph.alternatives is not None:
+        graph = graph.replace(alternatives=map(without_thoughts, graph.alternatives))
+    if removed:
+        graph = graph.replace(metadata={**(graph.metadata or {}), REMOVED: removed})
+    return answer, None if logprobs is MISSING else logprobs, graph
 
 
 def _text_of(value):
@@ -141,6 +93,21 @@ def _text_of(value):
         texts = [part.get("text") for part in without_reasoning(value)]
         value = "".join(texts) if all(isinstance(t, str) for t in texts) else None
     return value if isinstance(value, str) else None
+
+
+def _describe_fault(record, path, value):
+    if value is MISSING:
+        return (
+            f"{records.describe_missing(record, path, 'answer')}. If the answer has a different "
+            "key or path, pass --map KEY=answer"
+        )
+    place = f"{path.partition('[]')[0]}[-1]" if isinstance(value, list) else path
+    return (
+        f'the answer "{path}" must be a string, got {value!r:.60}. Use "" for an answer '
+        f"without content, or select the text, for example with --map "
+        f"{place}.content=answer. To judge each message of an agent, use "
+        "skdcf.datasets.from_messages"
+    )
 
 
 def _is_cut_off(record, path):
@@ -155,14 +122,8 @@ def _is_cut_off(record, path):
     return False
 
 
-def _without_last_sentence(answer):
-    sentences, between = sentences_with_layout(answer)
-    n = len("".join([*between[-2:], *sentences[-1:]]))
-    return answer[: len(answer) - n]
-
-
 def describe_removed(graphs: Iterable[ReasoningGraph]) -> str:
-    """Return a sentence on what `AnswerReader` removed from the answers, or an empty string."""
+    """Return a sentence on what `read_answer` removed from the answers, or an empty string."""
     removed = [(graph.metadata or {}).get(REMOVED, ()) for graph in graphs]
     counts = {what: sum(what in row for row in removed) for what in (THOUGHTS, CUT_OFF)}
     parts = [f"{what} in {counted(n, 'answer')}" for what, n in counts.items() if n]
@@ -179,13 +140,21 @@ class AnswerSplitter:
         Language code, as in `split_sentences`.
     edges : {"none", "chain"}
         Dependencies of a claim. With "chain", each claim depends on all earlier claims.
-    no_claim : NoClaimList, optional
-        List of patterns that match sentences without a claim. The default is the built-in list.
+    no_claim : str, optional
+        Path of a text file with patterns for sentences without a claim, one regular expression per
+        line. Empty lines and lines that begin with ``"# "`` are ignored. A sentence makes no claim
+        if a pattern matches the whole sentence. The default is the built-in list
+        ``no_claim.txt``.
+
+    Raises
+    ------
+    ValueError
+        If a line of the file is not a valid regular expression.
     """
 
     language: str = "en"
     edges: str = "none"
-    no_claim: NoClaimList | None = None
+    no_claim: str | None = None
 
     @classmethod
     def from_filter(cls, filter: Any) -> Any:
@@ -206,21 +175,15 @@ class AnswerSplitter:
         ValueError
             If the calibration problems were created with a different splitter or list.
         """
-        calibrated = filter.provenance_
+        made = filter.provenance_
         keys = ("splitter", "language", "edge_rule", "no_claim")
-        values = [calibrated.get(key, [None]) for key in keys]
-        if any(len(row) != 1 or row[0] is None for row in values):
+        of_calibration = {key: made.get(key, [None]) for key in keys}
+        splitter = cls(of_calibration["language"][0], of_calibration["edge_rule"][0])
+        if of_calibration != {k: [value] for k, value in splitter.provenance.items()}:
             raise ValueError(
-                '"answer" cannot be split, because the calibration answers were split into '
-                'sentences in different ways. Send "claims" instead'
-            )
-        made = {key: row[0] for key, row in zip(keys, values, strict=True)}
-        splitter = cls(made["language"], made["edge_rule"])
-        if splitter.provenance != made:
-            raise ValueError(
-                "answers must be split in the same way as the calibration answers "
-                f"({made}), got {splitter.provenance}. Split them with "
-                '"skdcf split" and the same --no-claim FILE, and send "claims"'
+                '"answer" must be split in the same way as the calibration answers '
+                f"({of_calibration}), got {splitter.provenance}. Split the answer with the same "
+                'options of "skdcf split", and send "claims"'
             )
         return splitter
 
@@ -231,15 +194,11 @@ class AnswerSplitter:
             "splitter": "sentencex",
             "language": self.language,
             "edge_rule": self.edges,
-            "no_claim": self._no_claim.name,
+            "no_claim": name_of(read_patterns(self.no_claim)),
         }
 
-    @property
-    def _no_claim(self) -> NoClaimList:
-        return no_claim_list() if self.no_claim is None else self.no_claim
-
     def split(
-        self, record: dict[str, Any], read: Callable[[dict[str, Any]], AnsweredLine]
+        self, record: dict[str, Any], rename: Mapping[str, str] | None = None
     ) -> ReasoningGraph:
         """Convert a line with an answer to a problem.
 
@@ -247,8 +206,9 @@ class AnswerSplitter:
         ----------
         record : dict
             The JSON object parsed from a line without claims.
-        read : callable
-            Function that reads a line, such as an `AnswerReader`.
+        rename : mapping of str to str, optional
+            Mapping from keys or paths in the line to ``answer``, ``logprobs`` or keys of the JSON
+            Lines format.
 
         Returns
         -------
@@ -266,17 +226,25 @@ class AnswerSplitter:
                 'each line must contain either "claims" or an answer, but one line contains '
                 'both. Remove "claims" to split the answer, or remove the answer'
             )
-        line = read(record)
-        sentences, between = sentences_with_layout(line.answer, self.language)
-        claims, without_claim = self._no_claim.divide(sentences)
-        edges = [*map(list, _EDGES[self.edges](claims))]
-        # The line is read again with the claims, because the group of a problem may depend on
-        # them.
-        graph = read(record | {"claims": claims, "edges": edges}).graph
-        metadata = dict(graph.metadata or {})
-        metadata[LAYOUT] = {"between": between, "without_claim": without_claim}
-        if line.logprobs is not None:
-            columns = surprisal(line.logprobs, line.answer, claims)
-            graph = graph.replace(features=columns, feature_names=SURPRISAL)
-        made = (graph.provenance or {}) | self.provenance
-        return graph.replace(provenance=made, metadata=metadata)
+        answer, logprobs, graph = read_answer(record, rename or {})
+        patterns = read_patterns(self.no_claim)
+        claims = []
+        layout: list[str | None] = []
+        *pairs, after = sentences_with_layout(answer, self.language)
+        for before, sentence in zip(pairs[::2], pairs[1::2], strict=True):
+            layout.append(before)
+            if makes_claim(sentence, patterns):
+                claims.append(sentence)
+                layout.append(None)
+            else:
+                layout.append(sentence)
+        graph = graph.replace(
+            claims=claims,
+            edges=list(_EDGES[self.edges](claims)),
+            provenance={**(graph.provenance or {}), **self.provenance},
+            metadata={**(graph.metadata or {}), LAYOUT: [*layout, after]},
+        )
+        if logprobs is None:
+            return graph
+        columns = surprisal(logprobs, answer, claims)
+        return graph.replace(features=columns, feature_names=SURPRISAL)

@@ -132,7 +132,7 @@ def test_an_answer_is_split_as_the_calibration_answers(tmp_path):
     (tmp_path / "list").write_text("Hello")
     other = split("old", answered(60), "--no-claim", str(tmp_path / "list"))
     status, reply, _ = call(create_app(cf.fit(other, labels)), "/v1/filter", lines[0])
-    assert status == 422 and "--no-claim FILE" in reply["detail"]
+    assert status == 422 and "no_claim" in reply["detail"]
 
 
 def test_the_guards_of_predict_apply(fitted):

@@ -29,7 +29,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import full, guards
+from . import full, guards, online
 from ._checks import check_alpha, check_choice, check_weights, reduced
 from ._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
 from ._sklearn import clone_parameters
@@ -61,11 +61,9 @@ from .identity import (
     Groups,
     are_fine,
     hashes_of,
-    read_groups,
 )
 from .jitter import SCALE, noise_of
 from .labels import Labels
-from .online import on_prefixes, stream_decisions
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
 from .parts import CalibrationPart, choose_one_each, number
 from .scorers import FitTask, resolve
@@ -206,8 +204,6 @@ class ConformalFilter(Settings):
         self.validate()
         with unchanged_on_error(self):
             self._forget()
-            promised = getattr(self, "_promised", None)
-            self._was_changed = promised not in (None, self._promises())
             problems = self._read_labelled(X, y, groups, reset=True)
             transformer = transformer_for(self, problems.batch)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -273,7 +269,14 @@ class ConformalFilter(Settings):
         return Record(
             trained=hashes[training].to_store(),
             calibrated=hashes[training[:0]].to_store(),
-            scorer=self._fingerprint(hashes.content[training]),
+            scorer=guards.fingerprint(
+                self.scorer_,
+                self.features_,
+                self.edges,
+                self.online,
+                self._seed if self.ties == "jitter" else None,
+                np.unique(hashes.content[training]),
+            ),
             level=self._level() if self.scorer_.uses_alpha else None,
             origin=origin,
             settings=self._settings(),
@@ -356,27 +359,22 @@ class ConformalFilter(Settings):
 
         The risks are out-of-fold risks if the scorer learns.
         """
-        confidence = self.scorer_.confidence(train.columns)
+        confidence = None
+        n = len(train.batch)
         if resolve.scorer_requires_fit(scorer):
-            fold_of = resolve.folds(
-                len(train.batch), task.groups, N_FOLDS, deepcopy(task.rng)
-            )
+            fold_of = resolve.folds(n, task.groups, N_FOLDS, deepcopy(task.rng))
             # All fold indices are 0 if all training problems answer the same question.
             if fold_of.any():
                 confidence = resolve.out_of_fold_confidence(
                     scorer, train.columns, train.labels, fold_of, task
                 )
-        risk = self._risk(np.asarray(confidence, float), train.batch)
-        guarantee: Any = self.guarantee
-        groups = None
-        if guarantee.by is not None:
-            groups = read_groups(guarantee.by, with_names(train, guarantee))
+        risks = self._path_risks(train, confidence)
         return share_table(
-            guarantee,
-            path_risk(risk, train.columns),
+            self.guarantee,
+            risks.path_risk,
             train.labels,
-            train.batch.offsets,
-            number(groups, len(train.batch)),
+            risks.offsets,
+            number(risks.groups, n),
         )
 
     def calibrate(
@@ -422,10 +420,7 @@ class ConformalFilter(Settings):
             with unchanged_on_error(self):
                 full.calibrate(self, X, y, groups)
             return self
-        self.calibrate_parts([self.calibration_part(X, y, groups)])
-        # There is only one part, so its number is left out.
-        self.unused_indices_ = self.unused_indices_[:, 1]
-        return self
+        return self.calibrate_parts([self.calibration_part(X, y, groups)])
 
     def calibration_part(
         self, X: Problems, y: Labels | None, groups: Groups = None
@@ -501,12 +496,8 @@ class ConformalFilter(Settings):
         rows = joined.not_trained(self._record)
         with unchanged_on_error(self):
             trained = self._record.trained["answer"]
-            left_over = rows[self._calibrate_on(joined[rows], True, trained)]
-            starts = np.cumsum([0, *map(len, parts)])
-            number = np.searchsorted(starts, left_over, side="right") - 1
-            self.unused_indices_ = np.stack(
-                [number, left_over - starts[number]], axis=1
-            )
+            left_over = self._calibrate_on(joined[rows], True, trained)
+            self.unused_indices_ = rows[left_over]
             return self
 
     def _part(self, problems, origin):
@@ -625,12 +616,11 @@ class ConformalFilter(Settings):
 
     def _resolved_guarantee(self):
         """Return the guarantee, with the chosen proportion of answers that may pass."""
-        if self.guarantee is None:
-            return NoFalseClaim()
+        guarantee = self.guarantee or NoFalseClaim()
         share = getattr(self, "share_", None)
         if self._chooses_share and share is not None:
-            return self.guarantee.with_share(share)
-        return self.guarantee
+            guarantee = guarantee.with_share(share)
+        return guarantee
 
     def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
@@ -659,11 +649,6 @@ class ConformalFilter(Settings):
 
     def _part_settings(self):
         return self._settings() | {"scorer": self._record.scorer}
-
-    def _fingerprint(self, contents):
-        seed = self._seed if self.ties == "jitter" else None
-        made = self.scorer_, self.features_, self.edges, self.online, seed
-        return guards.fingerprint(*made, np.unique(contents))
 
     def check_calibrated(self) -> None:
         """Raise NotFittedError if the filter is not fitted, or was fitted without calibration."""
@@ -735,7 +720,7 @@ class ConformalFilter(Settings):
     def _confidence(self, problems):
         """Return the confidence in each claim, computed without later claims if online=True."""
         if self.online:
-            return on_prefixes(self._score, problems.batch)
+            return online.on_prefixes(self._score, problems.batch)
         return confidence_of(self.scorer_, problems.columns)
 
     def _score(self, batch):
@@ -752,7 +737,7 @@ class ConformalFilter(Settings):
         if self.ties == "jitter":
             noise = partial(noise_of, seed=self._seed, steady=steady)
             # In an online filter, later claims must not affect the noise.
-            added = on_prefixes(noise, batch) if self.online else noise(batch)
+            added = online.on_prefixes(noise, batch) if self.online else noise(batch)
             risk = risk + SCALE * (1 + np.abs(risk)) * added
         return risk
 
@@ -888,18 +873,16 @@ class ConformalFilter(Settings):
         guards.warn_of_several_answers(
             guards.questions_in(self._record, problems.batch)
         )
-        is_sequence = np.ndim(alpha) == 1  # type: ignore[arg-type]
-        levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
-        if not levels:
-            raise ValueError("alpha must contain at least one level, got []")
-        rows = []
-        for each in levels:
+        masks = []
+        for each in np.atleast_1d(np.array(alpha, dtype=object)):
             level = self._level(each)
             guards.warn_of_level(self.calibration_, level)
             kept = self._margin(risks, problems, level) > 0
             classes = self._classes()[kept.astype(int)] if problems.is_table else kept
-            rows.append(problems.shaped(classes))
-        return np.stack(rows) if is_sequence else rows[0]
+            masks.append(problems.shaped(classes))
+        if not masks:
+            raise ValueError("alpha must contain at least one level, got []")
+        return np.stack(masks) if np.ndim(alpha) else masks[0]
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """Return the smallest alpha at which each claim is kept.
@@ -1016,7 +999,9 @@ class ConformalFilter(Settings):
             as in a search over this parameter.
         """
         margin, problems = self._decide(X, alpha, y)
-        guards.warn_of_search(self._was_changed)
+        guards.warn_of_search(
+            getattr(self, "_promised", None) not in (None, self._promises())
+        )
         is_kept = (problems.labels == 1) & (margin > 0)
         kept = segment_sum(is_kept, problems.batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, kept)))
@@ -1061,7 +1046,8 @@ class ConformalFilter(Settings):
             on the previous claim.
         """
         self.check_calibrated()
-        return stream_decisions(self, claims, alpha, stop=stop, about=about)
+        online.refuse_to_stream(self, stop)
+        return online.decisions(self, claims, alpha, stop, about)
 
     # ------------------------------------------------------------ what the filter states
 
@@ -1159,31 +1145,14 @@ class ConformalFilter(Settings):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Coefficients of a linear scorer for the original columns."""
-        return self._of_scorer("coef_")
+        check_is_fitted(self, "scorer_")
+        return self.scorer_.coef_
 
     @property
     def loss_curve_(self) -> list[float]:
         """Training objective per iteration."""
-        return self._of_scorer("loss_curve_")
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of training iterations."""
-        return len(self.loss_curve_)
-
-    def _of_scorer(self, name):
-        """Return a scorer attribute, or raise AttributeError with the name of the filter."""
         check_is_fitted(self, "scorer_")
-        value = getattr(self.scorer_, name, None)
-        if value is None:
-            raise AttributeError(
-                f"{type(self).__name__} has no attribute {name}, because its scorer_ "
-                f"{self.scorer_!r} does not have this attribute. Look in "
-                "scorer_.estimator_ if there is one",
-                name=name,
-                obj=self,
-            )
-        return value
+        return self.scorer_.loss_curve_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator

@@ -6,7 +6,7 @@ The risk of a claim is computed only from this claim and earlier claims, in cali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -72,15 +72,8 @@ def _prefixes(batch, last):
     )
 
 
-def stream_decisions(
-    fitted,
-    claims,
-    alpha: float | None,
-    *,
-    stop: bool,
-    about: dict[str, Any],
-) -> Iterator[bool]:
-    """Return an iterator that decides on each claim before the next claim is read."""
+def refuse_to_stream(fitted, stop: bool) -> None:
+    """Raise ValueError if a filter cannot decide while an answer is written."""
     if not fitted.online:
         ahead = list_looking_ahead(fitted.features_) or repr(fitted.scorer)
         raise ValueError(
@@ -96,10 +89,16 @@ def stream_decisions(
             f'edges={fitted.edges!r}. Fit the filter with edges="given" or '
             "skdcf.edges.chain_edges, or set stop=False"
         )
-    return _decisions(fitted, claims, alpha, stop, about)
 
 
-def _decisions(fitted, claims, alpha, stop, about):
+def decisions(
+    fitted,
+    claims: Iterable[dict[Any, Any]],
+    alpha: float | None,
+    stop: bool,
+    about: dict[str, Any],
+) -> Iterator[bool]:
+    """Decide on each claim before the next claim is read."""
     texts: list[Any] = []
     features: list[Any] = []
     edges: list[Any] = []

@@ -8,26 +8,22 @@ import math
 import os
 import zipfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import check_alpha, check_choice, versions, warn_of_versions
+from ._checks import versions, warn_of_versions
 from ._files import replaced, write_text
 from ._version import __version__
 
-__all__ = ["CalibratedThreshold", "load", "load_threshold", "save", "save_threshold"]
+__all__ = ["load", "save", "save_threshold"]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
 FORMAT = 4
-THRESHOLD_FORMAT = "skdcf threshold 1"
 
 #: Modules and packages whose classes a file may contain. The functions of edges are included.
 HOMES = tuple(
@@ -226,80 +222,14 @@ def _is_known(name):
     return is_class and found.__module__ == module
 
 
-@dataclass(frozen=True)
-class CalibratedThreshold:
-    """A calibrated threshold for filtering claims with known path risks.
-
-    Parameters
-    ----------
-    threshold : float
-        Claims with a smaller path risk are kept. With a threshold of -inf, no claim is kept, and
-        with +inf, all claims are kept.
-    alpha : float
-        Upper bound, in (0, 1), on the proportion of problems in which a false claim is kept.
-    n_calibration : int
-        Number of calibration problems.
-    ties : {"exclude", "include", "jitter"}, default="exclude"
-        Treatment of ties. With "include", claims whose path risk equals the threshold are also
-        kept. With "jitter", the filter's path risks already contain random tie-breakers.
-    edges : str, default="given"
-        Edges used to compute path risks, which are the edges of the problems ("given"), no edges
-        ("none"), or those of the edge rule with the given name.
-
-    Examples
-    --------
-    >>> from skdcf.persistence import CalibratedThreshold
-    >>> CalibratedThreshold(-0.4, 0.1, 99).keep([-0.5, -0.4])
-    array([ True, False])
-    """
-
-    threshold: float
-    alpha: float
-    n_calibration: int
-    ties: str = "exclude"
-    edges: str = "given"
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if a field is invalid."""
-        check_alpha(self.alpha)
-        check_choice("ties", self.ties, ("exclude", "include", "jitter"))
-        if math.isnan(self.threshold):
-            raise ValueError(f"threshold must be a number, got {self.threshold!r}")
-
-    def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
-        """Return a mask of the claims that are kept.
-
-        Parameters
-        ----------
-        path_risk : array-like of shape (n_claims,)
-            Path risks, as computed by the filter's method ``path_risk``.
-
-        Returns
-        -------
-        mask : ndarray of bool of shape (n_claims,)
-            Whether each claim is kept.
-
-        Raises
-        ------
-        ValueError
-            If a path risk is NaN.
-        """
-        risk = np.asarray(path_risk, dtype=np.float64)
-        if np.isnan(risk).any():
-            row = int(np.isnan(risk).argmax())
-            raise ValueError(f"the path risk of claim {row} must be a number, got NaN")
-        if self.ties == "include" and math.isfinite(self.threshold):
-            return risk <= self.threshold
-        return risk < self.threshold
-
-
 def save_threshold(
     filter: Any, path: str | os.PathLike[str], alpha: float | None = None
 ) -> Path:
     """Save the threshold of a fitted filter as JSON.
 
     Programs in other languages can compute the path risks and keep the claims whose path risk
-    is below the threshold. The file is written atomically.
+    is below the threshold. With ``ties="include"``, claims whose path risk equals the threshold
+    are kept too. An infinite threshold is stored as a string. The file is written atomically.
 
     Parameters
     ----------
@@ -323,15 +253,15 @@ def save_threshold(
 
     Examples
     --------
-    >>> import tempfile
+    >>> import json, tempfile
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.persistence import load_threshold, save_threshold
+    >>> from skdcf.persistence import save_threshold
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     back = load_threshold(save_threshold(cf, f"{folder}/threshold.json"))
-    >>> back.threshold == cf.threshold_, back.alpha
+    ...     saved = json.loads(save_threshold(cf, f"{folder}/threshold.json").read_text())
+    >>> saved["threshold"] == cf.threshold_, saved["alpha"]
     (True, 0.1)
     """
     guarantee = filter.calibration_.guarantee
@@ -342,46 +272,14 @@ def save_threshold(
             "to save the whole filter"
         )
     alpha = guarantee.level(alpha, filter.alpha)
-    value = CalibratedThreshold(
-        threshold=float(filter.threshold(alpha)),
-        alpha=alpha,
-        n_calibration=int(filter.n_calibration_),
-        ties=filter.ties,
-        edges=getattr(filter.edges, "__qualname__", filter.edges),
-    )
-    record = asdict(value)
-    if math.isinf(value.threshold):  # JSON cannot represent infinity as a number.
-        record["threshold"] = str(value.threshold)
-    text = json.dumps({"format": THRESHOLD_FORMAT} | record, indent=1)
-    return write_text(path, [text])
-
-
-def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
-    """Load a threshold written by `save_threshold`.
-
-    Parameters
-    ----------
-    path : path-like
-        File path.
-
-    Returns
-    -------
-    threshold : CalibratedThreshold
-        The saved threshold.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or has another format. The error message states the reason.
-    OSError
-        If the file cannot be read.
-    """
-    content = Path(path).read_bytes()
-    try:
-        record = json.loads(content)
-        if record.pop("format") != THRESHOLD_FORMAT:
-            raise ValueError(f"the format must be {THRESHOLD_FORMAT!r}")
-        record["threshold"] = float(record["threshold"])
-        return CalibratedThreshold(**record)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be loaded: {error!r}") from error
+    threshold = float(filter.threshold(alpha))
+    record = {
+        "format": "skdcf threshold 1",
+        # JSON cannot represent infinity as a number.
+        "threshold": str(threshold) if math.isinf(threshold) else threshold,
+        "alpha": alpha,
+        "n_calibration": int(filter.n_calibration_),
+        "ties": filter.ties,
+        "edges": getattr(filter.edges, "__qualname__", filter.edges),
+    }
+    return write_text(path, [json.dumps(record, indent=1)])

@@ -88,8 +88,6 @@ class CoherentConformalFilter(ConformalFilter):
         clipped at 3 standard deviations from their mean.
     loss_curve_ : list of float
         Training objective per iteration.
-    n_iter_ : int
-        Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
@@ -117,8 +115,7 @@ class CoherentConformalFilter(ConformalFilter):
         and None otherwise.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
-        After `calibrate_parts`, each row contains the index of a part and the index of a problem
-        in this part.
+        After `calibrate_parts`, the problems of all parts are numbered in the order of the parts.
     provenance_ : dict
         Values of each provenance key that the calibration problems had. A value of None means that
         the key was missing in some of these problems.
@@ -270,8 +267,7 @@ class HardCF(ConformalFilter):
         and None otherwise.
     unused_indices_ : ndarray of int
         Indices in X of the problems that were available for calibration but were not needed.
-        After `calibrate_parts`, each row contains the index of a part and the index of a problem
-        in this part.
+        After `calibrate_parts`, the problems of all parts are numbered in the order of the parts.
     provenance_ : dict
         Values of each provenance key that the calibration problems had. A value of None means that
         the key was missing in some of these problems.
@@ -471,7 +467,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
     Attributes
     ----------
-    coef_, loss_curve_, n_iter_ : ndarray, list and int
+    coef_, loss_curve_ : ndarray and list
         As in `CoherentConformalFilter`.
     nonconformity_scores_, max_path_risks_ : ndarray
         As in `CoherentConformalFilter`.

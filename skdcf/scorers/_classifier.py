@@ -17,8 +17,14 @@ from ..graphs import GraphBatch
 from ..ops.hard import targets_of
 from ..ops.price import exact_log_price
 from ..training.splitting import noise_columns, weight_below_errors
-from . import _scorer
-from ._scorer import GAIN, FitTask, LinearForm, Scorer, resolution_of_gain
+from ._scorer import (
+    GAIN,
+    FitTask,
+    LinearForm,
+    Scorer,
+    need_features,
+    resolution_of_gain,
+)
 
 # Classifier methods that return a confidence.
 SURE = (
@@ -126,7 +132,7 @@ class ClassifierScorer(Scorer):
             neither 0 and 1 nor -1 and 1.
         """
         self.validate()
-        self._noise = noise_columns(_scorer.need_features(batch))
+        self._noise = noise_columns(need_features(batch))
         target, judged = targets_of(self.target, labels, batch)
         X = self._informative(batch)
         if not judged.all():
@@ -197,7 +203,9 @@ class ClassifierScorer(Scorer):
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         if not _is_linear(self.estimator_):
             return None
-        form = _scorer.probed_form(self._decide, batch.n_features)
+        n = batch.n_features
+        probes = self._decide(np.vstack([np.zeros(n), np.eye(n)]))
+        form = LinearForm.unbounded(probes[1:] - probes[0], probes[0])
         form.weights[self._noise] = 0.0
         # Earlier steps of a pipeline may make the score nonlinear in the features.
         linear = form(batch.features)

@@ -267,25 +267,6 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
 
 
-def probed_form(decide, n_features):
-    """Return the linear form of an affine function, based on its values at 0 and unit vectors.
-
-    Parameters
-    ----------
-    decide : callable
-        Function that returns one number for each row of features.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    form : LinearForm
-        The linear form. The linear form is correct only if the function is affine.
-    """
-    confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
-    return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
-
-
 def scorer_requires_fit(scorer):
     """Return whether a scorer needs fitting."""
     if scorer.requires_fit is not None:

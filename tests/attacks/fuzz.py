@@ -32,7 +32,6 @@ from skdcf.adapters import (
     from_uqlm,
 )
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.persistence import load_threshold, save_threshold
 
 PATIENCE = 60  # seconds for one input
 
@@ -250,13 +249,9 @@ class Saved:
         self.path = Path(folder) / "a"
         self.filter = HardCF(0).fit(self.X, y)
         self.content = skdcf.save(self.filter, self.path).read_bytes()
-        self.threshold = save_threshold(self.filter, self.path).read_bytes()
 
     def run(self, rng):
-        if rng.random() < 0.3:
-            self.path.write_bytes(changed_bytes(self.threshold, rng))
-            load_threshold(self.path).keep([0.0, 1.0])
-        elif rng.random() < 0.5:
+        if rng.random() < 0.5:
             self.path.write_bytes(changed_bytes(self.content, rng))
             masks = skdcf.load(self.path).predict(self.X)
             same = np.array_equal(masks, self.filter.predict(self.X))

@@ -39,7 +39,7 @@ from skdcf.inspection import explain, permutation_importance
 from skdcf.monitoring import (
     CoverageMonitor,
 )
-from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
+from skdcf.persistence import save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel
@@ -103,10 +103,9 @@ def look(
     page: Path = write_report(folder / "page.html", cf, graphs, labels, alphas=[0.2])
     path: Path = skdcf.save(cf, folder / "filter.skops")
     again = skdcf.load(path)
-    save_threshold(cf, folder / "threshold.json")
-    threshold: CalibratedThreshold = load_threshold(folder / "threshold.json")
+    threshold: Path = save_threshold(cf, folder / "threshold.json")
     same = bool((again.predict(graphs)[0] == cf.predict(graphs)[0]).all())
-    return f"{explanation}{importance}{page.name}{same}{threshold}"
+    return f"{explanation}{importance}{page.name}{same}{threshold.name}"
 
 
 def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> str:

@@ -12,7 +12,7 @@ from skdcf.datasets import (
     make_word_problems,
 )
 from skdcf.evaluation import CalibratedSearch
-from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
+from skdcf.features import GraphFeatures, TextFeatures
 
 GRAPHS, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 UNION = FeatureUnion([("a", GraphFeatures()), ("b", TextFeatures())])
@@ -29,13 +29,13 @@ def test_a_feature_union_of_graph_transformers_names_the_pipeline():
         make_pipeline(UNION, HardCF()).fit(problems.graphs, problems.labels)
 
 
-def test_the_pipeline_and_the_union_of_graphs_have_all_columns():
+def test_a_pipeline_has_the_columns_of_all_steps():
     problems = make_word_problems(60)
     columns = make_pipeline(GraphFeatures(), TextFeatures())
     cf = HardCF(features=columns, alpha=0.3, random_state=0)
     names = list(cf.fit(problems.graphs, problems.labels).get_feature_names_out())
-    union = GraphUnion(UNION.transformer_list).fit(problems.graphs)
-    assert names == union.get_feature_names_out().tolist()
+    expected = columns.fit(problems.graphs).get_feature_names_out()
+    assert names == expected.tolist()
     # Transformers of tables are what a FeatureUnion joins.
     tables = make_union("passthrough", "passthrough")
     HardCF(features=tables, alpha=0.3, random_state=0).fit(GRAPHS, Y)

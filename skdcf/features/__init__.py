@@ -14,7 +14,7 @@ from ._sets import GivenColumns as GivenColumns
 from ._surprisal import SURPRISAL as SURPRISAL
 from ._surprisal import surprisal
 from ._text import TextFeatures
-from ._transformers import GraphTransformer, GraphUnion
+from ._transformers import GraphTransformer
 
 __all__ = [
     "AgreementFeatures",
@@ -23,7 +23,6 @@ __all__ = [
     "FunctionColumns",
     "GraphFeatures",
     "GraphTransformer",
-    "GraphUnion",
     "TextFeatures",
     "paper_features",
     "reasoning_features",

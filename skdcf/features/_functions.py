@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import hash as digest
@@ -52,9 +52,6 @@ class FunctionColumns(GraphTransformer):
     array([[0.9]])
     """
 
-    requires_fit = False
-    # The numbers of a model may depend on what else it computes at the same time.
-    per_problem: ClassVar[bool] = False
     _parameter_constraints = {"function": [callable], "names": ["array-like"]}
 
     function: Callable[[ReasoningGraph], ArrayLike]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from .._checks import check_choice
 from .._parameters import settings
-from ..graphs import GraphBatch
+from ..graphs import GraphBatch, as_batch
 from ..ops.graph_metrics import (
     METRICS,
     PAPER_METRICS,
@@ -26,7 +27,7 @@ from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
 from ._text import TextFeatures, number_claims
-from ._transformers import GraphTransformer, GraphUnion, list_columns
+from ._transformers import Graphs, GraphTransformer, list_columns
 
 # Column names of the data, the domains and the graph metrics. None selects all columns of the
 # respective kind.
@@ -52,7 +53,7 @@ _PAPER = {
 }
 
 
-def reasoning_features() -> GraphUnion:
+def reasoning_features() -> GraphTransformer:
     """Return the recommended features, which require only the question, the claims and the edges.
 
     The transformer adds 29 columns: six graph columns (degrees, ancestors, depth, source, sink) and
@@ -66,9 +67,8 @@ def reasoning_features() -> GraphUnion:
 
     Returns
     -------
-    features : GraphUnion
-        A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
-        ``options``.
+    features : GraphTransformer
+        The transformer.
 
     Notes
     -----
@@ -105,18 +105,20 @@ def reasoning_features() -> GraphUnion:
         "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source "
         "nx_is_sink"
     )
-    return GraphUnion(
+    return FeatureSet(
         [
-            ("graph", GraphFeatures(structure)),
-            ("text", TextFeatures()),
-            ("agreement", AgreementFeatures(optional=True)),
-            ("context", ContextFeatures(optional=True)),
-            ("options", OptionFeatures(optional=True)),
+            GraphFeatures(structure),
+            TextFeatures(),
+            AgreementFeatures(optional=True),
+            ContextFeatures(optional=True),
+            OptionFeatures(optional=True),
         ]
     )
 
 
-def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
+def paper_features(
+    name: Literal["math", "felm-7", "felm-20"] = "math",
+) -> GraphTransformer:
     """Return the features of the paper, without any other columns.
 
     Parameters
@@ -128,7 +130,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
 
     Returns
     -------
-    features : GraphUnion
+    features : GraphTransformer
         A transformer for problems that have the column ``frequency-score``, which
         `skdcf.apps.llm.Frequency` computes, and the semantic columns, which
         `skdcf.apps.llm.SemanticJudge` computes. The semantic columns are ``claim_index``,
@@ -157,12 +159,55 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
     check_choice("name", name, _PAPER)
     semantic, domains, metrics = _PAPER[name]
     given = GivenColumns(("frequency-score", *semantic))  # type: ignore[misc]
-    members: list[Any] = [
-        ("given", given),
-        ("domains", DomainIndicators(domains)),
-        ("graph", GraphFeatures(metrics)),
-    ]
-    return GraphUnion([m for m in members if m[1].own_names()], keep_input=False)
+    members = [given, DomainIndicators(domains), GraphFeatures(metrics)]
+    used = [member for member in members if member.own_names()]
+    return FeatureSet(used, keep_input=False)
+
+
+@settings
+class FeatureSet(GraphTransformer):
+    """The columns of several transformers, each of which is applied to the original input.
+
+    ``keep_input`` is whether the input columns are kept.
+    """
+
+    requires_fit = False
+    _parameter_constraints = {"transformers": [list], "keep_input": ["boolean"]}
+
+    transformers: list[GraphTransformer]
+    keep_input: bool = True
+
+    @property
+    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
+        """Return the names of all columns that depend on later claims."""
+        return frozenset().union(*[each.looks_ahead for each in self.transformers])
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        batch = as_batch(X)
+        self.fitted_ = [clone(each).fit(batch) for each in self.transformers]
+        return super().fit(batch)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        if not self.keep_input:
+            input_features = ()
+        return super().get_feature_names_out(input_features)
+
+    def own_names(self) -> list[str]:
+        return [name for each in self.fitted_ for name in each.own_names()]
+
+    def _check(self, batch: GraphBatch) -> None:
+        for each in self.fitted_:
+            each._check(batch)
+
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        # In a small block, a text that one transformer has read is still cached when the next one
+        # needs it.
+        n = 500
+        if len(batch) > n:
+            blocks = [batch[i : i + n] for i in range(0, len(batch), n)]
+            return np.concatenate([self.own_columns(block) for block in blocks])
+        used = [each for each in self.fitted_ if each.own_names()]
+        return np.hstack([each.own_columns(batch) for each in used])
 
 
 @settings

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
-from sklearn.utils import Tags
+from sklearn.base import TransformerMixin
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Settings, settings
-from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
-
-# Maximum number of claims that are processed together. If few claims are, a text parsed by one
-# transformer of a union is still cached when the next transformer needs it.
-_BLOCK = 4096
 
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
@@ -45,32 +39,17 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     reads_edges : bool
         Whether the columns depend on the edges of a problem. If True, the edges of new
         problems must be known if and only if they were known in calibration.
-    per_problem : bool
-        Whether the columns of a problem are independent of the other problems.
     looks_ahead : frozenset of str
         Names of the columns whose values depend on later claims.
     """
 
     requires_fit: bool | None = None
     reads_edges: bool = True
-    per_problem: ClassVar[bool] = True
     looks_ahead: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         options.setdefault("auto_wrap_output_keys", None)
         super().__init_subclass__(**options)
-
-    def does_learn(self) -> bool:
-        """Return whether the transformer needs fitting.
-
-        Returns
-        -------
-        does_learn : bool
-            The value of ``requires_fit``. If ``requires_fit`` is None, the result is True if the
-            class overrides `fit`.
-        """
-        has_own_fit = type(self).fit is not GraphTransformer.fit
-        return has_own_fit if self.requires_fit is None else self.requires_fit
 
     def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
         """Fit the transformer and transform the same problems, as a step of a Pipeline.
@@ -93,7 +72,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
             If the transformer needs fitting, because a Pipeline around a filter would fit it to the
             calibration problems.
         """
-        if self.does_learn():
+        if get_tags(self).requires_fit:
             raise ValueError(
                 f"{self!r} must not be fitted in a Pipeline, because it would be fitted on "
                 "the calibration problems and void the guarantee. Pass this transformer to "
@@ -150,7 +129,22 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
             raise ValueError(
                 f"{name} must have the same columns as in fit, {names_of_fit}, got {names}"
             )
-        return self._add(batch)
+        if not self.own_names():
+            return batch
+        self._check(batch)
+        columns = self.own_columns(batch)
+        shape = batch.n_claims, len(self.own_names())
+        if np.shape(columns) != shape:
+            raise ValueError(
+                f"{type(self).__name__}.own_columns must return an array of shape {shape}, "
+                "with one row per claim and one column per name, got the shape "
+                f"{np.shape(columns)}"
+            )
+        new_names = self.get_feature_names_out()
+        kept = [names.index(name) for name in new_names[: -shape[1]]]
+        if kept:
+            columns = np.hstack([batch.features[:, kept], columns])
+        return batch.replace_features(columns, new_names)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the column names of the transformed problems.
@@ -169,16 +163,15 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         input_names = (
             self.feature_names_in_ if input_features is None else input_features
         )
-        return np.array(self._join_names(list(input_names)), dtype=object)
-
-    def _join_names(self, given: list[str]) -> list[str]:
-        """Return all output column names, given the input column names."""
         own_names = list(self.own_names())
-        return [name for name in given if name not in own_names] + own_names
+        kept = [name for name in input_names if name not in own_names]
+        return np.array(kept + own_names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = self.does_learn()
+        tags.requires_fit = self.requires_fit
+        if self.requires_fit is None:
+            tags.requires_fit = type(self).fit is not GraphTransformer.fit
         tags.input_tags.two_d_array = False  # X contains graphs.
         return tags
 
@@ -212,40 +205,6 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _check(self, batch: GraphBatch) -> None:
         """Raise ValueError if `own_columns` cannot be computed for the batch."""
-
-    def _add(self, batch: GraphBatch) -> GraphBatch:
-        self._check(batch)
-        columns_before = list_columns(batch)
-        columns = self._in_blocks(batch)
-        names = self._join_names(columns_before)
-        names_kept = names[: len(names) - columns.shape[1]]
-        if batch.features is not None and names_kept:
-            kept = [columns_before.index(name) for name in names_kept]
-            columns = np.hstack([batch.features[:, kept], columns])
-        return batch.replace_features(columns, names)
-
-    def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
-        """Compute the columns, block by block if problems are independent of each other."""
-        if not self.own_names():
-            return np.empty((batch.n_claims, 0))
-        block = batch.offsets[:-1] // _BLOCK
-        cuts = np.flatnonzero(np.diff(block)) + 1
-        if not len(cuts) or not self.per_problem:
-            return self._checked_columns(batch)
-        bounds = pairwise([0, *cuts.tolist(), len(batch)])
-        return np.concatenate([self._checked_columns(batch[a:b]) for a, b in bounds])
-
-    def _checked_columns(self, batch: GraphBatch) -> np.ndarray:
-        """Compute the columns, and raise ValueError if their shape is wrong."""
-        columns = self.own_columns(batch)
-        shape = batch.n_claims, len(self.own_names())
-        if np.shape(columns) != shape:
-            raise ValueError(
-                f"{type(self).__name__}.own_columns must return an array of shape {shape}, "
-                "with one row per claim and one column per name, got the shape "
-                f"{np.shape(columns)}"
-            )
-        return columns
 
 
 @settings
@@ -303,178 +262,3 @@ def list_columns(batch: GraphBatch) -> list[str]:
         return []
     n_features = batch.features.shape[1]
     return list(batch.feature_names or (f"x{i}" for i in range(n_features)))
-
-
-@settings
-class GraphUnion(GraphTransformer, Composition):
-    """Concatenate the columns of several transformers.
-
-    The ``FeatureUnion`` of scikit-learn concatenates tables and would drop texts and edges.
-
-    Parameters
-    ----------
-    transformer_list : list of (str, transformer)
-        Transformers of this package. Each transformer is applied to the original input.
-    keep_input : bool, default=True
-        Whether to keep the input columns, which precede the new columns. A new column replaces an
-        input column with the same name.
-
-    Attributes
-    ----------
-    transformers_ : list
-        Fitted copies of the transformers.
-
-    Raises
-    ------
-    ValueError
-        If two transformers add a column with the same name.
-
-    Examples
-    --------
-    >>> from skdcf import GraphBatch
-    >>> from skdcf.features import GraphFeatures, GraphUnion
-    >>> batch = GraphBatch.from_arrays([[5.0], [0.0]], [0, 2], [(0, 1)])
-    >>> sides = [("in", GraphFeatures(["nx_in_degree"])),
-    ...          ("out", GraphFeatures(["nx_out_degree"]))]
-    >>> union = GraphUnion(sides, keep_input=False).fit(batch)
-    >>> union.get_feature_names_out().tolist()
-    ['nx_in_degree', 'nx_out_degree']
-    >>> union.transform(batch).features
-    array([[0., 1.],
-           [1., 0.]])
-    """
-
-    _parameter_constraints = {
-        "transformer_list": [list, tuple],
-        "keep_input": ["boolean"],
-    }
-
-    transformer_list: Sequence[tuple[str, GraphTransformer]]
-    _: KW_ONLY
-    keep_input: bool = True
-
-    @property
-    def per_problem(self) -> bool:  # type: ignore[override]
-        """Return whether the columns of all members are independent of other problems."""
-        return all(member.per_problem for member in self._members)
-
-    @property
-    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the names of all members' columns that depend on later claims."""
-        return frozenset().union(*[member.looks_ahead for member in self._members])
-
-    @property
-    def reads_edges(self) -> bool:  # type: ignore[override]
-        """Return whether the columns of any member depend on the edges."""
-        return any(member.reads_edges for member in self._members)
-
-    @property
-    def _members(self):
-        return [member for _, member in self.transformer_list]
-
-    def does_learn(self) -> bool:
-        return any(member.does_learn() for member in self._members)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, including those of the members as ``name__parameter``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include the parameters of the members.
-
-        Returns
-        -------
-        params : dict
-            Parameter values, keyed by name.
-        """
-        return self._get_params("transformer_list", deep=deep)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, or replace a member with ``name=transformer``.
-
-        Parameters
-        ----------
-        **params
-            New values, keyed by the names that `get_params` returns.
-
-        Returns
-        -------
-        self : object
-            The transformer itself.
-        """
-        self._set_params("transformer_list", **params)
-        return self
-
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Fit a copy of every member.
-
-        Parameters
-        ----------
-        X : GraphBatch or sequence of ReasoningGraph
-            The problems.
-        y : labels, optional
-            Claim labels, which are passed to the members.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If there are no members, or if two members add a column with the same name.
-        """
-        batch = as_batch(X)
-        self.validate()
-        self.transformers_ = [clone(member).fit(batch, y) for member in self._members]
-        owner: dict[str, str] = {}
-        for k, member in enumerate(self.transformers_):
-            name = self.transformer_list[k][0]
-            for column in member.own_names():
-                if column in owner:
-                    raise ValueError(
-                        f"{owner[column]!r} and {name!r} cannot both have the column {column!r}. "
-                        "Rename one of the two columns"
-                    )
-                owner[column] = name
-        return super().fit(batch)
-
-    def validate(self) -> None:
-        """Raise ValueError if there are no members or if their names are not unique.
-
-        Raises
-        ------
-        ValueError
-            If an entry of ``transformer_list`` is invalid.
-        """
-        super().validate()
-        for pair in self.transformer_list:
-            named = isinstance(pair, (tuple, list)) and len(pair) == 2
-            if not (named and isinstance(pair[1], GraphTransformer)):
-                raise ValueError(
-                    "transformer_list must contain (name, transformer) pairs with transformers "
-                    f"from skdcf.features, got {pair!r}. Add other transformers after the union, "
-                    "for example make_pipeline(GraphUnion(...), PCA(3))"
-                )
-        if not self.transformer_list:
-            raise ValueError(
-                "transformer_list must contain at least one (name, transformer) pair, but it "
-                "is empty"
-            )
-        self._validate_names([name for name, _ in self.transformer_list])
-
-    def _join_names(self, given: list[str]) -> list[str]:
-        return super()._join_names(given if self.keep_input else [])
-
-    def own_names(self) -> list[str]:
-        return [name for m in self.transformers_ for name in m.own_names()]
-
-    def _check(self, batch: GraphBatch) -> None:
-        for member in self.transformers_:
-            member._check(batch)
-
-    def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        used = [member for member in self.transformers_ if member.own_names()]
-        return np.hstack([member.own_columns(batch) for member in used])

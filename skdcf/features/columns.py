@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager, nullcontext
-from io import BytesIO
-from pickle import Pickler, PicklingError
-from types import FunctionType
+from itertools import takewhile
+from pickle import dumps
 from typing import Any
 
 import numpy as np
@@ -198,8 +197,8 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
     """
     steps = list_steps(transformer)
     our_steps = [clone(step) for step in steps[: _count_own(steps)]]
-    key = _digest(our_steps) if our_steps else None
-    if key is None or key in (batch.tables or {}):
+    key = our_steps and _digest(our_steps)
+    if not key or key in (batch.tables or {}):
         return batch
     batch_so_far = batch
     for step in our_steps:
@@ -210,48 +209,26 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
 
 
 def _count_own(steps):
-    """Return the number of leading steps that belong to this package and need no fitting."""
-    return [
-        *(_is_own(step) and not columns_require_fit(step) for step in steps),
-        False,
-    ].index(False)
+    """Return the number of leading steps that belong to this package."""
+    return len(list(takewhile(_is_own, steps)))
 
 
 def _is_own(step):
-    is_ours = type(step).__module__.startswith("skdcf.")
-    return is_ours and getattr(step, "per_problem", False)
+    return type(step).__module__.startswith("skdcf.")
 
 
 def _digest(steps):
     """Return the parameters of transformers as bytes, or None if they cannot be pickled.
 
-    The function is called twice per prediction, so it must be fast. Equal bytes imply equal
-    parameters. If equal parameters have different bytes, the columns are merely recomputed.
+    Equal bytes imply equal parameters. If equal parameters have different bytes, the columns are
+    merely recomputed.
     """
-    settings = [(type(step).__name__, step.get_params()) for step in steps]
-    with BytesIO() as file:
-        try:
-            _OwnPickler(file).dump(settings)
-        except Exception:
-            return None
-        return file.getvalue()
-
-
-class _OwnPickler(Pickler):
-    """Pickler that accepts only values of this package, of numpy and of Python itself.
-
-    Functions and classes are pickled by name, but the same name may refer to a different object
-    after a notebook cell is run again.
-    """
-
-    def reducer_override(self, value):
-        named = value if isinstance(value, (type, FunctionType)) else type(value)
-        package = (named.__module__ or "").partition(".")[0]
-        if package not in ("builtins", "numpy", "skdcf"):
-            raise PicklingError(
-                f"{named} cannot be pickled, because a different object may have the same name"
-            )
-        return NotImplemented
+    try:
+        return dumps(
+            [(type(step).__name__, step.get_params(deep=False)) for step in steps]
+        )
+    except Exception:
+        return None
 
 
 def _apply(step, batch):

@@ -1,8 +1,5 @@
 """Columns that a filter computes by itself: what learns them sees, and what a scorer sees."""
 
-import sys
-from types import ModuleType
-
 import numpy as np
 import pytest
 from one_claim import one_claim_each
@@ -15,7 +12,6 @@ from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import (
-    AgreementFeatures,
     GraphFeatures,
     TextFeatures,
     reasoning_features,
@@ -139,27 +135,6 @@ def test_columns_that_learn_nothing_are_computed_once(numbers):
         for cf in filters:
             cf.fit(batch[rows], [y[i] for i in rows]).predict(batch)
     assert Counting.rows == X.n_claims
-
-
-@pytest.mark.parametrize("kind", ["function", "instance"])
-def test_columns_do_not_outlive_what_made_them(words, kind, monkeypatch):
-    """A cell of a notebook that runs again makes another thing of the same name."""
-    X, y = words
-    notebook = ModuleType("notebook")
-    monkeypatch.setitem(sys.modules, "notebook", notebook)
-    conclusions = ("'all agree'", "text[-9:]")
-    cells = {
-        "function": "def answer(text):\n    return {}",
-        "instance": "class Reader:\n    def __call__(self, text):\n        return {}\n"
-        "answer = Reader()",
-    }
-    for conclusion in conclusions:
-        exec(cells[kind].format(conclusion), vars(notebook))
-        columns = AgreementFeatures(answer=notebook.answer)
-        cf = HardCF("answer_agreement", features=columns).fit(X, y)
-        agreement = cf.transform_features(X).features[:, 0]
-        assert (agreement == 1).all() == (conclusion == conclusions[0])
-        X = check(cf, X)
 
 
 def test_a_transformer_that_centres_the_batch_is_refused(numbers):

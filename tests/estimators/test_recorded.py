@@ -106,9 +106,11 @@ THROUGH_CALIBRATION = ("linear", "unpriced", "paper", "boosted independent")
 
 def recorded_columns():
     """The columns of the table: `reasoning_features`, when betweenness was among them."""
-    metrics = list(reasoning_features().get_params()["graph"].metrics)
+    columns = reasoning_features()
+    metrics = [*columns.transformers[0].metrics]
     metrics.insert(4, "nx_betweenness")
-    return reasoning_features().set_params(graph__metrics=metrics)
+    columns.transformers[0].metrics = metrics
+    return columns
 
 
 def load(name):

@@ -19,7 +19,6 @@ from skdcf.features import (
     AgreementFeatures,
     DomainIndicators,
     GraphFeatures,
-    GraphUnion,
     TextFeatures,
     paper_features,
     reasoning_features,
@@ -97,27 +96,6 @@ def test_other_columns_than_in_fit_are_refused(graphs):
         )
 
 
-def test_union(graphs):
-    members = [
-        ("in", GraphFeatures(["nx_in_degree"])),
-        ("out", GraphFeatures(["nx_out_degree"])),
-        ("text", TextFeatures()),
-    ]
-    union = GraphUnion(members)
-    batch = union.fit_transform(graphs)
-    assert batch.n_features == 2 + 2 + len(TextFeatures().own_names())
-    assert tuple(union.get_feature_names_out()) == batch.feature_names
-    own = GraphUnion(union.transformer_list, keep_input=False).fit_transform(graphs)
-    assert own.feature_names == batch.feature_names[2:]
-    np.testing.assert_array_equal(own.features, batch.features[:, 2:])
-
-
-def test_union_refuses_one_name_twice(graphs):
-    union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
-    with pytest.raises(ValueError, match=r"'a'.*'b'.*nx_in_degree"):
-        union.fit(graphs)
-
-
 def test_pipeline_up_to_a_filter():
     data = make_reasoning_graphs(120, random_state=0)
     steps = GraphFeatures(["n_ancestors"]), GraphFeatures(["nx_in_degree"])
@@ -162,10 +140,6 @@ def test_a_table_of_numbers_has_no_texts():
     [
         (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
         (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
-        (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
-        (GraphUnion([TextFeatures()]), r"transformer_list.*TextFeatures\(\)"),
-        (GraphUnion([("a", "b")]), r"transformer_list.*\('a', 'b'\)"),
-        (GraphUnion([("a", TextFeatures())], keep_input="no"), "'keep_input'.*'no'"),
     ],
 )
 def test_wrong_parameters_are_named(transformer, message, graphs):
@@ -178,11 +152,6 @@ def test_no_problems_have_columns_all_the_same(graphs):
     steps = make_pipeline(TextFeatures(), GraphFeatures()).fit(batch)
     nothing = steps.transform(batch[:0])
     assert (len(nothing), nothing.n_features) == (0, steps.transform(batch).n_features)
-
-
-def test_empty_union_is_refused(graphs):
-    with pytest.raises(ValueError, match=r"transformer_list.*empty"):
-        GraphUnion([]).fit(graphs)
 
 
 def test_missing_columns_are_named_with_those_there(graphs):

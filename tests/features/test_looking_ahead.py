@@ -1,18 +1,14 @@
 """Columns that depend on later claims: those declared, compared prefix by prefix."""
 
-import inspect
-
 import numpy as np
 import pytest
 
-from skdcf import ReasoningGraph, features
+from skdcf import ReasoningGraph
 from skdcf.features import (
     AgreementFeatures,
     ContextFeatures,
     DomainIndicators,
     GraphFeatures,
-    GraphTransformer,
-    GraphUnion,
     TextFeatures,
     reasoning_features,
 )
@@ -35,10 +31,7 @@ TRANSFORMERS = [
     ContextFeatures(),
     DomainIndicators(),
     reasoning_features(),
-    GraphUnion([("graph", GraphFeatures()), ("text", TextFeatures())]),
 ]
-#: Their columns are replies of a model, which may be sent the whole answer.
-OF_MODELS = {"FunctionColumns"}
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +82,3 @@ def test_metrics_that_look_back_are_not_declared(graphs):
     assert columns_looking_ahead(metrics, graphs) == metrics.looks_ahead
     assert GraphFeatures(["nx_is_sink"]).looks_ahead == {"nx_is_sink"}
     assert "n_ancestors" not in metrics.looks_ahead
-
-
-def test_every_public_transformer_is_compared():
-    public = {
-        name
-        for name in features.__all__
-        if inspect.isclass(one := getattr(features, name))
-        and issubclass(one, GraphTransformer)
-    }
-    compared = {type(one).__name__ for one in TRANSFORMERS}
-    assert public - {"GraphTransformer"} == compared | OF_MODELS

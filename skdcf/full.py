@@ -376,10 +376,10 @@ def _repeat(offsets, edges, n):
     columns = np.zeros((offsets[-1], 0))
     batch = GraphBatch.from_arrays(columns, offsets, edges.reshape(-1, 2))
     repeated = batch[np.tile(np.arange(len(batch)), n)]
-    indptr, indices = batch.small_closure
+    indptr, indices = batch.closure
     shifts = batch.n_claims * np.arange(n)[:, None]
     closure = offsets_of(np.tile(np.diff(indptr), n)), (indices + shifts).ravel()
-    vars(repeated)["small_closure"] = closure
+    vars(repeated)["closure"] = closure
     return repeated
 
 

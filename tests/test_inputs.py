@@ -97,20 +97,6 @@ def test_tables(inputs, read):
         assert (graph.problem, graph.claims) == ("Who was Ada?", ("Ada was.",))
 
 
-def test_graphs_of_networkx(read):
-    networkx = pytest.importorskip("networkx")
-    with pytest.raises(ValueError, match="from_networkx"):
-        ReasoningGraph.from_dict(read("f08_node_link.json"))
-    given = read("g01_networkx_numbered_nodes.json")
-    graph = networkx.DiGraph()
-    graph.add_nodes_from(
-        (n, {"claim": given["claims"][str(n)]}) for n in given["nodes"]
-    )
-    graph.add_edges_from(given["edges"])
-    with pytest.warns(UserWarning, match="order"):
-        ReasoningGraph.from_networkx(graph)
-
-
 @pytest.mark.parametrize(
     ("name", "names", "claims", "told"),
     [

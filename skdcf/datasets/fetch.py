@@ -24,7 +24,6 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, is_integer
 from ..edges import chain_edges
-from ..graphs import ReasoningGraph
 from ..identity import text_code
 from .records import build_dataset
 
@@ -247,8 +246,7 @@ def _parse_coherent(record):
     verdicts = {"1.0": 1, "1": 1, "0.0": 0, "0": 0}
     row = parse_scored(record, "manual_annotation", verdicts)
     # Each row represents a child, and each column represents a parent.
-    graph = ReasoningGraph.from_adjacency(record["dep_graph"], claims=row["claims"])
-    return row | {"edges": graph.edges}
+    return row | {"edges": np.argwhere(record["dep_graph"])[:, ::-1].tolist()}
 
 
 def parse_scored(

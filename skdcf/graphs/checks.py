@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Set, ValuesView
 
 import numpy as np
 
-from .._checks import is_missing, is_number, other_row, printable, warn
-from ..exceptions import ParameterWarning
+from .._checks import is_missing, is_number, other_row, printable
 
 # A string is not accepted as a list of strings. Sets and mappings are unordered.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
@@ -162,18 +161,6 @@ def check_value(name, value):
                 )
         _check_words(value)
     return value
-
-
-def warn_if_reordered(nodes):
-    """Warn if the names of nodes are the numbers 0 to n - 1 in another order."""
-    in_order = [*range(len(nodes))]
-    if nodes != in_order and {*nodes} == {*in_order}:
-        warn(
-            f"the order of the nodes is the order of the claims, but the nodes {nodes[:6]} are "
-            "not in the order of their numbers. Pass labels and masks in this order, or add the "
-            "nodes to the graph in ascending order",
-            ParameterWarning,
-        )
 
 
 def _check_words(provenance):

@@ -8,7 +8,8 @@ small problems has a few wide layers, which numpy processes in a single call eac
 has many narrow layers, whose edges are processed one by one.
 """
 
-from graphlib import CycleError
+from collections import defaultdict
+from graphlib import TopologicalSorter
 from operator import add, or_
 from typing import Any
 
@@ -64,14 +65,6 @@ def reduce_segments(ufunc, values, offsets, empty):
     return out
 
 
-def sort_small(numbers):
-    """Return a stable sort order of small integers, and the offset of each distinct integer."""
-    if numbers.max(initial=0) < 2**15:
-        # numpy sorts integers of up to 16 bits in linear time.
-        numbers = numbers.astype(np.int16)
-    return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
-
-
 def read_only(array):
     """Return a read-only view of ``array``."""
     view = array.view()
@@ -104,7 +97,11 @@ def find_sweep(edges, rank):
     ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, and ``claims`` is None. The edges of
     narrow groups are processed one after another, and their ends are positions in ``claims``.
     """
-    order, bounds = sort_small(rank)
+    # numpy sorts integers of 16 bits in linear time.
+    order = np.argsort(
+        rank.astype(np.int16) if rank.max(initial=0) < 2**15 else rank, kind="stable"
+    )
+    bounds = offsets_of(np.bincount(rank))
     # A Python loop is faster than numpy for layers with fewer edges.
     narrow = np.diff(bounds) < 16
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
@@ -124,14 +121,12 @@ def find_sweep(edges, rank):
 
 def sort_edges(edges, n_claims):
     """Return the distinct edges, sorted by (child, parent)."""
-    # Each edge is encoded as a single integer, with the child in the upper bits.
-    shift = n_claims.bit_length()
-    key = (edges[:, 1] << shift) | edges[:, 0]
+    key = edges[:, 1] * n_claims + edges[:, 0]
     if (key[1:] > key[:-1]).all():
         return edges
-    key.sort(kind="stable")
-    key = key[starts_run(key)]
-    return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
+    key = np.sort(key, kind="stable")
+    child, parent = np.divmod(key[starts_run(key)], n_claims)
+    return np.stack([parent, child], axis=1)
 
 
 def find_depth(edges, n_claims):
@@ -145,46 +140,16 @@ def find_depth(edges, n_claims):
     depth = np.zeros(n_claims, dtype=np.int32)
     layer = n_before = 0
     # Remove the edges of one layer at a time, if this is a large part of the edges.
-    while (len(edges) and len(edges) < 0.98 * n_before) or not layer:
+    while (len(edges) and len(edges) < 0.998 * n_before) or not layer:
         layer += 1
         n_before = len(edges)
         depth[edges[:, 1]] = layer
         # Only parents that are children of remaining edges have reached this layer.
         edges = edges[depth[edges[:, 0]] == layer]
-    # Kahn's algorithm, claim by claim
-    parent, child = edges.T
-    children = child[np.argsort(parent, kind="stable")]
-    first = offsets_of(np.bincount(parent, minlength=n_claims))
-    missing = np.bincount(child, minlength=n_claims)
-    waiting = np.flatnonzero((np.diff(first) > 0) & (missing == 0)).tolist()
-    for u in waiting:
-        for v in children[first[u] : first[u + 1]].tolist():
-            missing[v] -= 1
-            if not missing[v]:
-                # The last parent that is reached is one of the deepest.
-                depth[v] = depth[u] + 1
-                waiting.append(v)
-    if missing.any():
-        # Each remaining claim has a remaining parent, so the way up ends in a cycle.
-        remaining = missing > 0
-        pairs = edges[remaining[parent] & remaining[child]]
-        parent_of = dict(pairs[:, ::-1].tolist())
-        claim = next(iter(parent_of))
-        places: dict[int, int] = {}
-        while claim not in places:
-            places[claim] = len(places)
-            claim = parent_of[claim]
-        cycle = [claim, *list(places)[places[claim] :][::-1]]
-        raise CycleError("cycle", cycle)
+    parents = defaultdict(list)
+    for parent, child in edges.tolist():
+        parents[child].append(parent)
+    for child in TopologicalSorter(parents).static_order():
+        for parent in parents.get(child, ()):
+            depth[child] = max(depth[child], depth[parent] + 1)
     return depth
-
-
-def unpack_bits(bits):
-    """Return the row and the position of each bit that is set, given rows of bytes."""
-    n_bits = 8 * bits.shape[1]
-    step = max(1, 2**20 // n_bits)  # A megabyte is unpacked at a time.
-    found = [np.empty(0, dtype=np.int64)]
-    for a in range(0, len(bits), step):
-        block = np.unpackbits(bits[a : a + step], axis=1, bitorder="little")
-        found.append(np.flatnonzero(block) + a * n_bits)
-    return np.divmod(np.concatenate(found), n_bits)

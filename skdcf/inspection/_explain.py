@@ -138,7 +138,7 @@ def _deciding_row(path_risk, batch):
 
     If several claims have this path risk, the first of them in topological order decides.
     """
-    order = np.lexsort((-batch.rank, path_risk))
+    order = np.lexsort((-batch.depth, path_risk))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return order[pass_on(np.maximum, place, batch)]

@@ -1,16 +1,15 @@
 """Sums, maxima and counts over ancestors.
 
 A maximum, a minimum and an "or" need one pass along the edges, which may reach an ancestor twice.
-A sum needs every ancestor once. In a problem of at most 64 claims, it is the sum over the list of
-ancestors, for all problems together. In a larger problem, it is one pass if every claim has at
-most one parent, and otherwise the sum over bits (`GraphBatch.large_ancestors`).
+A sum needs every ancestor once. It is the sum over the list of ancestors (`GraphBatch.closure`), or
+one pass if problems are large and every claim has at most one parent.
 
 The result for a claim depends only on the problem of the claim, and is bitwise reproducible.
 """
 
 import numpy as np
 
-from ..graphs.ragged import pass_all, starts_run
+from ..graphs.ragged import pass_all
 
 
 def pass_on(ufunc, values, batch):
@@ -56,38 +55,23 @@ def sum_ancestors(values, batch):
         for _ in range(batch.n_claims.bit_length()):  # Each doubles the paths.
             reached = np.minimum(reached @ reached, 1)
         return reached @ values
-    indptr, indices = batch.small_closure
-    out = np.add.reduceat(values[indices], indptr[:-1])
-    in_forest, others = _split_large(batch)
-    if in_forest.any():
-        # If the graph is not a forest, sums over all paths could overflow.
-        sums = pass_on(np.add, np.where(in_forest, values, 0), batch)
-        out[in_forest] = sums[in_forest]
-    for i in others:
-        for claim, member in batch.large_pairs(i):
-            starts = np.flatnonzero(starts_run(claim))
-            out[claim[starts]] = np.add.reduceat(values[member], starts)
-    return out
+    if _is_long_forest(batch):
+        return pass_on(np.add, values, batch)
+    indptr, rows = batch.closure
+    return np.add.reduceat(values[rows], indptr[:-1])
 
 
 def sum_descendants(values, batch):
     """For each claim, sum the values of the claim and its descendants."""
-    indptr, indices = batch.small_closure
-    out = np.bincount(indices, np.repeat(values, np.diff(indptr)), batch.n_claims)
-    in_forest, others = _split_large(batch)
-    if in_forest.any():
-        # Each claim is added to its only parent, from the deepest claim upwards.
-        edges = batch.edges[in_forest[batch.edges[:, 1]]]
-        upwards = np.argsort(-batch.depth[edges[:, 1]], kind="stable")
-        sums = out.tolist()
-        for parent, child in edges[upwards].tolist():
-            sums[parent] += sums[child]
-        out = np.array(sums)
-    for i in others:
-        out[batch.offsets[i] : batch.offsets[i + 1]] = 0
-        for claim, member in batch.large_pairs(i):
-            out += np.bincount(member, values[claim], batch.n_claims)
-    return out
+    if not _is_long_forest(batch):
+        indptr, rows = batch.closure
+        return np.bincount(rows, np.repeat(values, np.diff(indptr)), batch.n_claims)
+    # Each claim is added to its only parent, from the deepest claim upwards.
+    sums = values.tolist()
+    upwards = np.argsort(-batch.depth[batch.edges[:, 1]], kind="stable")
+    for parent, child in batch.edges[upwards].tolist():
+        sums[parent] += sums[child]
+    return np.array(sums)
 
 
 def count_ancestors(batch):
@@ -100,9 +84,6 @@ def count_descendants(batch):
     return sum_descendants(np.ones(batch.n_claims), batch).astype(np.int64) - 1
 
 
-def _split_large(batch):
-    """Return whether each claim is in a large forest, and the large problems that are none."""
-    is_forest = batch.is_forest[batch.large]
-    in_forest = np.zeros(len(batch), dtype=bool)
-    in_forest[batch.large[is_forest]] = True
-    return in_forest[batch.problem_of], batch.large[~is_forest].tolist()
+def _is_long_forest(batch):
+    """Return whether no path has to be found twice, but there are too many to list."""
+    return batch.sizes.max(initial=0) > 64 and batch.is_forest

@@ -13,16 +13,16 @@ w_t        weight of threshold t
 =========  ===================================================================
 
 A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each combination of
-claim and threshold, stored claim by claim. The cells of all problems of the same size form an
-array of shape (problems, n, n + 2), so coherence is one stack of matrix products per size.
+claim and threshold, stored claim by claim. Coherence is a product of matrices for each problem.
 """
 
 from dataclasses import dataclass
 
 import autograd.numpy as anp
 import numpy as np
+from scipy.sparse import csr_array
 
-from ..graphs.ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, ranges, slices
 from .hard import Array
 from .segments import (
     scatter_sum,
@@ -59,8 +59,8 @@ class GridPlan:
         Reciprocal of the number of false claims in each problem, or 0 for problems without false
         claims.
     blocks : list of (cells, weights)
-        For each problem size n, the indices of the cells, of shape (problems, n, n + 2), and the
-        weights of the ancestors, of shape (problems, n, n), in rows that sum to 1.
+        For each problem of n claims, the slice of its cells, and the weights of the ancestors, of
+        shape (n, n), in rows that sum to 1.
     """
 
     labels: Array
@@ -71,7 +71,7 @@ class GridPlan:
     cell_threshold: Array
     false_cells: Array
     false_share: Array
-    blocks: list[tuple[Array, Array]]
+    blocks: list[tuple[slice, Array]]
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight):
@@ -86,7 +86,8 @@ class GridPlan:
         cell_offsets = offsets_of(sizes[problem] + 2)
         n_false = np.bincount(problem[labels == 0], minlength=len(sizes))
         share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
-        blocks = _blocks(batch, cell_offsets, ancestor_weight)
+        cells = slices(cell_offsets[batch.offsets])
+        blocks = zip(cells, _weights(batch, ancestor_weight), strict=True)
         return cls(
             labels=(labels == 1).astype(np.float64),
             offsets=batch.offsets,
@@ -96,30 +97,21 @@ class GridPlan:
             cell_threshold=ranges(grid_offsets[problem], sizes[problem] + 2),
             false_cells=np.flatnonzero(spread(labels == 0, cell_offsets)),
             false_share=spread(share, grid_offsets),
-            blocks=blocks if len(batch.edges) else [],
+            blocks=list(blocks) if len(batch.edges) else [],
         )
 
 
-def _blocks(batch, cell_offsets, ancestor_weight):
-    """Return the cells and the weights of the problems of each size."""
+def _weights(batch, ancestor_weight):
+    """Return the weights of the ancestors in each problem, in rows that sum to 1."""
     indptr, ancestor = batch.closure
     claim = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
-    problem = batch.problem_of[claim]
-    blocks = []
-    for n in np.unique(batch.sizes):
-        rows = np.flatnonzero(batch.sizes == n)
-        number = np.zeros(len(batch), dtype=np.int64)
-        number[rows] = np.arange(len(rows))
-        pairs = np.flatnonzero(batch.sizes[problem] == n)
-        start = batch.offsets[problem[pairs]]
-        weights = np.zeros((len(rows), n, n))
-        places = number[problem[pairs]], claim[pairs] - start, ancestor[pairs] - start
-        weights[places] = np.where(claim == ancestor, 1.0, ancestor_weight)[pairs]
-        weights /= weights.sum(axis=2, keepdims=True)
-        first = cell_offsets[batch.offsets[rows]]
-        cells = first[:, None] + np.arange(n * (n + 2))
-        blocks.append((cells.reshape(len(rows), n, n + 2), weights))
-    return blocks
+    weights = csr_array(
+        (np.where(claim == ancestor, 1.0, ancestor_weight), ancestor, indptr),
+        shape=(batch.n_claims, batch.n_claims),
+    )
+    for rows in slices(batch.offsets):
+        block = weights[rows, rows].toarray()
+        yield block / block.sum(axis=1, keepdims=True)
 
 
 def threshold_grid(risk, plan, margin):
@@ -153,8 +145,10 @@ def _block_product(log_p, blocks, transposed=False):
     """Multiply the weights of each problem by its cells, or return the cells without edges."""
     out = np.array(log_p)
     for cells, weights in blocks:
-        weights = np.swapaxes(weights, 1, 2) if transposed else weights
-        out[cells] = weights @ log_p[cells]
+        weights = weights.T if transposed else weights
+        out[cells] = (
+            weights @ log_p[cells].reshape(len(weights), len(weights) + 2)
+        ).ravel()
     return out
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import HardCF
 from skdcf.adapters import from_lm_polygraph, from_uqlm
 
 # --- UQLM: the structures of its long-text and its graph scorers -----------------------
@@ -163,12 +163,3 @@ def test_what_an_adapter_gives_can_be_filtered():
     wrong = wrong.reshape(kept.shape)
     assert 0.1 < (kept & wrong).any(axis=1).mean() <= 0.2
     assert kept[~wrong].mean() > 0.9
-
-
-@pytest.mark.parametrize("key", ["links", "edges"])
-def test_node_link_data_names_the_reader(key):
-    """The key of the edges is "links" before networkx 3.6, and "edges" since."""
-    data = {"directed": True, "multigraph": False, "graph": {}}
-    data |= {"nodes": [{"id": 0}, {"id": 1}], key: [{"source": 0, "target": 1}]}
-    with pytest.raises(ValueError, match="from_networkx"):
-        ReasoningGraph.from_dict(data)

@@ -121,7 +121,6 @@ GRAPH = {
 
 
 PARENTS = {"parents": [[], [0], [0, 1]], "features": [[1.0], [2.0], [3.0]]}
-MATRIX = {"matrix": [[0, 0], [1, 0]], "features": [[1.0], [2.0]]}
 ARRAYS = {"features": [[1.0], [2.0]], "offsets": [0, 1, 2], "edges": []}
 
 
@@ -144,7 +143,7 @@ class Graphs:
         )
 
     def run(self, rng):
-        way = rng.randrange(6)
+        way = rng.randrange(5)
         if way == 0:
             made = ReasoningGraph.from_dict(mutated(GRAPH, rng))
         elif way == 1:
@@ -152,8 +151,6 @@ class Graphs:
         elif way == 2:
             made = ReasoningGraph.from_parents(**changed_arguments(PARENTS, rng))
         elif way == 3:
-            made = ReasoningGraph.from_adjacency(**changed_arguments(MATRIX, rng))
-        elif way == 4:
             batch = GraphBatch.from_arrays(**changed_arguments(ARRAYS, rng))
             need(len(list(batch)) == len(batch), "a batch changed")
             made = batch[0]

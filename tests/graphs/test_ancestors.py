@@ -127,10 +127,8 @@ def test_depth_is_the_longest_path(known):
     assert fresh.depth.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("kind", [float, np.int64])
-def test_a_problem_is_worth_the_same_in_any_company(kind):
-    values = np.random.default_rng(4).normal(size=ALL[0].n_claims, scale=99)
-    values = values.astype(kind)
+def test_a_problem_is_worth_the_same_in_any_company():
+    values = np.random.default_rng(4).integers(2**40, size=ALL[0].n_claims)
     together = sum_ancestors(values, ALL[0][np.arange(len(ALL[0]))])
     for i in range(len(ALL[0])):
         a, b = ALL[0].offsets[i : i + 2]

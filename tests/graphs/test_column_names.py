@@ -26,7 +26,6 @@ def test_a_graph_takes_the_names_of_the_columns(frame):
     assert graph.feature_names == ("s", "t")
     np.testing.assert_array_equal(graph.features, [[0.5, 1], [0.25, 2]])
     assert ReasoningGraph.from_parents([[], [0]], frame(ROWS)) == graph
-    assert ReasoningGraph.from_adjacency([[0, 0], [1, 0]], frame(ROWS)) == graph
     assert ReasoningGraph.from_dict(graph.to_dict()) == graph
 
 

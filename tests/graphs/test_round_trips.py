@@ -69,10 +69,6 @@ def test_problems_are_what_they_were(graphs):
         for form in (
             pickle.loads(pickle.dumps(graph)),
             ReasoningGraph.from_dict(graph.to_dict()),
-            # networkx keeps the columns with the claims.
-            ReasoningGraph.from_networkx(graph.to_networkx())
-            if graph.n_claims
-            else graph,
             graph.replace(id=graph.id),
             graph.subgraph(np.ones(graph.n_claims, dtype=bool)),
         ):

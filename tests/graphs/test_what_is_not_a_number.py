@@ -1,4 +1,4 @@
-"""Graphs of networkx become problems, and no other object is converted to a number."""
+"""No other object is converted to a number."""
 
 from decimal import Decimal
 
@@ -18,14 +18,10 @@ RNG = np.random.default_rng(0)
 TRUTH = [RNG.random(3) < 0.7 for _ in range(60)]
 
 
-def digraph(truth):
-    graph = nx.DiGraph([("a", "b"), ("b", "c")])
-    for node, value in zip(graph, truth + RNG.normal(size=3), strict=True):
-        graph.nodes[node]["features"] = [value]
-    return graph
-
-
-GRAPHS = [digraph(truth) for truth in TRUTH]
+GRAPHS = [
+    ReasoningGraph((truth + RNG.normal(size=3))[:, None], [(0, 1), (1, 2)])
+    for truth in TRUTH
+]
 
 
 class Number:
@@ -73,7 +69,7 @@ def test_numbers_stay_numbers_in_every_box(value):
     "lazy", [iter, lambda rows: (row for row in rows), lambda r: map(id, r)]
 )
 def test_what_can_be_read_once_names_list(lazy):
-    graphs = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    graphs = GRAPHS
     X = RNG.normal(size=(60, 1))
     y = (X[:, 0] > 0).tolist()
     cf = HardCF(0, alpha=0.3)
@@ -92,7 +88,7 @@ def test_what_can_be_read_once_names_list(lazy):
 
 def test_words_are_labels_of_graphs_as_they_are_of_tables():
     words = [np.where(truth, "true", "false") for truth in TRUTH]
-    graphs = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    graphs = GRAPHS
     plain = HardCF(0, alpha=0.3).fit(graphs, TRUTH).threshold_
     batch = as_batch(graphs)
     for y in (
@@ -117,7 +113,7 @@ def test_words_are_labels_of_graphs_as_they_are_of_tables():
 @pytest.mark.parametrize("blank", [""])
 def test_a_blank_cell_is_never_a_label_of_true(blank):
     """Nobody judged the claim: it is unknown, on graphs, on tables and in files."""
-    graphs = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    graphs = GRAPHS
     words = [np.where(truth, "true", "false").astype(object) for truth in TRUTH]
     unknown = [truth.astype(int) for truth in TRUTH]
     for row, labels in zip(words[::7], unknown[::7], strict=True):

@@ -1,6 +1,6 @@
 """Metrics of many graphs at once against networkx, graph by graph."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,8 +10,7 @@ from reference_networkx import by_networkx
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf.features import GraphFeatures
-from skdcf.ops import graph_metrics
-from skdcf.ops.graph_metrics import METRICS, PAPER_METRICS, compute_metrics
+from skdcf.ops.graph_metrics import METRICS, compute_metrics
 
 
 def graph_of(n, edges):
@@ -77,59 +76,9 @@ def test_random_graphs(seed):
     assert_equal_to_networkx([random_graph(rng, 25) for _ in range(3)])
 
 
-@pytest.fixture
-def batch():
-    rng = np.random.default_rng(1)
-    return GraphBatch.from_graphs([random_graph(rng) for _ in range(60)])
-
-
-@pytest.mark.parametrize("size", [1, 7, 200])
-def test_blocks_change_nothing(batch, size, monkeypatch):
-    """Not in the last bit: generated data are a reference."""
-    whole = compute_metrics(batch, METRICS)
-
-    def cut(weights):
-        return pairwise([*range(0, len(weights), size), len(weights)])
-
-    monkeypatch.setattr(graph_metrics, "_cut_blocks", cut)
-    np.testing.assert_array_equal(compute_metrics(batch, METRICS), whole)
-
-
-def test_two_thousand_claims():
-    """In closed form: claim v of a chain lies between v others and n - 1 - v others."""
-    n, v = 2000, np.arange(2000)
-    names = ["nx_betweenness", "nx_closeness", "nx_clustering", "nx_reachability"]
-    found = compute_metrics(GraphBatch.from_graphs([chain(n)]), names).T
-    between = v * (n - 1 - v) / ((n - 1) * (n - 2))
-    close = np.where(v > 0, 2 * v / np.maximum((v + 1) * (n - 1), 1), 0)
-    expected = [between, close, np.zeros(n), n - 1 - v]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["nx_betweenness", "nx_closeness", "nx_clustering"])
 def test_too_large_problems_are_named(name):
-    large = GraphBatch.from_graphs([chain(3), complete(700)])
-    message = rf"problem 1 .*{name}.*700 claims .*244,650 edges .*5\d,\d{{3}},\d{{3}}"
-    with pytest.raises(ValueError, match=message):
+    large = GraphBatch.from_graphs([chain(3), chain(1501)])
+    with pytest.raises(ValueError, match=rf"problem 1 .*1,500 .*{name}.* 1,501"):
         GraphFeatures(["nx_in_degree", name]).fit_transform(large)
     assert GraphFeatures(["nx_in_degree"]).fit_transform(large).n_features == 1
-
-
-def test_size_is_known_before_ancestors_are_listed():
-    edges = [(v - 1, v) for v in range(1, 20_000)]
-    long = GraphBatch.from_graphs([graph_of(20_000, [*edges, (0, 2)])])
-    with pytest.raises(ValueError, match=r"199,990,001 operations"):
-        GraphFeatures().fit_transform(long)
-    assert not {"ancestors", "closure"} & set(long.__dict__)
-
-
-@pytest.mark.long
-def test_more_paths_than_a_float_counts():
-    with pytest.raises(ValueError, match="nx_betweenness"):
-        compute_metrics(GraphBatch.from_graphs([diamonds(1030)]), ["nx_betweenness"])
-
-
-def test_the_papers_metrics_are_the_first_ten():
-    """The oracle's columns stand in this order."""
-    assert tuple(METRICS)[:10] == PAPER_METRICS
-    assert [name for name in METRICS if name not in PAPER_METRICS] == ["n_ancestors"]

@@ -24,19 +24,10 @@ from . import (
     features as features,
 )
 from . import (
-    graphs as graphs,
-)
-from . import (
     guarantees as guarantees,
 )
 from . import (
-    identity as identity,
-)
-from . import (
     inspection as inspection,
-)
-from . import (
-    labels as labels,
 )
 from . import (
     monitoring as monitoring,

@@ -14,7 +14,6 @@ __all__ = [
     "chain_edges",
     "cited_edges",
     "heading_edges",
-    "no_edges",
     "number_flow_edges",
 ]
 

@@ -33,8 +33,6 @@ from .graphs import GraphBatch, ReasoningGraph, as_batch
 from .graphs.checks import show
 from .graphs.ragged import reduce_segments, starts_run
 
-__all__ = ["question_groups"]
-
 BLOCK = 10_000  # number of problems hashed at a time
 
 #: What identifies the questions of a set of problems.

@@ -13,8 +13,6 @@ from .graphs import GraphBatch, ReasoningGraph
 from .graphs.checks import NO_LISTS, show
 from .graphs.ragged import offsets_of
 
-__all__ = ["pack_labels"]
-
 #: Labels used by people who examined a claim but could not confirm it. The numeric label of an
 #: unsure claim is 0.
 UNSURE_WORDS = ["unsure", "uncertain", "unclear", "borderline", "idk", "inconclusive"]

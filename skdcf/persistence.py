@@ -20,7 +20,7 @@ from ._checks import versions, warn_of_versions
 from ._files import replaced, write_text
 from ._version import __version__
 
-__all__ = ["load", "save", "save_threshold"]
+__all__ = ["save_threshold"]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
 FORMAT = 4

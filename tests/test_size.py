@@ -19,7 +19,7 @@ LAYOUT = {
 MOST_TOKENS = {
     "adapters": 2165,
     "apps": 1350,
-    "apps/cli": 7573,
+    "apps/cli": 7574,
     "apps/labelling": 7525,
     "apps/llm": 9240,
     "apps/service": 2590,

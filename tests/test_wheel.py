@@ -25,6 +25,9 @@ print(len(cf.predict(graphs[100:])), importlib.util.find_spec("matplotlib"))
 """
 
 
+REPORT = ("report", "filter.skops", "test.jsonl", "-o", "report.html")
+
+
 def run(*command, cwd):
     """What a command prints, in a folder and with nothing of ours on its path."""
     environ = {name: os.environ[name] for name in os.environ.keys() - {"PYTHONPATH"}}
@@ -112,7 +115,7 @@ def test_the_commands_of_the_readme(with_apps, checkout, tmp_path):
     lines = (checkout / "README.md").read_text("utf-8").splitlines()
     commands = [line.split() for line in lines if line.startswith("    skdcf ")]
     shutil.copytree(checkout / "docs/guide/tutorial", tmp_path / "copy")
-    for _, *words in [*commands, ("", "report", "filter.skops", "test.jsonl")]:
+    for _, *words in [*commands, ("", *REPORT)]:
         run(with_apps / "skdcf", *words, cwd=tmp_path / "copy")
     assert (tmp_path / "copy/kept.txt").stat().st_size > 0
 

@@ -9,13 +9,22 @@ because these packages document them.
 
 import inspect
 import pkgutil
+import tomllib
 from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 PACKAGE = "skdcf"
+LIST = Path(__file__).parents[1] / "public_names.toml"
+TIERS = tomllib.loads(LIST.read_text(encoding="utf-8"))
+PROVISIONAL = {
+    f"{module}.{name}"
+    for module, names in TIERS["provisional"].items()
+    for name in names
+}
 logger = logging.getLogger(__name__)
 
 
@@ -23,35 +32,36 @@ def setup(app):
     """Connect the checks to the build."""
     app.add_config_value("internal_modules", [], "env")
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", mark_provisional)
     app.connect("env-check-consistency", check)
     app.add_directive("names-of-modules", NamesOfModules)
     return {"parallel_read_safe": True}
 
 
+def mark_provisional(app, what, name, obj, options, lines):
+    """Say on the page of a provisional name that it may change."""
+    if name in PROVISIONAL:
+        lines[2:2] = ["*Provisional:* this name may change in any version.", ""]
+
+
 class NamesOfModules(SphinxDirective):
-    """Directive that lists the classes and functions of every public module."""
+    """Directive that lists the names of one tier ("stable" or "provisional") by module."""
+
+    required_arguments = 1
 
     def run(self):
         return [
             node
-            for module in public_modules(self.config.internal_modules)
-            for node in self.section(module)
+            for module, names in TIERS[self.arguments[0]].items()
+            for node in self.section(module, names)
         ]
 
-    def section(self, module):
-        """Return the name of a module and a table of its public names."""
-        here = (f"~{module.__name__}.{name}" for name in listed(module))
-        text = "\n   ".join([".. autosummary::", "", *here])
-        return [
-            nodes.rubric(module.__name__, module.__name__),
-            *self.parse_text_to_nodes(text),
-        ]
-
-
-def listed(module):
-    """Return the names of the classes and functions of a module."""
-    objects = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
-    return sorted(n for n, o in objects.items() if callable(o))
+    def section(self, module, names):
+        """Return the name of a module and a table of its classes and functions."""
+        home = import_module(module)
+        listed = (f"~{module}.{n}" for n in names if callable(getattr(home, n)))
+        text = "\n   ".join([".. autosummary::", "", *listed])
+        return [nodes.rubric(module, module), *self.parse_text_to_nodes(text)]
 
 
 def skip_foreign(app, what, name, obj, skip, options):

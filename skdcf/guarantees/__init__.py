@@ -6,7 +6,7 @@ guarantee, write a subclass of `Guarantee`.
 """
 
 from ..ops.conformal import Jumps
-from ._calibration import Calibration
+from ._calibration import Calibration as Calibration
 from ._calibration import PathRisks as PathRisks
 from ._calibration import Steps as Steps
 from ._calibration import leave_one_out as leave_one_out
@@ -16,7 +16,6 @@ from ._passing import choose_share as choose_share
 from ._passing import share_table as share_table
 
 __all__ = [
-    "Calibration",
     "ExpectedFalse",
     "Guarantee",
     "Jumps",

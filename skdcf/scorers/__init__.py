@@ -6,7 +6,8 @@ differentiable model such as `LinearModel` as a scorer, pass it to `ConfTrScorer
 
 from ._classifier import ClassifierScorer
 from ._models import ConfTrScorer, LinearModel, MLPModel
-from ._scorer import FeatureScorer, FitTask, FrequencyScorer, LinearForm, Scorer
+from ._scorer import FeatureScorer, FitTask, FrequencyScorer, Scorer
+from ._scorer import LinearForm as LinearForm
 from .resolve import FunctionScorer as FunctionScorer
 
 __all__ = [
@@ -15,7 +16,6 @@ __all__ = [
     "FeatureScorer",
     "FitTask",
     "FrequencyScorer",
-    "LinearForm",
     "LinearModel",
     "MLPModel",
     "Scorer",

@@ -20,6 +20,7 @@ from ..._files import write_text
 from ...datasets import jsonl
 from ...inspection import explain
 from .. import labelling
+from ..labelling import exchange
 from ._files import check_folder, inform, read_problems, write_lines
 from ._filter import write_answers
 
@@ -175,9 +176,9 @@ def _import(store, options):
             raise ValueError(
                 f"{path} must be a CSV table or a single JSON document ({error})"
             ) from None
-        judgements = labelling.from_label_studio(tasks, store.graphs)
+        judgements = exchange.from_label_studio(tasks, store.graphs)
     else:
-        judgements = labelling.read_csv(path, store.graphs)
+        judgements = exchange.read_csv(path, store.graphs)
     for name, words in judgements.items():
         by = options.annotator if name == "imported" else name
         n_new = 0
@@ -252,13 +253,13 @@ def _write_tables(options, store):
     """
     order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
-        labelling.write_csv(options.csv, store, options.annotator, order)
+        exchange.write_csv(options.csv, store, options.annotator, order)
         inform(
             f"wrote {options.csv}. A text that starts with =, +, - or @ is preceded by an "
             "apostrophe, which --import removes"
         )
     if options.label_studio:
-        tasks = labelling.to_label_studio(store, options.annotator, order)
+        tasks = exchange.to_label_studio(store, options.annotator, order)
         write_text(options.label_studio, [json.dumps(tasks)])
 
 

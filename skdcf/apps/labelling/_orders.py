@@ -65,7 +65,7 @@ def next_to_label(
     Examples
     --------
     >>> from skdcf import HardCF, ReasoningGraph
-    >>> from skdcf.apps.labelling import next_to_label
+    >>> from skdcf.apps.labelling._orders import next_to_label
     >>> graphs = [ReasoningGraph([[0.9], [0.1 * i]], []) for i in range(9)]
     >>> y = [[1, 0] if i < 6 else [-1, 0] for i in range(9)]
     >>> cf = HardCF(0, alpha=0.2).fit(graphs, y)

@@ -64,7 +64,8 @@ def to_label_studio(
     --------
     >>> import tempfile
     >>> from skdcf import ReasoningGraph
-    >>> from skdcf.apps.labelling import LabelStore, to_label_studio
+    >>> from skdcf.apps.labelling import LabelStore
+    >>> from skdcf.apps.labelling.exchange import to_label_studio
     >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = LabelStore([graph], f"{folder}/labels.journal")
@@ -118,7 +119,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     --------
     >>> import tempfile
     >>> from skdcf import ReasoningGraph
-    >>> from skdcf.apps.labelling import LabelStore, from_label_studio, to_label_studio
+    >>> from skdcf.apps.labelling import LabelStore
+    >>> from skdcf.apps.labelling.exchange import from_label_studio, to_label_studio
     >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = LabelStore([graph], f"{folder}/labels.journal")

@@ -14,7 +14,8 @@ import pytest
 import skdcf
 from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
-from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder, to_label_studio
+from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder
+from skdcf.apps.labelling.exchange import to_label_studio
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.features import reasoning_features
 

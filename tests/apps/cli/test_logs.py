@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from skdcf.apps.cli import main
-from skdcf.apps.labelling import LabelStore, write_csv
+from skdcf.apps.labelling import LabelStore
+from skdcf.apps.labelling.exchange import write_csv
 from skdcf.apps.text import kept_text, split_sentences
 from skdcf.datasets import from_messages, read_jsonl
 

@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.apps.labelling import agreement, next_to_label
+from skdcf.apps.labelling import agreement
+from skdcf.apps.labelling._orders import next_to_label
 from skdcf.datasets import make_reasoning_graphs
 
 

@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skdcf import ReasoningGraph
-from skdcf.apps.labelling import (
-    LABEL_STUDIO_CONFIG,
-    LabelStore,
+from skdcf.apps.labelling import LABEL_STUDIO_CONFIG, LabelStore
+from skdcf.apps.labelling.exchange import (
     from_label_studio,
     read_csv,
     to_label_studio,

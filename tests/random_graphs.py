@@ -63,16 +63,6 @@ class Problems:
         bounds = zip(self.offsets[:-1], self.offsets[1:], strict=True)
         return [flat[a:b] for a, b in bounds]
 
-    @staticmethod
-    def packed_only(edges, sizes, rng):
-        """(batch, labels, risk) without the lists, for problems too large to walk."""
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        pairs = zip(offsets[:-1], edges, strict=True)
-        flat = [(u + o, v + o) for o, some in pairs for u, v in some]
-        n = int(offsets[-1])
-        batch = GraphBatch.from_arrays(rng.normal(size=(n, 2)), offsets, flat)
-        return batch, rng.uniform(size=n) > 0.2, rng.normal(size=n)
-
 
 def random_problems(seed, n_problems=8, largest=7, density=0.4, **more):
     rng = np.random.RandomState(seed)

@@ -2,7 +2,7 @@
 
 Written from arXiv:2604.20098 (appendix B) with autograd and nothing of skdcf: the
 yardstick for values, gradients and speed. Departures from the print: logs without the
-epsilon (unless asked for), the margins of the theorems, V = 0 without false claims.
+epsilon, the margins of the theorems, V = 0 without false claims.
 A problem is (risk, ancestors, labels) with ``ancestors[v]`` a list without v.
 """
 
@@ -25,8 +25,6 @@ def membership(risk, ancestors, T, setting):
     """log q, one row per claim and one column per threshold."""
     x = (T[None, :] - risk[:, None] + setting.get("keep_shift", 0.0)) / setting["T_p"]
     log_p = log_sigmoid(x)
-    if setting.get("epsilon"):
-        log_p = np.log(np.exp(log_p) + setting["epsilon"])
     gamma, rows = setting["gamma"], []
     for v, above in enumerate(ancestors):
         total = log_p[v]

@@ -1,7 +1,6 @@
 """A batch carries columns that were computed for its problems, and slices their rows."""
 
 import numpy as np
-import pytest
 
 from skdcf import GraphBatch, HardCF
 from skdcf.evaluation import compare_filters
@@ -29,19 +28,6 @@ def test_all_tables_are_carried_and_sliced_beside_the_features():
         ):
             np.testing.assert_array_equal(part.tables[key][0], table[list(claims)])
             assert part.tables[key][1] == names
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda batch: batch.replace_features(batch.features + 1),
-        lambda batch: batch.replace_edges(np.empty((0, 2), int)),
-        lambda batch: batch.replace_edges(()),
-    ],
-)
-def test_other_problems_carry_nothing(change):
-    """Columns of the graph are of other edges then."""
-    assert change(BATCH.carry_table(b"k", np.ones((4, 1)), None)).tables is None
 
 
 def test_a_comparison_computes_columns_once(monkeypatch):

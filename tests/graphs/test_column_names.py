@@ -5,8 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.evaluation import coverage_score
+from skdcf import GraphBatch, ReasoningGraph
 
 ROWS = {"s": [0.5, 0.25], "t": [1.0, 2.0]}
 FRAMES = {
@@ -56,29 +55,3 @@ def test_columns_without_names_stay_without():
         ReasoningGraph(pd.DataFrame({"s": [1.0], 0: [2.0]}))
     with pytest.raises(ValueError, match=r"'s'.*repeated"):
         ReasoningGraph(pd.DataFrame([[1.0, 2.0]], columns=["s", "s"]))
-
-
-def problems_of(frame, rng, n, order):
-    """Problems of four claims in a data frame, where s is informative and t is not."""
-    graphs, labels = [], []
-    for _ in range(n):
-        y = rng.random(4) < 0.7
-        columns = {"s": y + rng.normal(size=4), "t": rng.normal(size=4)}
-        graphs.append(
-            ReasoningGraph(frame({name: columns[name] for name in order}), [])
-        )
-        labels.append(y.astype(int))
-    return graphs, labels
-
-
-def test_columns_in_another_order_are_refused_by_a_filter(frame):
-    rng = np.random.default_rng(0)
-    graphs, y = problems_of(frame, rng, 200, ["s", "t"])
-    cf = HardCF("s", alpha=0.1).fit(graphs, y)
-    by_position = HardCF(0, alpha=0.1).fit(graphs, y)
-    assert by_position.feature_names_in_.tolist() == ["s", "t"]
-    swapped, y_new = problems_of(frame, rng, 600, ["t", "s"])
-    with pytest.raises(ValueError, match=r"order.*'s', 't'"):
-        by_position.predict(swapped)
-    # A scorer that reads one column by its name finds it wherever it stands.
-    assert coverage_score(y_new, cf.predict(swapped)) > 0.87

@@ -1,11 +1,7 @@
 """Guessed dependency graphs: the rules, the measured agreement, hostile text."""
 
-import inspect
-import re
-
 import pytest
 
-from skdcf.datasets import fetch_coherent_math
 from skdcf.edges import (
     chain_edges,
     cited_edges,
@@ -78,39 +74,6 @@ def test_number_flow(question, claims, expected):
 )  # fmt: skip
 def test_cited_premises(claims, expected):
     assert cited_edges(claims) == expected
-
-
-def agreement(batch, guess):
-    """Precision and recall over edges, graph by graph."""
-    shared = ours = theirs = 0
-    for graph in batch:
-        guessed = set(guess(graph.claims, graph.problem))
-        published = set(map(tuple, graph.edges.tolist()))
-        assert all(u < v for u, v in guessed)
-        shared += len(guessed & published)
-        ours, theirs = ours + len(guessed), theirs + len(published)
-    return shared / ours, shared / theirs
-
-
-def test_documented_agreement(data_home):
-    """The table in the docstring is what comes out."""
-    rows = re.findall(
-        r"^(PERL gsm8k|PERL math|coherent factuality) +([\d.]+) / ([\d.]+) +"
-        r"([\d.]+) / ([\d.]+)$",
-        inspect.getdoc(number_flow_edges),  # Python 3.13 dedents, older ones do not
-        flags=re.MULTILINE,
-    )
-    fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
-    sets = {
-        "PERL gsm8k": fetch_perl("gsm8k", data_home=data_home),
-        "PERL math": fetch_perl("math", data_home=data_home),
-        "coherent factuality": fetch_coherent_math(data_home=data_home),
-    }
-    assert [row[0] for row in rows] == list(sets)
-    for name, *documented in rows:
-        batch = sets[name].graphs
-        found = agreement(batch, number_flow_edges) + agreement(batch, chain_edges)
-        assert [f"{value:.2f}" for value in found] == documented
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import itertools
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,45 +14,6 @@ from skdcf.labels import pack_labels
 from skdcf.ops.hard import below_true_claims, coherent_labels, nonconformity_scores
 
 CONTROL = "a\nb\x1b[31m\u202e"
-ESCAPED = r"a\nb\x1b[31m\u202e"
-
-
-def texts_and_all():
-    """A batch in which every field is set."""
-    return GraphBatch.from_arrays(
-        np.arange(10.0).reshape(5, 2),
-        [0, 3, 3, 5],
-        [(0, 1), (1, 2), (4, 3)],
-        claims=list("abcde"),
-        problems=["p", None, "q"],
-        alternatives=[("r", "s"), None, ()],
-        feature_names=["x", "y"],
-        ids=[1, 2, 3],
-    )
-
-
-@pytest.mark.parametrize("used", [False, True])
-def test_without_edges_is_every_graph_without_edges(used):
-    batch = texts_and_all()
-    if used:  # structure that was worked out must not go along
-        _ = batch.sweep, batch.depth, batch.closure, batch.sizes, batch.problem_of
-    bare = batch.replace_edges(())
-    assert list(bare) == [graph.replace(edges=[]) for graph in batch]
-    assert bare.sweep == [] and bare.depth.tolist() == [0] * 5
-    indptr, indices = bare.closure
-    assert indptr.tolist() == [0, 1, 2, 3, 4, 5] and indices.tolist() == [0, 1, 2, 3, 4]
-    assert bare[[2, 0]].offsets.tolist() == [0, 2, 5]
-    assert bare.features is batch.features and bare.claims is batch.claims
-    assert list(batch) == list(texts_and_all())
-    assert not bare.edges.flags.writeable and not bare.edge_offsets.flags.writeable
-
-
-@pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3])
-def test_alternatives_are_lists_of_texts(wrong):
-    with pytest.raises(ValueError, match='"p"'):
-        ReasoningGraph([[1.0]], [], id="p", alternatives=wrong)
-    with pytest.raises(ValueError, match="problem 1"):
-        GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], alternatives=[None, wrong])
 
 
 def test_ancestors_of_one_claim_in_a_long_chain():
@@ -97,52 +57,6 @@ def test_messages_are_one_visible_line(make):
     with pytest.raises(ValueError) as info:
         make()
     assert str(info.value).isprintable()
-
-
-def test_ids_are_shown_escaped():
-    class Odd(str):
-        def __repr__(self):
-            return self
-
-    graph = ReasoningGraph([[0.0]], [], id=Odd(CONTROL))
-    assert repr(graph) == (
-        f"ReasoningGraph(n_claims=1, n_edges=0, n_features=1, id={ESCAPED})"
-    )
-    assert (
-        GraphBatch.from_graphs([graph]).locate(0) == f'problem 0 ("{ESCAPED}"), claim 0'
-    )
-
-
-def test_long_values_are_cut():
-    with pytest.raises(ValueError) as info:
-        ReasoningGraph([[0.0]], [], problem=["x" * 1000])
-    assert len(str(info.value)) < 150 and "a str or None" in str(info.value)
-
-
-SPLIT = [1, 2, 4]
-FLAT = [1, 0, -1, 1, 0, -1, 1]
-
-
-@pytest.mark.parametrize("kind", [int, float, np.int8, np.float32, object])
-@pytest.mark.parametrize(
-    "form", ["arrays", "lists", "flat", "columns", "mixed", "series"]
-)
-def test_all_forms_of_labels_are_one(kind, form):
-    batch = GraphBatch.from_arrays(np.zeros((7, 0)), [0, 1, 3, 7])
-    flat = np.array(FLAT, dtype=kind)
-    rows = np.split(flat, [1, 3])
-    y = {
-        "series": pd.Series(rows, index=[5, 0, 9]),
-        "arrays": rows,
-        "lists": [row.tolist() for row in rows],
-        "flat": flat if kind is not object else flat.tolist(),
-        "columns": [row[:, None] for row in rows],
-        "mixed": [rows[0], rows[1].tolist(), rows[2].astype(object)],
-    }[form]
-    packed = np.fromiter(y, dtype=object, count=len(y))
-    for form in (y, tuple(y), packed):
-        found = pack_labels(form, batch)
-        assert found.dtype == np.int8 and found.tolist() == FLAT
 
 
 def test_labels_of_many_kinds():
@@ -190,29 +104,6 @@ def test_wrong_labels_are_named():
         pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
     with pytest.raises(ValueError, match=r"problem.*2.*claim.*0"):
         pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)
-
-
-def test_columns_in_which_nothing_is_known_are_absent():
-    unknown = {name: [None, None] for name in ("problems", "context", "ids")}
-    batch = GraphBatch.from_arrays([[1.0], [2.0]], [0, 1, 2], **unknown)
-    assert batch.context is batch.problems is batch.ids is None
-
-
-def test_an_empty_answer_gets_the_columns_of_the_others():
-    graph = ReasoningGraph([[0.5, 1.0]], [], claims=["A."], feature_names=["a", "b"])
-    batch = GraphBatch.from_graphs([ReasoningGraph(claims=[]), graph])
-    assert batch.feature_names == ("a", "b") and batch.features.shape == (1, 2)
-    with pytest.raises(ValueError, match=r"(?s)problem 2.*'a', 'c'"):
-        GraphBatch.from_graphs([graph, graph, graph.replace(feature_names=["a", "c"])])
-
-
-def test_metadata_are_replaced_and_checked():
-    bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
-    assert bare.replace(metadata=None)[0].metadata is None
-    with pytest.raises(ValueError, match=r"metadata.*dict.*3"):
-        ReasoningGraph([[1.0]], [], metadata=3)
-    with pytest.raises(ValueError, match=r"metadata.*1 entries.*2"):
-        bare.replace(metadata=[{}, {}])
 
 
 @given(st.integers(0, 6), st.data())

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import read_jsonl
+from skdcf import GraphBatch, ReasoningGraph
 from skdcf.graphs import as_batch
 from skdcf.identity import question_groups
-from skdcf.labels import pack_labels, read_labels
 
 ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
 
@@ -45,21 +43,6 @@ def test_what_is_said_of_edges_must_fit():
             GraphBatch.from_arrays(*arrays, (), edges_known=wrong)
     with pytest.raises(ValueError, match=r"edges.*pairs"):
         ReasoningGraph([[1.0]], [None])
-
-
-def test_a_line_without_edges_or_null_is_unknown(tmp_path):
-    path = tmp_path / "a.jsonl"
-    lines = ['{"claims": ["a"]}', '{"claims": ["a"], "edges": null}']
-    path.write_text("\n".join([*lines, '{"claims": ["a"], "edges": []}']))
-    assert read_jsonl(path).graphs.edges_known.tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3, {"a"}])
-def test_contexts_are_lists_of_texts(wrong):
-    with pytest.raises(ValueError, match='"p": context'):
-        ReasoningGraph([[1.0]], [], id="p", context=wrong)
-    with pytest.raises(ValueError, match="problem 1: context"):
-        GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], context=[None, wrong])
 
 
 def count(batch, groups=None):
@@ -131,93 +114,3 @@ def test_groups_must_fit(groups, message):
 def test_keys_are_texts_or_whole_numbers(key):
     with pytest.raises(ValueError, match=r"1.*'group'"):
         count([asked(group="a"), asked(group=key)])
-
-
-@pytest.mark.long
-def test_groups_of_published_data(data_home):
-    """As many questions as the authors say, with the key and without."""
-    published = pytest.importorskip("benchmarks.data")
-    answers = published.fetch_refchecker(
-        ["accurate_context", "noisy_context"], data_home=data_home
-    )
-    assert len(answers.graphs) == 1400
-    assert count(keyed(answers)) == 200
-    assert (
-        count(answers.graphs.replace(metadata=None)) == 1400
-    )  # no question, no context
-    empty = [g.replace(problem="", metadata=None) for g in answers.graphs]
-    assert count(empty) == 1400
-    planted = published.fetch_prmbench("train", data_home=data_home)
-    texts = {" ".join(g.problem.split()).casefold() for g in planted.graphs}
-    n_questions = len(np.unique(planted.groups))
-    assert count(keyed(planted)) == n_questions
-    assert count(planted.graphs.replace(metadata=None)) == len(texts) > n_questions
-
-
-def keyed(data):
-    rows = [{"group": int(group)} for group in data.groups]
-    return data.graphs.replace(metadata=rows)
-
-
-TRUE = [
-    "correct",
-    "supported",
-    "factual",
-    "right",
-    "ok",
-    "Entailed",
-    "true",
-    "yes",
-    "Y",
-    "T",
-    "valid",
-    "ENTAILMENT",
-]
-FALSE = [
-    "incorrect",
-    "unsupported",
-    "hallucinated",
-    "wrong",
-    "Refuted",
-    "false",
-    "no",
-    "N",
-    "F",
-]
-
-
-def test_words_mean_what_they_say_whatever_the_alphabet_does():
-    words = [*TRUE, " unknown", *(f" {word}" for word in FALSE)]
-    assert read_labels(words).tolist() == [1] * len(TRUE) + [-1] + [0] * len(FALSE)
-
-
-@pytest.mark.parametrize("word", ["good", "bad", "hallucinated?", "un supported", "2"])
-def test_words_of_unknown_meaning_are_not_guessed(word):
-    with pytest.raises(ValueError, match=r"1 \(true\), 0"):
-        read_labels(["true", word])
-
-
-@pytest.mark.parametrize("true, false", [("correct", "incorrect"), ("T", "F")])
-def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
-    rng = np.random.default_rng(0)
-    X = rng.random((200, 1))
-    y = rng.random(200) < X[:, 0]
-    by_number = HardCF(0, alpha=0.2).fit(X, y.astype(int))
-    by_word = HardCF(0, alpha=0.2).fit(X, np.where(y, true, false))
-    assert by_word.threshold_ == by_number.threshold_
-    assert by_word.score(X, np.where(y, "Right", "wrong")) == by_number.score(X, y)
-    with pytest.raises(ValueError, match=r"label .*(good|bad)"):
-        HardCF(0).fit(X, np.where(y, "bad", "good"))
-
-
-def test_a_list_is_a_batch_for_every_public_function():
-    texts = ["What is 2 + 2?", "what is  2 + 2?", "Why?", None]
-    graphs = [ReasoningGraph([[0.5], [0.4]], problem=text) for text in texts]
-    batch = GraphBatch.from_graphs(graphs)
-    np.testing.assert_array_equal(question_groups(graphs), question_groups(batch))
-    labels = [[1, 0], [1, 1], [-1, 0], [0, 1]]
-    np.testing.assert_array_equal(
-        pack_labels(labels, graphs), pack_labels(labels, batch)
-    )
-    with pytest.raises(ValueError, match=r"GraphBatch.*ReasoningGraph"):
-        question_groups("What is 2 + 2?")

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf.ops.ancestors import count_ancestors, count_descendants
 
 TEXTS = st.text(max_size=4)
 
@@ -134,19 +133,3 @@ def test_a_subgraph_is_the_induced_one(graph, data):
     assert {k: v for k, v in fields(part).items() if k not in rest} == {
         k: v for k, v in fields(graph).items() if k not in rest
     }
-
-
-@given(MANY)
-def test_ancestors_are_those_of_networkx(graphs):
-    batch = GraphBatch.from_graphs(graphs)
-    indptr, indices = batch.closure
-    rows = iter(np.split(indices, indptr[1:-1]))
-    above, below = iter(count_ancestors(batch)), iter(count_descendants(batch))
-    for graph, start in zip(graphs, batch.offsets, strict=False):
-        digraph = digraph_of(graph)
-        for v in range(graph.n_claims):
-            ancestors = nx.ancestors(digraph, v)
-            assert graph.ancestors(v).tolist() == sorted(ancestors)
-            assert (next(rows) - start).tolist() == sorted({*ancestors, v})
-            assert next(above) == len(ancestors)
-            assert next(below) == len(nx.descendants(digraph, v))

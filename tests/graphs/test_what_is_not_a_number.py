@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import build_dataset
 from skdcf.features import GraphFeatures
 from skdcf.graphs import as_batch
 from skdcf.labels import pack_labels
@@ -84,44 +83,3 @@ def test_what_can_be_read_once_names_list(lazy):
     ):
         with pytest.raises(ValueError, match=rf"{argument} .*list\({argument}\)"):
             call()
-
-
-def test_words_are_labels_of_graphs_as_they_are_of_tables():
-    words = [np.where(truth, "true", "false") for truth in TRUTH]
-    graphs = GRAPHS
-    plain = HardCF(0, alpha=0.3).fit(graphs, TRUTH).threshold_
-    batch = as_batch(graphs)
-    for y in (
-        words,
-        [row.tolist() for row in words],
-        [row.astype(object) for row in words],
-        [[word.upper() for word in row] for row in words],
-        np.concatenate(words),
-        pd.Series(words),
-    ):
-        assert HardCF(0, alpha=0.3).fit(batch, y).threshold_ == plain
-    np.testing.assert_array_equal(
-        pack_labels([["supported", "refuted", "unknown"]], graphs[:1]), [1, 0, -1]
-    )
-    words[3] = words[3].astype(object)
-    words[3][1] = "maybe"
-    with pytest.raises(ValueError, match=r"problem 3, claim 1.*'maybe'"):
-        HardCF(0).fit(graphs, words)
-
-
-@pytest.mark.filterwarnings("ignore:.*no claims judged")
-@pytest.mark.parametrize("blank", [""])
-def test_a_blank_cell_is_never_a_label_of_true(blank):
-    """Nobody judged the claim: it is unknown, on graphs, on tables and in files."""
-    graphs = GRAPHS
-    words = [np.where(truth, "true", "false").astype(object) for truth in TRUTH]
-    unknown = [truth.astype(int) for truth in TRUTH]
-    for row, labels in zip(words[::7], unknown[::7], strict=True):
-        row[1], labels[1] = blank, -1
-    np.testing.assert_array_equal(pack_labels(words, graphs), np.concatenate(unknown))
-    X = np.concatenate([graph.features for graph in graphs])
-    of_words = HardCF(0, alpha=0.3).fit(X, np.concatenate(words))
-    of_numbers = HardCF(0, alpha=0.3).fit(X, np.concatenate(unknown))
-    assert of_words.threshold_ == of_numbers.threshold_
-    line = {"claims": ["a", "b", "c"], "edges": [], "labels": [1, blank, 0]}
-    assert build_dataset([(0, line)], dict).labels[0].tolist() == [1, -1, 0]

@@ -29,13 +29,6 @@ def test_neural_sort_equals_the_full_matrix(k, strength):
         )
 
 
-def test_neural_sort_gradient():
-    for k in (1, 5, 17):
-        check_grads(lambda s, k=k: neural_sort(s, k, 2.0), modes=["rev"], order=1)(
-            SCORES
-        )
-
-
 def test_neural_sort_at_ties_agrees_with_the_full_matrix():
     value = neural_sort(TIED, 4, 3.0)
     assert np.isclose(value, reference_grid.neural_sort(TIED, len(TIED) + 1 - 4, 3.0))
@@ -43,13 +36,6 @@ def test_neural_sort_at_ties_agrees_with_the_full_matrix():
     assert np.isfinite(gradient).all()
     for same in (TIED == 0.5, TIED == -1.0):
         assert np.ptp(gradient[same]) < 1e-12
-
-
-@pytest.mark.parametrize("k", range(1, 18))
-def test_neural_sort_limit(k):
-    exact = np.sort(SCORES)[k - 1]
-    errors = [abs(neural_sort(SCORES, k, 10.0**p) - exact) for p in (0, 2, 5)]
-    assert errors[0] > errors[2] and errors[2] < 1e-9
 
 
 @pytest.mark.parametrize("count", [0.4, 1.0, 3.5, 16.6])

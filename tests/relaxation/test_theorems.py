@@ -6,7 +6,6 @@ Theorem 2: claims softly kept by a half or more are the filtered set.
 
 import numpy as np
 import pytest
-import reference_grid
 from random_graphs import Problems, chain, random_edges, spaced_risks
 from theorem_limits import relaxation_at
 
@@ -105,39 +104,3 @@ def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores
         distance.append(np.abs(q - expected).mean())
     assert wrong == sorted(wrong, reverse=True) and wrong[-1] == 0 < wrong[0]
     assert distance == sorted(distance, reverse=True) and distance[-1] < 1e-6
-
-
-def test_soft_threshold_becomes_the_order_statistic(problems, risk, exact_scores):
-    relaxation = relaxation_at(TEMPERATURES[-1])
-    plan = relaxation.plan(problems.batch, problems.labels)
-    scores = relaxation.soft_scores(risk, plan)
-    for alpha, k in ((0.05, 25), (0.1, 50), (0.3, 150)):
-        threshold = relaxation.soft_threshold(scores, alpha)
-        assert threshold == pytest.approx(np.sort(exact_scores)[k - 1], abs=1e-6)
-
-
-def test_without_the_shifts_the_limit_is_missed(problems, risk, exact_scores):
-    """A claim at its own threshold is kept by a half: its violation never gets to 1."""
-    plain = relaxation_at(1e-8).set_params(keep_shift=0.0, violation_temperature=2.0)
-    plan = plain.plan(problems.batch, problems.labels)
-    assert np.abs(plain.soft_scores(risk, plan) - exact_scores).max() > 1e-3
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1e-12])
-def test_an_epsilon_inside_the_logarithm_breaks_the_limit(epsilon):
-    """One of 50 ancestors is too risky; log(0 + 1e-12) / 51 is only -0.54."""
-    T, margin = 1e-8, 1.0
-    ancestors = [list(range(v)) for v in range(51)]
-    risk = np.linspace(0.0, 1.0, 51)
-    risk[0], bound = 2.0, 1.5
-    settings = {"T_p": T, "gamma": 1.0, "keep_shift": T**0.5, "tau_z": T**3}
-    settings |= {"beta": 1 / T, "gate_shift": T**1.5, "m": margin, "epsilon": epsilon}
-    kept = reference_grid.retained(risk, ancestors, bound, settings)
-    if epsilon:
-        assert min(kept[-10:]) > 0.5
-    else:
-        assert max(kept) < 1e-6
-    problem = Problems(np.random.RandomState(0), [chain(51)], [51])
-    relaxation = relaxation_at(T)
-    plan = relaxation.plan(problem.batch, problem.labels)
-    assert relaxation.kept(relaxation.state(risk, plan), bound, plan).max() < 1e-6

@@ -82,11 +82,6 @@ def test_optimizers_find_a_minimum_and_stop_when_asked(optimizer):
     assert steps == [0, 1]
 
 
-def test_first_step_of_adam_has_the_length_of_the_rate():
-    x, _ = Adam(0.015, max_iter=1).minimize(quadratic, np.ones(3), lambda *_: False)
-    np.testing.assert_allclose(1 - x, 0.015, rtol=1e-6)
-
-
 # ---- columns and start
 
 
@@ -167,29 +162,6 @@ def test_the_start_is_a_logistic_regression(init):
     np.testing.assert_allclose(start[-1], -other.intercept_[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_network_starts_from_scores_that_differ(seed):
-    # With the full penalty, all weights of so small a network go to 0 on so few problems.
-    batch, y = make_reasoning_graphs(60, random_state=seed, return_X_y=True)
-    result = run(
-        model=MLPModel((2, 2)),
-        batch=batch,
-        labels=pack_labels(y, batch),
-        rng=np.random.RandomState(seed),
-    )
-    assert not result.message and result.scale > 0.1
-    assert result.loss_curve[-1] < result.loss_curve[0]
-
-
-def test_shrinkage_keeps_scores_near_the_start():
-    start = run(SoftTraining(LBFGS(1), shrinkage=1e12)).params
-    kept = [
-        correlation(start, run(SoftTraining(shrinkage=strength)).params)
-        for strength in (0.0, 100.0, 1e6)
-    ]
-    assert kept == sorted(kept) and kept[0] < 0.99 < kept[2]
-
-
 def test_the_shrinkage_counts_questions():
     """One question for all answers, or one for each, with the strength that is the same."""
     groups = np.arange(80) // 2
@@ -225,14 +197,6 @@ def test_same_seed_same_bits(training, model, make):
     first, second, other = (run(training, model, rng=make(i)) for i in (0, 0, 1))
     assert first.loss_curve == second.loss_curve != other.loss_curve
     np.testing.assert_array_equal(risk_of(first, model), risk_of(second, model))
-
-
-def test_the_order_of_problems_does_not_matter():
-    order = np.random.RandomState(0).permutation(len(BATCH))
-    labels = np.concatenate([Y[i] for i in order])
-    training = SoftTraining(LBFGS(3))
-    mixed = run(training, batch=BATCH[order], labels=labels)
-    np.testing.assert_allclose(mixed.params, run(training).params, rtol=1e-5)
 
 
 # ---- the paper's procedure
@@ -276,15 +240,6 @@ def test_a_group_is_not_divided_by_validation():
         np.testing.assert_array_equal(labels, np.concatenate(expected))
 
 
-def test_each_epoch_has_halves_of_its_own():
-    spy = Spy()
-    assert len(run(paper(optimizer__max_iter=4), relaxation=spy).loss_curve) == 4
-    for calibration, prediction in spy.halves:
-        both = np.concatenate([calibration, prediction])
-        assert sorted(both) == list(range(80)) and len(calibration) == 40
-    assert len({tuple(sorted(c)) for c, _ in spy.halves}) == 4 == len(spy.halves)
-
-
 # ---- what cannot go well
 
 
@@ -310,34 +265,11 @@ def test_a_loss_that_is_not_finite_ends_training(optimizer):
     assert np.abs(result.params).max() < 0.1
 
 
-FEW_EPOCHS = SoftTraining(Adam(max_iter=5, validation_size=None))
-
-
-@pytest.mark.parametrize("training", [SoftTraining(), FEW_EPOCHS], ids=str)
-@pytest.mark.parametrize(("value", "word"), [(1, "false"), (0, "true"), (-1, "false")])
-def test_one_label_only_teaches_nothing(training, value, word):
-    result = run(training, labels=np.full(len(LABELS), value))
-    assert f" {word}" in result.message
-    assert not result.params.any() and result.scale == 1
-
-
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
 def test_constant_features_teach_nothing(relaxation):
     batch = BATCH.replace_features(np.full((BATCH.n_claims, 2), 7.0))
     result = run(relaxation=relaxation, batch=batch)
     assert "constant" in result.message and np.ptp(risk_of(result, batch=batch)) == 0
-
-
-@pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("training", [SoftTraining(), FEW_EPOCHS, paper()], ids=str)
-def test_little_data_and_extreme_levels(relaxation, training):
-    values = [[0.3], [0.1], [0.9], [0.2]]
-    two = GraphBatch.from_arrays(values, [0, 2, 4], [(0, 1), (2, 3)])
-    labels = np.array([1, 0, 1, 1])
-    for n, alpha in (2, 0.1), (1, 0.1), (2, 1e-4), (2, 0.9):
-        part = two[:n], labels[: 2 * n]
-        result = run(training, None, relaxation, *part, alpha=alpha)
-        assert not result.message and np.isfinite(result.params).all()
 
 
 @pytest.mark.parametrize(
@@ -356,11 +288,3 @@ def test_little_data_and_extreme_levels(relaxation, training):
 def test_wrong_arguments(change, message):
     with pytest.raises(ValueError, match=message):
         run(**change)
-
-
-def test_progress_is_shown(capsys):
-    run(SoftTraining(LBFGS(3)), verbose=True)
-    shown = capsys.readouterr().err
-    assert "3/3" in shown and "loss=" in shown
-    run(SoftTraining(LBFGS(3)))
-    assert capsys.readouterr().err == ""

@@ -120,7 +120,7 @@ def reviewed(filter, X, truth, alpha):
     while review.n_checks < len(X) and (asked := review.next()):
         problem, claim = asked
         is_true = truth[problem][claim] == 1
-        review.told(problem, claim, "true" if is_true else "false")
+        review.verdicts_[problem, claim] = "true" if is_true else "false"
     yield numbers(review.masks(), truth)
 
 

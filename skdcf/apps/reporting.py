@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._checks import counted
 from .._files import write_text
@@ -50,19 +49,7 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
 """
 
 
-def page(body, title):
-    """Return a complete HTML document without external resources.
-
-    Parameters
-    ----------
-    body : str
-        HTML for the body of the document.
-    title : str
-        Title of the document.
-    """
-    return PAGE.format(title=escape(title), body=body)
-
-
+_SAMPLED = 30  # number of answers to show, at regular intervals
 _MISSED = 20  # maximum number of answers to list among those with a kept false claim
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
@@ -74,16 +61,11 @@ def write_report(
     y: Labels,
     *,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
-    by: str | Callable | Sequence[Any] | None = None,
-    groups: ArrayLike | Literal[False] | None = None,
-    n_answers: int = 30,
-    filter_name: str | None = None,
-    data_name: str | None = None,
 ) -> Path:
     """Write an HTML report on a fitted filter and its results on test problems.
 
     The report shows the guarantee and the observed coverage. The report also shows coverage and
-    retention per level and per group, whether the answers differ from the calibration answers, the
+    retention per level, whether the answers differ from the calibration answers, the
     false claims that were kept, and single answers with the reason for each dropped claim. The
     report is a single file without external resources.
 
@@ -99,18 +81,6 @@ def write_report(
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
         Levels in the results table. Single answers are shown at the filter's level.
-    by : str, callable or list, optional
-        Definition of groups for which results are also reported, as in
-        `skdcf.evaluation.evaluate_filter`.
-    groups : array-like of shape (n_problems,), or False, optional
-        Questions to which the answers belong, as in `skdcf.evaluation.evaluate_filter`.
-    n_answers : int, default=30
-        Number of answers to show, in addition to the answers with a kept false claim. The answers
-        are selected from ``X`` at regular intervals. If the answers are very long, fewer are
-        shown, and the page states the number of omitted answers.
-    filter_name, data_name : str, optional
-        Names to print in the report for the filter and for the test data, such as file names.
-
     Returns
     -------
     path : pathlib.Path
@@ -134,52 +104,34 @@ def write_report(
     ...     "theory band" in path.read_text("utf-8")
     True
     """
-    names = {"filter_name": filter_name, "data_name": data_name}
-    _, html = compose(
-        filter, X, y, alphas=alphas, by=by, groups=groups, n_answers=n_answers, **names
-    )
+    _, html = compose(filter, X, y, alphas)
     return write_text(path, [html])
 
 
-def compose(
-    filter,
-    X,
-    y,
-    *,
-    alphas,
-    by=None,
-    groups=None,
-    n_answers=30,
-    filter_name=None,
-    data_name=None,
-):
+def compose(filter, X, y, alphas):
     """Return the results of `skdcf.evaluation.evaluate_filter` and the report as a page.
 
     The parameters are the same as those of `write_report`.
     """
     level = filter.calibration_.guarantee.level(None, filter.alpha)
     batch, labels = check(filter, X, y)
-    report = evaluate_filter(
-        filter, batch, labels, sorted({*alphas, level}), by=by, groups=groups
-    )
+    report = evaluate_filter(filter, batch, labels, sorted({*alphas, level}))
     summary = _summary(filter, report, level, describe_labels(batch, labels))
     cards = [
         card(summary, "What is guaranteed, and what was observed"),
         _figure(report),
         card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
-        *([report.groups._repr_html_()] if by is not None else []),
         card(_drift(filter, batch), "Drift"),
-        *_answers(explain(filter, batch, labels), n_answers),
+        *_answers(explain(filter, batch, labels)),
     ]
     title = f"Claims kept in {report.n_problems} answers"
     subtitle = (
-        f"Filter: {filter_name or type(filter).__name__}. "
-        f"Answers: {data_name or 'passed in Python'}. "
-        f"Written on {date.today():%d %B %Y} by skdcf {__version__}."
+        f"Filter: {type(filter).__name__}. Written on {date.today():%d %B %Y} by skdcf "
+        f"{__version__}."
     )
     body = f"<h1>{escape(title)}</h1>{_paragraphs(subtitle)}{''.join(cards)}"
-    return report, page(body, title)
+    return report, PAGE.format(title=escape(title), body=body)
 
 
 def _paragraphs(*sentences):
@@ -312,7 +264,7 @@ def _drift(filter, batch):
     )
 
 
-def _answers(explained, n_answers):
+def _answers(explained):
     """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
     missed = [explanation for explanation in explained if _keeps(explanation, 0)]
     title = f"A false claim was kept in {len(missed)} of {counted(len(explained), 'answer')}"
@@ -322,9 +274,9 @@ def _answers(explained, n_answers):
             "answers"
         )
     yield card(_shown(missed, _MISSED), title)
-    examples = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
+    examples = explained[:: max(1, len(explained) // _SAMPLED)][:_SAMPLED]
     yield card(
-        _shown(examples, n_answers), f"Sample of {len(examples)} from all answers"
+        _shown(examples, _SAMPLED), f"Sample of {len(examples)} from all answers"
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import date
 from importlib import util
 
 import numpy as np
@@ -12,9 +11,8 @@ from browser import Browser
 import skdcf
 from skdcf import HardCF
 from skdcf.apps import reporting
-from skdcf.apps.cli import main
 from skdcf.apps.reporting import write_report
-from skdcf.datasets import make_reasoning_graphs, write_jsonl
+from skdcf.datasets import make_reasoning_graphs
 
 GRAPHS, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 
@@ -29,20 +27,10 @@ def text_of(page):
     return re.sub(r"<[^>]+>", "\n", page)
 
 
-def test_the_page_says_what_it_is_about(model, tmp_path):
-    skdcf.save(model, tmp_path / "mine.skops")
-    write_jsonl(tmp_path / "held.jsonl", GRAPHS[120:], Y[120:])
-    words = ["report", tmp_path / "mine.skops", tmp_path / "held.jsonl"]
-    assert main([*map(str, words), "-o", str(tmp_path / "r.html")]) == 0
-    page = (tmp_path / "r.html").read_text("utf-8")
-    for word in ("mine.skops", "held.jsonl", skdcf.__version__, f"{date.today():%Y}"):
-        assert word in page
-
-
 def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
     page = write_report(tmp_path / "a.html", model, GRAPHS[120:], Y[120:])
     text = text_of(page.read_text("utf-8"))
-    assert "agree with the guarantee" in text
+    assert "agree with the guarantee" in text and skdcf.__version__ in text
     # What was tested depends on the number of answers.
     assert re.search(r"coverage on these \d+ answers.*theory band.*chance", text)
     wrong = [np.zeros_like(row) for row in Y[120:]]

@@ -2,13 +2,13 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from ... import datasets, evaluation, presets
+from ... import evaluation, presets
 from ..._checks import printable
+from ...datasets import make_word_problems
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
@@ -17,12 +17,6 @@ from ..reporting import write_report
 LEARNT = "CoherentConformalFilter"
 #: The filters to compare, from the simplest to the most complex.
 KINDS = ("IndependentFactuality", "HardCF", LEARNT)
-SOURCES = {
-    "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
-    "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
-    "felm": lambda *_: datasets.fetch_felm(),
-    "coherent-math": lambda *_: datasets.fetch_coherent_math(),
-}
 
 
 def demo(options):
@@ -30,10 +24,8 @@ def demo(options):
     # The printed table already contains the information in the warning.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
-    problems: Any = SOURCES[options.data](options.n_problems, options.seed)
-    graphs = problems.graphs
-    if graphs.features is None:
-        graphs = reasoning_features().fit_transform(graphs)
+    problems = make_word_problems(options.n_problems, random_state=options.seed)
+    graphs = reasoning_features().fit_transform(problems.graphs)
     groups = problems.groups
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     train, test = next(cut.split(groups, groups=groups))
@@ -49,7 +41,7 @@ def demo(options):
 
     print(
         f"Three filters are trained and calibrated on {len(train)} labelled answers "
-        f"({options.data}) and evaluated on {len(test)} other answers.\n"
+        f"(word problems) and evaluated on {len(test)} other answers.\n"
         f"alpha = {alpha:g}: a false claim may be kept in at most {100 * alpha:g} % of the "
         "answers.\n"
     )

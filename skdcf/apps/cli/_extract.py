@@ -22,18 +22,16 @@ def extract(options):
     cache = options.cache
     if cache is None and options.output != "-":
         cache = f"{options.output}.cache"
-    judge = {"model": options.judge} if options.judge else {}
     steps = {
-        "frequency": llm.Frequency(**judge),
-        "semantic": llm.SemanticJudge(**judge),
-        "verify": llm.Verify(**judge),
+        "frequency": llm.Frequency(),
+        "semantic": llm.SemanticJudge(),
+        "verify": llm.Verify(),
     }
     extractor = llm.ClaimExtractor(
         options.model,
         client_of(options, cache),
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name] for name in options.features],
-        verbose=True,
     )
     try:
         batch: Any = extractor.transform(rows)
@@ -63,8 +61,6 @@ def client_of(options, cache=None):
         options.base_url,
         key_variable=options.key_variable or None,
         cache=cache,
-        in_flight=options.in_flight,
-        timeout=options.timeout,
         max_tokens=options.max_tokens,
     )
 

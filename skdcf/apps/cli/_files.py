@@ -43,20 +43,14 @@ def write_lines(path, lines):
 
 def renamed(options):
     """Return the mapping ``--map`` from keys and paths in the file to keys of our format."""
-    rename: dict[str, str] = {}
+    pairs = ",".join(options.map).split(",") if options.map else []
+    rename = dict(pair.strip().partition("=")[::2] for pair in pairs)
     targets = sorted({*records.KEYS, "question", "answer", "logprobs"})
-    for pair in ",".join(options.map).split(",") if options.map else ():
-        theirs, _, ours = pair.strip().partition("=")
-        if not theirs or ours not in targets:
-            raise ValueError(
-                f"--map must have the form THEIRS=OURS, where OURS is one of "
-                f"{', '.join(targets)}, got {pair!r}"
-            )
-        if rename.setdefault(theirs, ours) != ours:
-            raise ValueError(
-                f"--map must assign a single name to each key, got {rename[theirs]!r} and "
-                f"{ours!r} for {theirs!r}"
-            )
+    if not {*rename.values()} <= {*targets} or len({*rename.values()}) < len(pairs):
+        raise ValueError(
+            f"--map must have the form THEIRS=OURS, where each OURS is another one of "
+            f"{', '.join(targets)}, got {pairs}"
+        )
     return rename
 
 

@@ -140,7 +140,7 @@ def _save(filter, problems, options):
         return None
     calibration = filter.calibration_
     level = calibration.guarantee.level(None, filter.alpha)
-    keeps_nothing = calibration.keeps_nothing(level) and not options.force
+    keeps_nothing = calibration.keeps_nothing(level)
     if not keeps_nothing:
         save(filter, options.output)
     files.inform(
@@ -152,7 +152,7 @@ def _save(filter, problems, options):
         files.inform(
             f"the filter was not saved, because it would remove all claims at alpha = "
             f"{filter.alpha:g}. Label more answers, use a larger --alpha, let more answers pass "
-            "(--show 1), or save the filter with --force"
+            "(--show 1)"
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
@@ -236,7 +236,7 @@ def write_answers(options, problems, explained, masks, checked=None):
             f"{texts.index(None) + 1} contains only features. Pass --json"
         )
     else:
-        lines = (" ".join(str(text).split()) or options.empty for text in texts)
+        lines = (" ".join(str(text).split()) for text in texts)
     files.write_lines(options.output, lines)
 
 
@@ -270,7 +270,7 @@ def _with_own_keys(line, text, options):
             "the unfiltered answer would otherwise remain in the line. A line without "
             f"this key has the keys {', '.join(paths_of(record))}"
         )
-    put_at(place, key, text or options.empty)
+    put_at(place, key, text)
     return json.dumps(record)
 
 
@@ -278,14 +278,7 @@ def report(options):
     """Write an HTML report on a saved filter, and print its table of levels."""
     problems = files.read_problems(options, labelled=True)
     table, html = reporting.compose(
-        load(options.model),
-        problems.graphs,
-        problems.labels,
-        alphas=options.alphas,
-        by=options.by,
-        n_answers=options.answers,
-        filter_name=options.model,
-        data_name=options.problems,
+        load(options.model), problems.graphs, problems.labels, options.alphas
     )
     write_text(options.output, [html])
     print(table)

@@ -26,7 +26,7 @@ from ._filter import write_answers
 
 #: Attribute names of the options that apply only to labelling, and only to a review.
 _LABELLING = ("filter", "label_studio", "csv", "results")
-_REVIEW = ("error_rate", "json", "text_key", "empty")
+_REVIEW = ("json", "text_key")
 
 
 def label(options):
@@ -76,9 +76,6 @@ def _review(options, problems):
     filter = load(options.review)
     graphs = problems.graphs
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
-    error_rate = options.error_rate or 0.0
-    # Raise an error for an invalid error rate before the annotator starts to judge.
-    review.describe(error_rate)
     n_before = sum(int(mask.sum()) for mask in review.masks())
     journal = options.journal or f"{options.problems}.review"
     store = labelling.LabelStore(graphs, journal, purpose="review")
@@ -104,7 +101,7 @@ def _review(options, problems):
     inform(
         f"{sum(int(mask.sum()) for mask in masks)} of {counted(graphs.n_claims, 'claim')} in "
         f"{counted(len(masks), 'answer')} are kept, compared with {n_before} without checks",
-        f"guarantee: {review.describe(error_rate)}",
+        f"guarantee: {review.describe()}",
     )
     _say_where(options, journal, is_done=is_done)
 
@@ -137,10 +134,7 @@ def _serve(options, store, order, meaning):
     """Serve the page until Ctrl-C, even if all claims are judged, so verdicts can be changed."""
     by = options.annotator
     if not options.no_page and (order(store, by) or by in store.annotators()):
-        guideline = ""
-        if options.guideline:
-            guideline = Path(options.guideline).read_text("utf-8")
-        about = {"order": order, "meaning": meaning, "guideline": guideline}
+        about = {"order": order, "meaning": meaning}
         with labelling.LabelServer(store, by, options.port, **about) as server:
             inform(f"judging as {by}: {server.url}", "Press Ctrl-C to stop")
             if not options.no_browser:
@@ -265,20 +259,9 @@ def _write_tables(options, store):
 
 def _describe_edges(options, store, problems):
     """Print what follows from the edges that the annotator corrected."""
-    exported = store.export(options.annotator)
-    if exported.n_unknown:
+    n_corrected = store.export(options.annotator).n_corrected
+    if n_corrected and problems.graphs.features is not None:
         inform(
-            f"edges were added to {exported.n_unknown} of {len(store.graphs)} answers without "
-            "known edges, but remain unknown in the file until you confirm on the page that the "
-            "edges of all answers are known"
-        )
-    if not problems.graphs.edges_known.all() and exported.graphs.edges_known.all():
-        inform(
-            "the edges of all answers are now known. The edges of new answers must be corrected "
-            "in the same way, unless you use skdcf fit --no-edges"
-        )
-    if exported.n_corrected and problems.graphs.features is not None:
-        inform(
-            f"the edges of {counted(exported.n_corrected, 'answer')} changed. Compute their "
-            "feature columns again"
+            f"the edges of {counted(n_corrected, 'answer')} changed. Compute their feature "
+            "columns again"
         )

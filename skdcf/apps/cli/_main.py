@@ -125,26 +125,12 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Once(argparse.Action):
-    """Store the value of a flag, or report an error if the flag is repeated."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        """Store the value."""
-        flags = vars(namespace).setdefault("flags", set())
-        if self.dest in flags:
-            parser.error(f"{option_string} was given twice. Remove one of the two")
-        flags.add(self.dest)
-        setattr(namespace, self.dest, values)
-
-
 def _add(parser, name, settings):
     settings = dict(settings)
     if "type" in settings:
         settings["type"] = _TYPES[settings["type"]]
     if not name.startswith("-"):
         name = settings.pop("dest", name)
-    elif "action" not in settings:
-        settings["action"] = _Once
     parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)
 
 

@@ -42,12 +42,6 @@ class Edges(_Strict):
     edges: list[list[int]]
 
 
-class EdgesKnown(_Strict):
-    """Whether the edges of all claims are known."""
-
-    known: bool
-
-
 def make_app(server: LabelServer) -> FastAPI:
     """Create the ASGI application of a labelling page.
 
@@ -119,15 +113,12 @@ def make_app(server: LabelServer) -> FastAPI:
         return {"version": store.version}
 
     @app.post("/save")
-    async def save(
-        sent: Judgement | Note | Edges | EdgesKnown, tab: str, at: int
-    ) -> dict[str, Any]:
+    async def save(sent: Judgement | Note | Edges, tab: str, at: int) -> dict[str, Any]:
         """Save a change, and return the claims to judge next."""
         changes: dict[type, Any] = {
             Judgement: store.label,
             Note: store.note,
             Edges: store.correct_edges,
-            EdgesKnown: store.state_edges_known,
         }
         fields = sent.model_dump()
         changes[type(sent)](**fields, by=server.annotator)

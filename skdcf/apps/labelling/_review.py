@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import check_choice, counted
+from ..._checks import counted
 from ...graphs import GraphBatch, Problems, as_batch
 from ...ops.hard import path_risk
 from ...uses import decide
@@ -68,7 +68,7 @@ class ReviewOrder(RandomOrder):
     >>> for _ in range(50):  # simulate a person who knows the labels
     ...     problem, claim = review.next()
     ...     truth = y[200 + problem][claim] == 1
-    ...     review.told(problem, claim, "true" if truth else "false")
+    ...     review.verdicts_[problem, claim] = "true" if truth else "false"
     >>> sum(int(mask.sum()) for mask in review.masks()) > before + 30
     True
     """
@@ -159,33 +159,6 @@ class ReviewOrder(RandomOrder):
         """
         return list(range(len(store.graphs)))
 
-    def told(self, problem: int, claim: int, verdict: str | None) -> None:
-        """Record a person's verdict on a claim.
-
-        Parameters
-        ----------
-        problem, claim : int
-            Positions of the problem and of the claim. The claim need not be the result of `next`.
-        verdict : {"true", "false", "unsure", "no claim"} or None
-            The verdict. Only the verdicts "true" and "no claim" add the claim to the kept claims.
-            The value None withdraws the previous verdict.
-
-        Raises
-        ------
-        ValueError
-            If the claim does not exist, or if the verdict is invalid.
-        """
-        check_choice("verdict", verdict, [*_CHECKED, None])
-        sizes = dict(enumerate(self._batch.sizes.tolist()))
-        if not 0 <= claim < sizes.get(problem, 0):
-            raise ValueError(
-                f"problem must be less than {len(sizes)} and claim less than the number of its "
-                f"claims, got problem {problem} and claim {claim}"
-            )
-        self.verdicts_.pop((problem, claim), None)
-        if verdict is not None:
-            self.verdicts_[problem, claim] = verdict
-
     def masks(self) -> NDArray[Any]:
         """Return the masks of the claims that are kept after the checks.
 
@@ -203,47 +176,21 @@ class ReviewOrder(RandomOrder):
             f"kept, compared with {self._kept_by_filter.sum()} without checks"
         )
 
-    def describe(self, error_rate: float = 0.0) -> str:
+    def describe(self) -> str:
         """Return a description of the guarantee and of the number of checks.
-
-        Parameters
-        ----------
-        error_rate : float in [0, 1)
-            Upper bound on the probability that a person judges a false claim to be true.
 
         Returns
         -------
         description : str
             Description of the guarantee and of the number of checks.
-
-        Raises
-        ------
-        ValueError
-            If the error rate is not in [0, 1).
         """
-        if not 0 <= error_rate < 1:
-            raise ValueError(
-                f"error_rate must be at least 0 and less than 1, got {error_rate!r}"
-            )
-        guarantee = self._calibration.guarantee
-        verdict, kept, _ = self._state()
         sentence = self._calibration.describe(self._level)
-        if (self._kept_by_filter & ~kept).any():
+        if (self._kept_by_filter & ~self._state()[1]).any():
+            guarantee = self._calibration.guarantee
             sentence = guarantee.describe_after_removal(self._level)
-        checks = f"{sentence}; {self.n_checks} claims were checked by a person"
-        if not error_rate:
-            return f"{checks}, and the claims judged true are kept as well"
-        # A check detects a false claim with probability 1 - error_rate. Unsure claims may be
-        # false, so all of them are counted as false.
-        n_false = np.sum(~self._kept_by_filter & ((verdict == 0) | (verdict == -1)))
-        loss = error_rate / (1 - error_rate) * n_false / max(len(self._batch), 1)
-        error = "the mean loss"
-        if guarantee.is_probability:
-            error = "the probability that the guarantee fails"
         return (
-            f"{checks}. The person calls a false claim true with probability at most "
-            f"{error_rate:g}. Such mistakes add about {loss:.3g} to {error}, estimated from "
-            "the number of checked claims per answer that are false or unsure"
+            f"{sentence}; {self.n_checks} claims were checked by a person, and the claims judged "
+            "true are kept as well"
         )
 
     @property

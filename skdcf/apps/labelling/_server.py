@@ -46,8 +46,6 @@ class LabelServer:
         random order.
     meaning : {"true", "supported"}, default="true"
         Meaning of label 1: the claim is true, or the context supports the claim.
-    guideline : str, default=""
-        Instructions for the annotator, which are shown on the page.
 
     Attributes
     ----------
@@ -82,14 +80,12 @@ class LabelServer:
         *,
         order: RandomOrder | None = None,
         meaning: str = "true",
-        guideline: str = "",
     ):
         check_choice("meaning", meaning, tuple(MEANINGS))
         self.store = store
         self.annotator = annotator
         self.order = order or RandomOrder()
         self.meaning = meaning
-        self.guideline = guideline
         self.token = secrets.token_urlsafe(24)
         #: The problem that each tab shows, and when the tab sent its last request.
         self._tabs: dict[str, tuple[int, float]] = {}
@@ -152,7 +148,6 @@ class LabelServer:
             **asked,
             "annotator": self.annotator,
             "purpose": self.store.purpose,
-            "guideline": self.guideline,
             # The question about support is only shown for answers with a passage.
             "question": MEANINGS["true"],
             "question_with_passage": MEANINGS[self.meaning],
@@ -241,6 +236,5 @@ class LabelServer:
             "said": store.said(i, by),
             "notes": store.notes(i, by),
             "edges": store.edges(i, by),
-            "edges_read": graph.edges_known or graph.n_claims < 2,
-            "edges_known": store.edges_known(i, by) or graph.n_claims < 2,
+            "edges_known": graph.edges_known or graph.n_claims < 2,
         }

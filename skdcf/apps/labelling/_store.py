@@ -7,7 +7,6 @@ disk before the call that saves it returns.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -95,14 +94,6 @@ class LabelStore:
                 )
         #: Digest of the texts of each problem, which does not depend on the position in a file.
         self.digests = [problem_digest(graph) for graph in self.graphs]
-        unknown = [
-            digest
-            for digest, graph in zip(self.digests, self.graphs, strict=True)
-            if not graph.edges_known
-        ]
-        #: Hash that identifies the set of problems with unknown edges. Statements about the edges
-        #: of all problems are ignored if the hash of the problems has changed.
-        self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         #: Last event of each kind, keyed by person, problem and claim.
         self._last: dict[tuple[Any, ...], Bunch] = {}
         Path(path).touch(0o600)
@@ -190,7 +181,7 @@ class LabelStore:
         self._save("note", by, self.digests[problem], claim, text)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
-        """Save the corrected edges of a problem.
+        """Save the corrected edges of a problem whose edges are known.
 
         Parameters
         ----------
@@ -204,8 +195,9 @@ class LabelStore:
         Raises
         ------
         ValueError
-            If the edges form a cycle or refer to a claim that does not exist. ValueError is also
-            raised in a review, because the filter has already used the edges.
+            If the edges form a cycle or refer to a claim that does not exist, or if the edges of
+            the problem are unknown. ValueError is also raised in a review, because the filter has
+            already used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
@@ -213,24 +205,15 @@ class LabelStore:
                 "edges of a review. Correct the edges before you filter the answers"
             )
         self._check_place(problem)
-        graph = self.graphs[problem].replace(edges=list(map(tuple, edges)))
+        graph = self.graphs[problem]
+        if not graph.edges_known:
+            raise ValueError(
+                f"problem {problem} must have known edges, because edges that are added to some "
+                "answers say nothing about the others. Use skdcf split --edges chain, or skdcf "
+                "extract"
+            )
+        graph = graph.replace(edges=list(map(tuple, edges)))
         self._save("edges", by, self.digests[problem], None, graph.edges.tolist())
-
-    def state_edges_known(self, known: bool, *, by: str) -> None:
-        """Save whether the edges of all problems are now complete.
-
-        Corrected edges of problems with unknown edges are used only after all edges have been
-        declared complete. Edges added to a few problems provide no information about the other
-        problems.
-
-        Parameters
-        ----------
-        known : bool
-            Whether all edges of all problems are now known.
-        by : str
-            Annotator name.
-        """
-        self._save("edges_known", by, self._unknown, None, known)
 
     def _check_place(self, problem, claim=0):
         n_problems = len(self.graphs)
@@ -339,24 +322,6 @@ class LabelStore:
         event = self._last.get(("edges", by, self.digests[problem], None))
         return event.value if event else self.graphs[problem].edges.tolist()
 
-    def edges_known(self, problem: int, by: str) -> bool:
-        """Return whether the edges of a problem were known or have been declared complete.
-
-        Parameters
-        ----------
-        problem : int
-            Position of the problem, counted from 0.
-        by : str
-            The annotator who corrected the edges.
-
-        Returns
-        -------
-        edges_known : bool
-            True if the edges were known or have been declared complete, and False otherwise.
-        """
-        event = self._last.get(("edges_known", by, self._unknown, None))
-        return self.graphs[problem].edges_known or bool(event and event.value)
-
     def annotators(self) -> list[str]:
         """Return the names of all annotators who have judged claims or corrected edges.
 
@@ -407,26 +372,19 @@ class LabelStore:
             The attribute ``graphs`` is a GraphBatch. The provenance of a graph contains
             ``edges_corrected`` if its edges were changed. The attribute ``labels`` contains one
             array of claim labels per problem, as returned by `labels`. The attribute
-            ``n_corrected`` is the number of problems with corrected edges. The attribute
-            ``n_unknown`` is the number of problems whose corrected edges are not used, because
-            their edges were unknown, and the annotator has not stated that all edges are now
-            known.
+            ``n_corrected`` is the number of problems with corrected edges.
         """
         graphs = []
-        corrected = unknown = 0
+        n_corrected = 0
         for i, graph in enumerate(self.graphs):
             edges = self.edges(i, by)
-            changed = edges != graph.edges.tolist()
-            if not self.edges_known(i, by):
-                unknown += changed
-            elif changed or not graph.edges_known:
-                corrected += 1
+            if edges != graph.edges.tolist():
+                n_corrected += 1
                 made = (graph.provenance or {}) | {"edges_corrected": True}
                 graph = graph.replace(edges=list(map(tuple, edges)), provenance=made)
             graphs.append(graph)
         return Bunch(
             graphs=GraphBatch.from_graphs(graphs),
             labels=self.labels(by),
-            n_corrected=corrected,
-            n_unknown=unknown,
+            n_corrected=n_corrected,
         )

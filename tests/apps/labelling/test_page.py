@@ -168,8 +168,7 @@ def test_nothing_is_lost_while_the_program_is_away(server, browser):
 
 
 def test_edges_and_notes_are_written_by_keyboard(server, browser):
-    graphs = [ReasoningGraph(None, None, claims=[f"a {i}", "b", "c"]) for i in range(2)]
-    server = server(graphs)
+    server = server([ReasoningGraph(None, (), claims=["a", "b", "c"])])
     store = server.store
     tab = opened(browser, server)
     editing = "document.activeElement.tagName === 'INPUT'"
@@ -187,11 +186,6 @@ def test_edges_and_notes_are_written_by_keyboard(server, browser):
     tab.press("3", "Enter")
     tab.wait(f"{TEXT}.includes('cycle')")
     press(tab, "Escape")
-    assert "1 of the 2 answers" in tab.run(TEXT)
-    for button, known in (("#all", True), ("#not-all", False)):
-        tab.run(f"document.querySelector('{button}').click()")
-        tab.wait(f"{TEXT}.includes('dependencies unknown') !== {str(known).lower()}")
-        assert store.export("ann").graphs.edges_known.all() == known
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
@@ -250,7 +244,7 @@ def test_models_cannot_write_into_the_page(server, browser):
         ReasoningGraph(None, [], **about),
         ReasoningGraph(None, [], claims=[right]),
     ]
-    server = server(graphs, guideline=HOSTILE[0])
+    server = server(graphs)
     tab = opened(browser, server)
     texts = "[...document.querySelectorAll('.claim .text')].map(e => e.textContent)"
     assert tab.run(texts) == HOSTILE and tab.run(QUESTION) == HOSTILE[0]
@@ -389,7 +383,6 @@ def test_the_page_forbids_other_sources(server):
     "data",
     [
         {**VERDICT, "word": "maybe"},
-        {**VERDICT, "word": ["true"]},
         {**VERDICT, "claim": 8},
         {**VERDICT, "claim": True},
         {**VERDICT, "problem": "0"},
@@ -399,10 +392,8 @@ def test_the_page_forbids_other_sources(server):
         [1],
         {"problem": 0, "edges": [[0, 1], [1, 0]]},
         {"problem": 0, "edges": [[0, 99]]},
-        {"problem": 0, "edges": [[0]]},
         {"problem": 0, "claim": 0, "text": "x" * 10_001},
         {"problem": 0, "claim": 9, "text": "x"},
-        {"known": 1},
     ],
 )
 def test_bad_requests_change_nothing(server, data):

@@ -96,22 +96,11 @@ def test_corrected_edges_are_exported(store, tmp_path):
         store.correct_edges(0, [[0, 1], [1, 0]], by="ann")
 
 
-def test_added_edges_count_once_all_are_known(tmp_path):
-    """Edges of a few problems say nothing about the others, or about another file."""
-    graphs = [
-        ReasoningGraph(None, None, claims=[f"a{i}", f"b{i}"], problem=f"q{i}")
-        for i in range(2)
-    ]
-    store = LabelStore(graphs, tmp_path / "journal")
-    store.correct_edges(0, [[0, 1]], by="ann")
-    out = store.export("ann")
-    assert not out.graphs.edges_known.any() and out.n_unknown == 1
-    store.state_edges_known(True, by="ann")
-    out = store.export("ann")
-    assert out.graphs.edges_known.all() and out.graphs[0].edges.tolist() == [[0, 1]]
-    more = [*graphs, ReasoningGraph(None, None, claims=["c", "d"])]
-    other = LabelStore(more, tmp_path / "journal")
-    assert not other.export("ann").graphs.edges_known.any()
+def test_unknown_edges_cannot_be_corrected(tmp_path):
+    """Edges that are added to a few problems say nothing about the others."""
+    store = LabelStore([problem("a", "b", edges=None)], tmp_path / "journal")
+    with pytest.raises(ValueError, match="problem 0 must have known edges"):
+        store.correct_edges(0, [[0, 1]], by="ann")
 
 
 def test_labels_are_described():

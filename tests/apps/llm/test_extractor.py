@@ -299,7 +299,7 @@ def test_extract_writes_problems_and_continues_from_its_cache(model, tmp_path, c
     record = {"asked": "Start with 3, add 4.", "answered": "3 + 4 = 8.", "shift": 2}
     path.write_text(json.dumps(record | {"passages": ["Sums."]}) + "\n")
     command = ["extract", path, "-o", out, "--model", "m", "--base-url", server.url]
-    command += ["--features", "verify", "frequency", "--judge", "j", "--samples", 1]
+    command += ["--features", "verify", "frequency", "--samples", 1]
     command = [*map(str, command)]
     assert main(command) == 2
     assert "--map" in capsys.readouterr().err and not out.exists()
@@ -314,7 +314,6 @@ def test_extract_writes_problems_and_continues_from_its_cache(model, tmp_path, c
     assert graph.metadata["shift"] == graph.metadata["group"] == 2
     names = ("judge_verdict", "judge_log_odds", "frequency-score", "flagged")
     assert graph.feature_names == names
-    assert {request["model"] for _, _, request in server.requests} == {"m", "j"}
 
 
 def test_extract_says_what_went_wrong(model, tmp_path, capsys):

@@ -55,12 +55,12 @@ def test_the_answer_with_the_smallest_risk_is_chosen(fitted):
 
 
 def test_the_row_decides_no_tie():
-    """The right answer comes first, and all answers share their safest claim."""
+    """The right answer comes first, and differs in the last bits of its safest claim."""
     rng = np.random.default_rng(4)
     X, y = [], []
     for _ in range(200):
         for is_right in (1, 0):
-            X.append(ReasoningGraph([[2.0], [rng.normal()]], ()))
+            X.append(ReasoningGraph([[2 + 1e-12 * is_right], [rng.normal()]], ()))
             y.append([is_right, is_right])
     question = np.repeat(np.arange(200), 2)
     cf = HardCF(0, alpha=0.5).fit(X[::2], y[::2])
@@ -68,30 +68,6 @@ def test_the_row_decides_no_tie():
     assert 0.4 < first.mean() < 0.6
     back = choose(cf, X[::-1], question[::-1])[::-1]
     assert [id(X[::-1][i]) for i in back] == [id(X[i]) for i in choose(cf, X, question)]
-
-
-def test_a_risk_that_differs_in_its_last_bits_is_tied(fitted):
-    first, other = [[1.0], [0.3]], [[1.0], [0.2]]
-    alike = [ReasoningGraph(table, ()) for table in (first, other)]
-    [winner] = choose(fitted, alike, [0, 0])
-    for higher in (0, 1):
-        tables = [np.array(first), np.array(other)]
-        tables[higher][0] += 1e-12
-        # The hash of a changed number may decide otherwise: compare with that of equal ones.
-        one = [ReasoningGraph(table, ()) for table in tables]
-        tied = choose(fitted, one, [0, 0])[0]
-        swapped = 1 - choose(fitted, one[::-1], [0, 0])[0]
-        assert tied == swapped
-    assert winner in (0, 1)
-
-
-def test_what_is_chosen_is_the_same_alone_and_in_a_batch(fitted):
-    X, _, question = draw(np.random.default_rng(5), 30, 3)
-    together = choose(fitted, X, question)
-    alone = [
-        3 * q + choose(fitted, X[3 * q : 3 * q + 3], [0, 0, 0])[0] for q in range(30)
-    ]
-    assert together.tolist() == alone
 
 
 def test_another_number_of_answers_is_refused(chosen_of_three):
@@ -103,11 +79,12 @@ def test_another_number_of_answers_is_refused(chosen_of_three):
     cf.predict(chosen_answers(cf, *draw(np.random.default_rng(8), 10, 3)[::2]))
 
 
-def test_answers_as_sampled_are_refused(chosen_of_three):
-    cf = chosen_of_three
-    X, _, _ = draw(np.random.default_rng(9), 10, 3)
-    with pytest.raises(ValueError, match="chosen_by"):
-        cf.predict(X[:1])
+def test_answers_that_were_chosen_otherwise_are_refused(chosen_of_three, fitted):
+    X, _, question = draw(np.random.default_rng(9), 10, 3)
+    chosen = chosen_answers(chosen_of_three, X, question)
+    for cf, new in ((chosen_of_three, X[:1]), (fitted, chosen)):
+        with pytest.raises(ValueError, match="chosen_by"):
+            cf.predict(new)
 
 
 def test_a_filter_that_was_fitted_again_needs_its_own_choices(chosen_of_three):

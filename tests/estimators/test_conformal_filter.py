@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -12,16 +11,12 @@ from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
     GraphBatch,
-    HardCF,
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import leave_one_out
-from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel, MLPModel
+from skdcf.scorers import ConfTrScorer, LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.splitting import hold_out
-from skdcf.uses import check
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +43,7 @@ PAPER = CoherentConformalFilter.from_paper(
     "filter",
     [
         linear(),
-        CoherentConformalFilter(
-            LinearModel(), training=SoftTraining(Adam()), random_state=0
-        ),
         CoherentConformalFilter(MLPModel((2,)), random_state=0, training=FEW_STEPS),
-        pytest.param(
-            CoherentConformalFilter(
-                relaxation=GridRelaxation(), random_state=0, training=FEW_STEPS
-            ),
-            marks=pytest.mark.long,
-        ),
-        linear(edges="none"),
         PAPER,
         BoostedIndependentFactuality(random_state=0),
     ],
@@ -107,23 +92,6 @@ def test_coef_is_in_the_units_of_the_features():
     np.testing.assert_allclose(np.diff(risk), np.diff(weighted), atol=1e-9)
 
 
-def test_it_learns_what_the_graph_needs():
-    """More true claims than logistic regression, and than training without the graph."""
-    graphs, y = make_reasoning_graphs(2500, random_state=3, return_X_y=True)
-    train, test = (graphs[:600], y[:600]), (graphs[600:], y[600:])
-    kept = {}
-    for name, filter in {
-        "conformal": linear(),
-        "logistic": HardCF(ClassifierScorer(), random_state=0),
-        "paper": CoherentConformalFilter.from_paper("math", 0.1, random_state=0),
-    }.items():
-        report = leave_one_out(filter.fit(*train), *test, [0.1])
-        kept[name] = report.retention[0]
-        assert report.coverage[0] == pytest.approx(0.9, abs=0.01)
-    assert kept["conformal"] > 1.02 * kept["logistic"]
-    assert kept["conformal"] > kept["paper"]
-
-
 def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     graphs, y = data
 
@@ -141,12 +109,6 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     ):
         filter.fit(graphs, y)
     np.testing.assert_array_equal(np.concatenate(filter.predict_alpha(graphs)), before)
-
-
-def test_features_are_needed():
-    texts = [ReasoningGraph(None, [], claims=["a", f"b {i}"]) for i in range(4)]
-    with pytest.raises(ValueError, match=r"problems.*features"):
-        CoherentConformalFilter(features=None).fit(texts, [[1, 0]] * 4)
 
 
 def test_verbose_shows_loss_and_retention(data, capsys):
@@ -175,25 +137,3 @@ def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
     ):
         filter.fit(graphs, y)
     assert np.isfinite(np.concatenate(filter.path_risk(graphs))).all()
-
-
-def test_a_model_of_ones_own_in_ten_lines(data):
-    graphs, y = data
-
-    class Quadratic(LinearModel):
-        def init(self, n_features, rng):
-            return rng.normal(scale=0.1, size=(2, n_features))
-
-        def __call__(self, params, X):
-            return X @ params[0] + X**2 @ params[1]
-
-    filter = CoherentConformalFilter(Quadratic(), random_state=0).fit(graphs, y)
-    assert filter.scorer_.params_.shape == (2, 2 * graphs.n_features + 1)
-    assert not hasattr(filter, "coef_")
-
-
-def test_a_look_at_problems_leaves_nothing_on_a_filter_before_its_fit():
-    cf = HardCF(0)
-    before = dict(vars(cf))
-    check(cf, one_claim_each([0.1, 0.9]))
-    assert vars(cf) == before

@@ -1,17 +1,21 @@
 """Columns that a filter computes by itself: what learns them sees, and what a scorer sees."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from one_claim import one_claim_each
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import (
+    AgreementFeatures,
     GraphFeatures,
     TextFeatures,
     reasoning_features,
@@ -94,11 +98,6 @@ def test_columns_that_learn_see_judged_claims_of_training_problems_only(numbers)
     assert rows == {r.tobytes() for r in X.features[inside & (np.concatenate(y) >= 0)]}
 
 
-def noise(seed, n=200, n_columns=40):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, n_columns)), rng.integers(0, 2, n)
-
-
 class Learning(TextFeatures):
     """Columns that say that they are fitted."""
 
@@ -108,11 +107,6 @@ class Learning(TextFeatures):
 def test_a_step_in_front_of_graphs_that_learns_is_refused(words):
     with pytest.raises(ValueError, match="features="):
         make_pipeline(Learning(), HardCF()).fit(*words)
-
-
-def test_texts_are_needed_for_columns_of_texts():
-    with pytest.raises(ValueError, match="text"):
-        HardCF(features=TextFeatures()).fit(*noise(0))
 
 
 class Counting(GraphFeatures):
@@ -137,10 +131,25 @@ def test_columns_that_learn_nothing_are_computed_once(numbers):
     assert Counting.rows == X.n_claims
 
 
-def test_a_transformer_that_centres_the_batch_is_refused(numbers):
-    centre = FunctionTransformer(lambda X: X - X.mean(axis=0))
-    with pytest.raises(ValueError, match=r"confidences.*alone.*batch"):
-        HardCF(0, features=centre).fit(*numbers)
+@pytest.mark.parametrize("kind", ["function", "instance"])
+def test_columns_do_not_outlive_what_made_them(words, kind, monkeypatch):
+    """A cell of a notebook that runs again makes another thing of the same name."""
+    X, y = words
+    notebook = ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+    conclusions = ("'all agree'", "text[-9:]")
+    cells = {
+        "function": "def answer(text):\n    return {}",
+        "instance": "class Reader:\n    def __call__(self, text):\n        return {}\n"
+        "answer = Reader()",
+    }
+    for conclusion in conclusions:
+        exec(cells[kind].format(conclusion), vars(notebook))
+        columns = AgreementFeatures(answer=notebook.answer)
+        cf = HardCF("answer_agreement", features=columns).fit(X, y)
+        agreement = cf.transform_features(X).features[:, 0]
+        assert (agreement == 1).all() == (conclusion == conclusions[0])
+        X = check(cf, X)
 
 
 def test_rule_of_edges_is_applied_at_every_door(words):
@@ -164,12 +173,6 @@ def test_rule_of_edges_is_applied_at_every_door(words):
     ).all()
     for mask in ruled.predict(bare[200:]):
         assert (np.diff(mask.astype(int)) <= 0).all()  # a chain keeps a beginning
-
-
-def test_columns_without_names_are_numbered():
-    table = np.random.default_rng(0).random((40, 3))
-    cf = HardCF(0, alpha=0.2).fit(one_claim_each(table), [[1], [0]] * 20)
-    assert cf.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
 
 
 def test_columns_are_found_by_name_where_nothing_goes_by_their_place():

@@ -2,12 +2,10 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
-from skdcf.training.splitting import hold_out
 
 
 @pytest.mark.parametrize("alpha", ["0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.3"])
@@ -26,14 +24,6 @@ def test_no_calibration_problem_is_wasted(alpha):
         assert count == wanted
         assert conformal_rank(count, float(alpha)) == k
         assert conformal_rank(count - 1, float(alpha)) == k - 1
-
-
-def test_groups_stay_on_one_side():
-    groups = np.repeat(np.arange(20), 5)
-    rest, held = hold_out(100, 8, groups, np.random.RandomState(0))
-    assert sorted([*rest, *held]) == list(range(100))
-    assert set(groups[rest]).isdisjoint(groups[held])
-    assert len(held) == 40
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,3 @@ def test_noise_is_the_same_for_copies_of_any_size(scale):
     np.testing.assert_array_equal(
         np.concatenate(cf.path_risk(one_claim_each(copies))), risks
     )
-
-
-@pytest.mark.parametrize("steps", [300.5, 300.505])
-def test_columns_of_float32_have_wider_borders(steps):
-    """What was computed in float32 comes back a hundredth of a step away."""
-    others = np.random.default_rng(0).random((41, 2)) + 0.3
-    table = np.vstack([[1.0, steps * STEP], others]).astype(np.float32).astype(float)
-    cf = HardCF(0, alpha=0.2, ties="jitter", random_state=0)
-    cf.fit(one_claim_each(table), [[0]] * 42)
-    if 0 not in cf.unused_indices_:
-        assert (cf.max_path_risks_ == -1.0).sum() == 1

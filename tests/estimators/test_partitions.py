@@ -11,7 +11,6 @@ from skdcf import CoherentConformalFilter
 from skdcf.datasets import (
     jsonl_partitions,
     make_reasoning_graphs,
-    read_jsonl,
     write_jsonl,
 )
 
@@ -47,17 +46,6 @@ def masks_of(cf, parts, alpha=None, n_jobs=None):
 
 def same(one, other):
     return all(itertools.starmap(np.array_equal, zip(one, other, strict=True)))
-
-
-@pytest.mark.parametrize("size", [1, 7, 400, 1000])
-def test_partitions_are_the_lines_of_the_file(path, size):
-    parts = jsonl_partitions(path, size)
-    assert [part.first_line for part in parts] == list(range(1, 401, size))
-    read = [part.read() for part in parts]
-    assert [len(data.graphs) for data in read[:-1]] == [size] * (len(parts) - 1)
-    graphs = [graph for data in read for graph in data.graphs]
-    assert graphs == list(read_jsonl(path).graphs)
-    assert same([row for data in read for row in data.labels], Y)
 
 
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from one_claim import numbered, one_claim_each
+from one_claim import one_claim_each
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -38,16 +37,6 @@ def test_parts_are_the_whole(cf, cuts):
     np.testing.assert_array_equal(parted.unused_indices_, whole.unused_indices_)
     one, other = parted.predict(GRAPHS), whole.predict(GRAPHS)
     assert all(map(np.array_equal, one, other))
-
-
-def test_rows_and_joins():
-    cf = clone(FILTERS[0]).fit(GRAPHS, Y)
-    part = cf.calibration_part(GRAPHS, Y)
-    again = type(part).join([part[:10], part[np.arange(10, 300)]])
-    assert len(again) == 300
-    np.testing.assert_array_equal(again.scores, part.scores)
-    with pytest.raises(ValueError, match=r"parts.*least one"):
-        cf.calibrate_parts([])
 
 
 class Sized:
@@ -158,10 +147,3 @@ def test_a_part_of_other_settings_is_refused(change, message):
     other = HardCF(0, alpha=0.2, **change).fit(X, y)
     with pytest.raises(ValueError, match=message):
         other.calibrate_parts([part])
-
-
-def test_parts_calibrate_no_filter_without_a_fit():
-    X, y = numbered(20)
-    part = HardCF(0, alpha=0.2).fit(X, y).calibration_part(X, y)
-    with pytest.raises(NotFittedError):
-        HardCF(0, alpha=0.2).calibrate_parts([part])

@@ -1,7 +1,5 @@
 """What holds for every problem, filter and alpha (hypothesis)."""
 
-import warnings
-
 import numpy as np
 import pytest
 from assertions import (
@@ -13,8 +11,7 @@ from assertions import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdcf import HardCF, IndependentFactuality, ReasoningGraph
-from skdcf.exceptions import CalibrationWarning
+from skdcf import HardCF, ReasoningGraph
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.uses import calibration_scores
 
@@ -171,34 +168,3 @@ def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data)
         pairs = enumerate(zip(kept, labels, strict=True))
         wrong = [(m & (y == 0)).any() for i, (m, y) in pairs if i not in left_over]
         assert len(wrong) == n and sum(wrong) <= k - 1
-
-
-@settings(max_examples=20)
-@given(data())
-def test_coherence_off_is_the_independent_preset(data):
-    problems, labels = data
-    off = HardCF(0, edges="none").fit(problems, labels, False)
-    preset = IndependentFactuality(0).fit(problems, labels, False)
-    for a, b in zip(off.predict(problems), preset.predict(problems), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_jitter_does_not_depend_on_company_or_call():
-    rng = np.random.default_rng(0)
-    problems = [
-        ReasoningGraph(rng.integers(0, 3, (4, 2)), [(0, 1), (1, 2)]) for _ in range(60)
-    ]
-    labels = [rng.integers(0, 2, 4) for _ in problems]
-    filter = HardCF(0, ties="jitter", random_state=1, alpha=0.3).fit(
-        problems, labels, False
-    )
-    whole = filter.path_risk(problems)
-    for problem, expected in zip(problems, whole, strict=True):
-        np.testing.assert_array_equal(filter.path_risk([problem])[0], expected)
-    risks = np.concatenate(list(whole))
-    assert len(np.unique(risks)) > len(np.unique(np.round(risks, 6)))
-    np.testing.assert_allclose(risks, np.round(risks), atol=1e-8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        other = HardCF(0, ties="jitter", random_state=2).fit(problems, labels, False)
-    assert (np.concatenate(list(other.path_risk(problems))) != risks).any()

@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from one_claim import one_claim_each
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.scorers import ClassifierScorer, Scorer
+from skdcf.scorers import ClassifierScorer
 from skdcf.uses import seen
 
 
@@ -122,28 +121,3 @@ def test_labels_have_no_say_in_which_answers_calibrate():
         for labels in (y, [[1, 1]] * 58, [[0, 0]] * 58)
     ]
     assert left[0] == left[1] == left[2] and len(left[0]) == 9
-
-
-def test_content_with_a_question_is_refused_where_its_key_is_another():
-    """`fit` knew the question by a key that the caller gave, `calibrate` by its text."""
-    rng = np.random.default_rng(0)
-    texts = [f"What is {i}?" for i in range(60)]
-    X = one_claim_each(
-        rng.random(60), problems=texts, claims=[f"It is {i}." for i in range(60)]
-    )
-    y = [[i % 2] for i in range(60)]
-    cf = HardCF(Learning(), alpha=0.2, random_state=0)
-    cf.fit(X[:40], y[:40], groups=[f"key {i}" for i in range(40)])
-    cf.calibrate(X[40:], y[40:])
-    with pytest.raises(ValueError, match=r"train.*filter"):
-        cf.calibrate(X, y)
-
-
-class Learning(Scorer):
-    requires_fit = True
-
-    def fit(self, batch, labels, task=None):
-        return self
-
-    def confidence(self, batch):
-        return batch.features[:, 0]

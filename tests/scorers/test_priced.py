@@ -274,17 +274,6 @@ def test_prices_that_depend_on_the_last_digits_of_float32_are_refused():
         same.fit(twins, [rng.rand(2) < 0.8 for _ in twins])
 
 
-def test_a_fit_without_a_task_is_named():
-    class Old(Sum):
-        requires_fit = True
-
-        def fit(self, batch, y):
-            return self
-
-    with pytest.raises(TypeError, match=r"Old\.fit must accept.*got fit\(batch, y\)"):
-        HardCF(Old(), alpha=0.2).fit(GRAPHS, Y)
-
-
 class Sum(skdcf.scorers.Scorer):
     """The sum of two columns, priced."""
 

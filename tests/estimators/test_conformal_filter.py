@@ -10,11 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
-    GraphBatch,
-    ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.scorers import ConfTrScorer, LinearModel, MLPModel
+from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.splitting import hold_out
 
@@ -76,20 +74,6 @@ def test_training_never_sees_calibration_problems(data):
     shifted = graphs.replace_features(moved, graphs.feature_names)
     other = linear().fit(shifted, y)
     np.testing.assert_array_equal(filter.coef_, other.coef_)
-
-
-def test_coef_is_in_the_units_of_the_features():
-    rng = np.random.default_rng(0)
-    graphs, y = [], []
-    for _ in range(200):
-        x = rng.uniform(-1.5, 1.5, (4, 2))  # within 3 deviations: nothing is clipped
-        graphs.append(ReasoningGraph(x * [1.0, 1000.0] + [5.0, 0.0], [(0, 1), (1, 2)]))
-        y.append((x[:, 0] + x[:, 1] + rng.normal(size=4) > -2).astype(int))
-    filter = linear(scorer=ConfTrScorer(gain=None)).fit(graphs, y)
-    assert filter.coef_[0] / filter.coef_[1] == pytest.approx(1000, rel=0.5)
-    risk = -filter.scorer_.confidence(GraphBatch.from_graphs(graphs))
-    weighted = -np.concatenate([g.features for g in graphs]) @ filter.coef_
-    np.testing.assert_allclose(np.diff(risk), np.diff(weighted), atol=1e-9)
 
 
 def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):

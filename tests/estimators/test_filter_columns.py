@@ -1,8 +1,5 @@
 """Columns that a filter computes: what learns them sees, and what a scorer sees."""
 
-import sys
-from types import ModuleType
-
 import numpy as np
 import pytest
 from one_claim import numbered, one_claim_each
@@ -16,7 +13,6 @@ from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.edges import chain_edges
 from skdcf.exceptions import GuaranteeWarning, LabelWarning
 from skdcf.features import (
-    AgreementFeatures,
     GraphFeatures,
     TextFeatures,
     reasoning_features,
@@ -156,27 +152,6 @@ def test_columns_that_learn_nothing_are_computed_once():
         for cf in filters:
             cf.fit(batch[rows], [y[i] for i in rows]).predict(batch)
     assert Counting.rows == X.n_claims
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "def answer(text):\n    return {}",
-        "class Reader:\n    def __call__(self, text):\n        return {}\n"
-        "answer = Reader()",
-    ],
-)
-def test_cached_columns_do_not_outlive_their_function(cell, monkeypatch):
-    """A cell of a notebook that runs again makes another function of the same name."""
-    X, y = WORDS
-    notebook = ModuleType("notebook")
-    monkeypatch.setitem(sys.modules, "notebook", notebook)
-    for conclusion, agree in (("'all agree'", True), ("text[-9:]", False)):
-        exec(cell.format(conclusion), vars(notebook))
-        columns = AgreementFeatures(answer=notebook.answer)
-        cf = HardCF("answer_agreement", features=columns).fit(X, y)
-        assert (cf.transform_features(X).features[:, 0] == 1).all() == agree
-        X = check(cf, X)
 
 
 def test_a_rule_of_edges_is_applied_in_every_method():

@@ -24,7 +24,6 @@ from .ops.conformal import shown_rank
 from .ops.hard import segment_min
 from .parts import choose_one_each
 from .training.splitting import number_groups
-from .uses import filter_in
 
 __all__ = ["choose", "chosen_answers", "passing_answers", "release"]
 
@@ -110,7 +109,7 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
     chosen = batch[rows]
     made = {
         "chosen_by": "safest-claim",
-        "chosen_scorer": filter_in(filter)._record.scorer,
+        "chosen_scorer": filter._record.scorer,
     }
     before = chosen.provenance_rows or [{}] * len(chosen)
     return chosen.replace(
@@ -123,13 +122,12 @@ def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatc
 
 def _chosen(filter, X, groups):
     """Return all answers, the indices of the chosen answers, and the answer count per question."""
-    cf = filter_in(filter)
-    full.refuse(cf, "choose")
-    problems = cf._look(X, skipped=("label_", "chosen_"))
+    full.refuse(filter, "choose")
+    problems = filter._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
     guards.refuse_chosen(batch)
     # The smallest path risk of an answer is +inf if it has no claims.
-    risk = segment_min(cf._path_risks(problems).path_risk, batch.offsets)
+    risk = segment_min(filter._path_risks(problems).path_risk, batch.offsets)
     question = number_groups(question_groups(batch, groups))
     n_answers = np.bincount(question)
     if len(n_answers) > 1 and (n_answers == 1).all():

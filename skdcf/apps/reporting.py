@@ -23,7 +23,7 @@ from ..graphs import Problems
 from ..inspection import explain
 from ..labels import Labels
 from ..monitoring import ExchangeabilityTest
-from ..uses import check, filter_in
+from ..uses import check
 from .labelling import describe_labels
 
 __all__ = ["write_report"]
@@ -254,9 +254,9 @@ def _figure(report):
 
 def _drift(filter, batch):
     """Return a sentence about whether the answers differ from the calibration answers."""
-    if filter_in(filter)._labelled is not None:
+    if filter._labelled is not None:
         return _paragraphs('There is no test of drift with calibration_size="all".')
-    test = ExchangeabilityTest(random_state=0).fit(filter_in(filter)).update(batch)
+    test = ExchangeabilityTest(random_state=0).fit(filter).update(batch)
     differs = "differs" if test.alarm else "does not clearly differ"
     return _paragraphs(
         f"The largest path risk of these answers {differs} from that of the calibration answers "

@@ -24,7 +24,7 @@ from ..guarantees import rows_of_groups
 from ..identity import Groups, question_groups, read_groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
-from ..uses import check, filter_in, flat_masks, seen
+from ..uses import check, flat_masks, seen
 from ._intervals import band_of_law, mean_interval
 
 #: Printed columns of evaluations and comparisons, and those of evaluations only.
@@ -436,7 +436,7 @@ def leave_one_out(
         rng = check_random_state(random_state)
         draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
     # The other answers calibrate, so an answer is compared with these.
-    among_others = copy(filter_in(filter))
+    among_others = copy(filter)
     among_others._record = replace(among_others._record, origin=part.origin)
     risk = np.concatenate(list(among_others.path_risk(batch)), axis=None)
     risks = guarantee.path_risks(risk, batch)

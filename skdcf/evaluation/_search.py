@@ -159,7 +159,7 @@ class CalibratedSearch(BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the best filter, or of the unfitted filter before `fit`."""
-        if name.startswith("_") or "search" not in vars(self):
+        if name.startswith("__") or "search" not in vars(self):
             raise AttributeError(name)
         best = vars(self).get("best_estimator_")
         return getattr(self.search.estimator if best is None else best, name)

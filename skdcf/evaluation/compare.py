@@ -25,7 +25,7 @@ from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
-from ..uses import calibrated_masks, check
+from ..uses import check, copy_at
 from ._report import (
     COLUMNS,
     count,
@@ -249,18 +249,25 @@ def _evaluate(fitted, parts, alphas, seed):
             fitted, X, y, alphas, groups=groups, n_draws=10, random_state=seed
         )
         return [row | {"n_calibration": report.n_calibration} for row in report.rows]
-    kept, passing, n_calibration = calibrated_masks(fitted, parts[0], X, alphas)
+    filters = [copy_at(fitted, alpha) for alpha in alphas]
+    part = filters[0].calibration_part(*parts[0])
+    part = part[part.not_trained(fitted._record)]
+    for each in filters:
+        each._calibrate_on(part, True, fitted._record.trained["answer"])
     batch, labels = check(fitted, X, y)
     guarantee = fitted.calibration_.guarantee
+    risks, problems = filters[0]._risks_of(X)
+    kept = [each._margin(risks, problems, each._level()) > 0 for each in filters]
     rows = rows_of_levels(
         guarantee,
         alphas,
         count(guarantee, labels, kept, batch.offsets),
         question_groups(batch, groups),
-        passing,
+        [each.calibration_.passes(risks) for each in filters],
     )
     return [
-        row | {"n_calibration": n} for row, n in zip(rows, n_calibration, strict=True)
+        row | {"n_calibration": each.n_calibration_}
+        for row, each in zip(rows, filters, strict=True)
     ]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .. import guards
 from .._checks import check_count
 from .._html import Table
 from ..evaluation import CalibratedSearch, leave_one_out
@@ -20,7 +21,7 @@ from ..filters import ConformalFilter
 from ..graphs import Problems, ReasoningGraph
 from ..labels import Labels
 from ..ops.ancestors import pass_on
-from ..uses import check, decide
+from ..uses import check
 
 
 def explain(
@@ -75,23 +76,32 @@ def explain(
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
     y_of_problems: Any = [y] if single and y is not None else y
-    decision = decide(filter, problems, alpha)
-    batch = decision.batch
+    filter.check_calibrated()
+    calibration = filter.calibration_
+    guarantee = calibration.guarantee
+    level = filter._level(alpha)
+    guards.warn_of_level(calibration, level)
+    read = filter._look(problems)
+    batch = read.columns
+    confidence = filter._confidence(read)
+    risks = filter._path_risks(read, confidence)
+    is_kept = filter._margin(risks, read, level) > 0
+    passes = np.ones(len(batch), bool)
+    if guarantee.show != 1:
+        passes = calibration.passes(risks)
     labels = None if y is None else check(filter, problems, y_of_problems)[1]
-    guarantee = filter.calibration_.guarantee
-    smallest = decision.smallest_alpha
+    smallest = calibration.levels(risks, filter.ties == "include")
     never = smallest >= 1 if guarantee.is_probability else np.isinf(smallest)
     first = batch.offsets[:-1][batch.problem_of]
     columns = {
         "claim": np.arange(batch.n_claims) - first + 1,
-        "kept": decision.kept,
-        "confidence": decision.confidence,
-        "path_risk": decision.path_risk,
-        "decided_by": _deciding_row(decision.path_risk, batch) - first + 1,
-        "threshold": decision.threshold,
+        "kept": is_kept,
+        "confidence": confidence,
+        "path_risk": risks.path_risk,
+        "decided_by": _deciding_row(risks.path_risk, batch) - first + 1,
+        "threshold": calibration.thresholds(risks, level)[batch.problem_of],
         "smallest_alpha": np.where(never, np.inf, smallest),
     }
-    level = guarantee.level(alpha, filter.alpha)
     out = []
     for i, graph in enumerate(batch):
         own = slice(*batch.offsets[i : i + 2])
@@ -99,11 +109,10 @@ def explain(
             *(column[own].tolist() for column in columns.values()), strict=True
         )
         rows = [dict(zip(columns, row, strict=True)) for row in values]
-        kept = decision.kept[own]
-        lowest = decision.path_risk[own].min(initial=np.inf)
+        kept = is_kept[own]
         reasons = {
             v: _reason(
-                rows[v], decision.passes[i], lowest, level, filter.n_calibration_
+                rows[v], passes[i], risks.lowest[i], level, filter.n_calibration_
             )
             for v in np.flatnonzero(~kept).tolist()
         }
@@ -126,8 +135,8 @@ def explain(
                 labels=None if labels is None else labels[own],
                 reasons=reasons,
                 alpha=level,
-                passes=bool(decision.passes[i]),
-                group=decision.groups[i] if decision.groups else None,
+                passes=bool(passes[i]),
+                group=risks.groups[i] if risks.groups else None,
             )
         )
     return out[0] if single else out

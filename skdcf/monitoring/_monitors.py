@@ -29,10 +29,11 @@ from .. import full
 from .._parameters import SHARE, Settings, settings
 from ..graphs import Problems, pack_graphs
 from ..guards import compare_origin
-from ..identity import Groups
+from ..identity import Groups, hashes_of
 from ..labels import Labels
+from ..ops.hard import segment_max
 from ..ops.mean_bound import largest_mean
-from ..uses import check, flat_masks, largest_risks
+from ..uses import check, flat_masks
 
 
 def waiting(t):
@@ -254,8 +255,12 @@ class ExchangeabilityTest(BettingMonitor):
                 "a filter is required to score the problems in X, but none was passed. Call "
                 "fit(filter) first, or pass path risks"
             )
-        risks, hashes = largest_risks(self.filter_, batch, groups)
-        keys = _keys(self.filter_, hashes)
+        problems = self.filter_._look(batch)
+        confidence = self.filter_._confidence(problems)
+        # As in calibration, the risks are not raised.
+        risk = self.filter_._risk(confidence, problems.batch, steady=True)
+        risks = segment_max(risk, problems.batch.offsets)
+        keys = _keys(self.filter_, hashes_of(problems.batch, groups))
         rows = [i for i, key in enumerate(keys) if _take(key, self.taken_)]
         self.n_repeated_ += len(risks) - len(rows)
         return risks[rows]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ..._checks import counted
 from ...graphs import GraphBatch, Problems, as_batch
 from ...ops.hard import path_risk
-from ...uses import decide
 from ._orders import Asked, RandomOrder
 from ._store import LabelStore
 
@@ -76,13 +75,11 @@ class ReviewOrder(RandomOrder):
     done = "No more claims can be added."
 
     def __init__(self, filter: Any, X: Problems, alpha: float | None = None) -> None:
-        self._problems = as_batch(X)
-        decision = decide(filter, self._problems, alpha)
+        self._problems = self._batch = as_batch(X)
         self._calibration = filter.calibration_
         self._level = self._calibration.guarantee.level(alpha, filter.alpha)
-        self._batch = decision.batch
-        self._path_risk = decision.path_risk
-        self._kept_by_filter = decision.kept
+        self._path_risk = np.concatenate(list(filter.path_risk(self._batch)))
+        self._kept_by_filter = np.concatenate(list(filter.predict(self._batch, alpha)))
         self.verdicts_: dict[tuple[int, int], str] = {}
 
     def _state(self):

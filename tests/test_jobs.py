@@ -21,7 +21,7 @@ from skdcf import (
     SingleFeatureCF,
     XGBoostCF,
 )
-from skdcf._jobs import all_finished, as_finished
+from skdcf._jobs import run_jobs
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
 from skdcf.exceptions import CalibrationWarning
@@ -155,12 +155,12 @@ def fails():
 def test_jobs_run_in_other_processes_and_come_back_in_order():
     here = os.getpid()
     jobs = [partial(pow, 2, i) for i in range(20)]
-    assert all_finished(jobs, 2) == [2**i for i in range(20)]
+    assert run_jobs(jobs, 2) == [2**i for i in range(20)]
     for n_jobs in (1, 2):
-        seen = all_finished([process_and_threads] * 4, n_jobs)
+        seen = run_jobs([process_and_threads] * 4, n_jobs)
         assert all(threads <= {1} for _, threads in seen)
         assert all((pid == here) == (n_jobs == 1) for pid, _ in seen)
-    [(alone, _)] = all_finished([process_and_threads], 2)
+    [(alone, _)] = run_jobs([process_and_threads], 2)
     assert alone == here
 
 
@@ -168,8 +168,8 @@ def test_jobs_run_in_other_processes_and_come_back_in_order():
 def test_warnings_and_errors_of_jobs_reach_the_caller(n_jobs):
     jobs = [partial(warns_of, text) for text in ("first", "second")]
     with pytest.warns(CalibrationWarning) as caught:
-        all_finished(jobs, n_jobs)
+        run_jobs(jobs, n_jobs)
     assert sorted(str(w.message) for w in caught) == ["first", "second"]
     assert {w.filename for w in caught} == {__file__}
     with pytest.raises(ValueError, match="this job fails"):
-        dict(as_finished({"good": partial(pow, 2, 2), "bad": fails}, n_jobs))
+        run_jobs([partial(pow, 2, 2), fails], n_jobs)

@@ -23,7 +23,7 @@ from benchmarks import RESULTS
 from benchmarks.data import fetch_prmbench, fetch_refchecker
 from skdcf import HardCF
 from skdcf.datasets import fetch_felm, fetch_mr_ben
-from skdcf.evaluation._intervals import mean_interval
+from skdcf.evaluation._intervals import rate_interval
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.guarantees import NoFalseClaim
@@ -112,8 +112,8 @@ def summarise(covered, kept, questions):
     codes = np.unique(questions, return_inverse=True)[1]
     losses, true = 1 - np.nanmean(covered, axis=0), np.nanmean(kept, axis=0)
     losses, true = (np.bincount(codes, v) / np.bincount(codes) for v in (losses, true))
-    low, high = mean_interval(losses, True, covered.shape[1])
-    return 1 - losses.mean(), low, high, true.mean()
+    rate, low, high = rate_interval(losses, np.ones(len(losses)))
+    return 1 - rate, 1 - high, 1 - low, true.mean()
 
 
 def count_questions(calibrated, questions):

@@ -162,8 +162,10 @@ def on_fold(filter, X, y, groups, alphas, parts, seed):
 
 def single_on_fold(feature, X, y, groups, alphas, parts, seed):
     """The same for one feature, its mixture chosen on training problems by level."""
-    filter = mixed(feature, X, y, alphas, parts[0])
-    return on_fold(filter, X, y, groups, alphas, parts, seed)
+    cells = {}
+    for alpha, filter in mixed(feature, X, y, alphas, parts[0]).items():
+        cells |= on_fold(filter, X, y, groups, [alpha], parts, seed)
+    return cells
 
 
 def mixed(feature, X, y, alphas, train):

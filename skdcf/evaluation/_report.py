@@ -25,7 +25,7 @@ from ..identity import Groups, question_groups, read_groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
 from ..uses import check, flat_masks, seen
-from ._intervals import band_of_law, mean_interval
+from ._intervals import band_of_law, rate_interval
 
 #: Printed columns of evaluations and comparisons, and those of evaluations only.
 COLUMNS = {
@@ -168,29 +168,11 @@ def means_of(counts, passing, error=mean_error):
     }
 
 
-def _interval(losses, passes, probability, n_problems):
-    """Compute the interval for 1 - mean loss over passing answers, as in `mean_interval`.
-
-    If only some answers to a question pass, the mean is a ratio of two means over questions. Its
-    interval is Student's t-interval for the linearised ratio.
-    """
-    if not passes.any():
-        return np.nan, np.nan
-    if np.isin(passes, (0, 1)).all():
-        among = losses[passes == 1]
-        return mean_interval(among, probability, round(n_problems * passes.mean()))
-    rate = losses.sum() / passes.sum()
-    linearised = rate + (losses - rate * passes) / passes.mean()
-    low, high = mean_interval(linearised, False, n_problems)
-    return max(low, 0.0), min(high, 1.0)
-
-
-def rows_of_levels(guarantee, alphas, counts, questions, passing, laws=None):
+def rows_of_levels(alphas, counts, questions, passing, laws=None):
     """Return the means over questions at each level.
 
     Parameters
     ----------
-    guarantee : Guarantee
     alphas : ndarray of shape (n_levels,)
     counts : ndarray of shape (n_levels, 5, n_problems)
         As returned by `count`.
@@ -204,13 +186,13 @@ def rows_of_levels(guarantee, alphas, counts, questions, passing, laws=None):
     rows = []
     for i, alpha in enumerate(alphas.tolist()):
         *each, passes = per_question([*counts[i], passing[i]], questions)
-        low, high = _interval(each[0], passes, guarantee.is_probability, len(questions))
+        _, low, high = rate_interval(each[0], passes)
         law = None if laws is None else laws[i]
-        band_low, band_high = band_of_law(law, 0.95, round(passes.sum()))
+        band_low, band_high = band_of_law(law, round(passes.sum()))
         row = {"alpha": alpha, "target": 1 - alpha} | means_of(each, passes)
         row |= {
-            "coverage_interval_low": low,
-            "coverage_interval_high": high,
+            "coverage_interval_low": 1 - high,
+            "coverage_interval_high": 1 - low,
             "coverage_band_low": band_low,
             "coverage_band_high": band_high,
         }
@@ -322,13 +304,11 @@ def evaluate_filter(
     if guarantee.show != 1:
         passing = passing_answers(filter, batch)
     laws = [calibration.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(guarantee, levels, counts, questions, passing, laws)
+    rows = rows_of_levels(levels, counts, questions, passing, laws)
     parts = []
     by_group = {} if by is None else rows_of_groups(read_groups(by, batch))
     for name, own in by_group.items():
-        part = rows_of_levels(
-            guarantee, levels, counts[..., own], questions[own], passing[own]
-        )
+        part = rows_of_levels(levels, counts[..., own], questions[own], passing[own])
         parts += [{"group": name, "n_problems": len(own)} | row for row in part]
     columns = {"group": "{group}", "problems": "{n_problems:d}"} | COLUMNS | INTERVALS
     trained, calibrated = (int(used.sum()) for used in seen(filter, batch, groups))
@@ -390,15 +370,12 @@ def leave_one_out(
     Returns
     -------
     report : Table
-        The report. ``threshold`` is calibrated on all questions, using the last draw. If the
-        guarantee has ``show < 1``, the coverage is NaN because it would be the same for every
-        filter.
+        The report. ``threshold`` is calibrated on all questions, using the last draw.
 
     Raises
     ------
     ValueError
-        If ``n_draws`` is not positive, or if several answers to a question are passed although
-        the guarantee has ``show < 1``.
+        If ``n_draws`` is not positive, or if the guarantee has ``show < 1``.
 
     Examples
     --------
@@ -412,9 +389,12 @@ def leave_one_out(
     """
     levels = _levels_of(filter, alphas)
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
-    if filter.ties == "include":
+    guarantee = filter.calibration_.guarantee
+    if filter.ties == "include" or guarantee.show != 1:
         raise ValueError(
-            'ties must be "exclude" or "jitter" for leave-one-out evaluation'
+            'ties must be "exclude" or "jitter" and show must be 1 for leave-one-out '
+            f"evaluation, got ties={filter.ties!r} and show={guarantee.show!r}. Use "
+            "evaluate_filter or compare_filters instead"
         )
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
@@ -422,13 +402,6 @@ def leave_one_out(
     if n_questions < 2:
         raise ValueError(
             "leave-one-out evaluation requires answers to at least two questions"
-        )
-    guarantee = filter.calibration_.guarantee
-    if guarantee.show != 1 and n_questions < len(batch):
-        raise ValueError(
-            "leave-one-out evaluation requires a single answer to each question if show "
-            f"is below 1, got show={guarantee.show!r} and {len(batch)} answers to "
-            f"{n_questions} questions. Use evaluate_filter or compare_filters instead"
         )
     part = filter.calibration_part(batch, labels, groups)
     draws = [None]
@@ -450,15 +423,7 @@ def leave_one_out(
         counts.append(count(guarantee, labels, kept, batch.offsets))
     fewer = part[chosen[1:]].calibrate(guarantee)
     laws = [fewer.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(
-        guarantee, levels, np.mean(counts, axis=0), questions, 1.0, laws
-    )
-    warning = ""
-    if guarantee.show != 1:
-        # If m answers pass, exactly floor(alpha m) of them are counted as wrong.
-        unknown = [key for key in rows[0] if key.startswith(("loss", "coverage"))]
-        rows = [row | dict.fromkeys(unknown, np.nan) for row in rows]
-        warning = "; with show, the number of wrong answers is fixed and not reported"
+    rows = rows_of_levels(levels, np.mean(counts, axis=0), questions, 1.0, laws)
     return _table(
         rows,
         labels,
@@ -466,7 +431,6 @@ def leave_one_out(
         questions,
         part[chosen].calibrate(guarantee),
         len(chosen) - 1,
-        warning=warning,
     )
 
 

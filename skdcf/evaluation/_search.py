@@ -6,7 +6,7 @@ This module also fits filters, and searches over filters, at one or several leve
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, Self
@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
+from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from .. import full
@@ -23,11 +23,10 @@ from .._sklearn import take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs
-from ..guarantees import NoFalseClaim
 from ..identity import Groups, hashes_of, question_groups
 from ..labels import Labels
-from ..training.splitting import hold_out, holdout_count, number_groups
-from ..uses import at_level, check
+from ..training.splitting import hold_out, number_groups
+from ..uses import check
 
 
 @settings
@@ -46,11 +45,8 @@ class CalibratedSearch(BaseEstimator):
     ----------
     search : GridSearchCV or another search from scikit-learn
         A search over the settings of a filter. A clone of the search is fitted. If the ``cv`` of
-        the search is an integer, all answers to a question are assigned to the same fold. It
-        must not be a PredefinedSplit or a list of splits.
-    calibration_size : float or int, optional
-        Proportion or number of questions used for calibration. If None, the filter's own
-        ``calibration_size`` is used.
+        the search is an integer, all answers to a question are assigned to the same fold. The
+        filter's ``calibration_size`` is the part that calibrates.
     random_state : int, RandomState or None, default=None
         Seed for splitting the questions into search and calibration questions.
 
@@ -82,7 +78,6 @@ class CalibratedSearch(BaseEstimator):
 
     search: Any
     _: KW_ONLY
-    calibration_size: float | int | None = None
     random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
@@ -112,7 +107,11 @@ class CalibratedSearch(BaseEstimator):
         estimator = self.search.estimator
         batch, labels = check(estimator, X, y)
         questions = question_groups(batch, groups)
-        rest, held_rows = self._divide(questions, estimator)
+        codes = number_groups(questions)
+        # As `fit` does for a filter that learns.
+        n_held = estimator._count_held_out(codes, learns=True)
+        rng = check_random_state(self.random_state)
+        rest, held_rows = hold_out(len(batch), n_held, codes, rng)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
         searched, new = (
             [take_rows(values, part) for values in packed] for part in (rest, held_rows)
@@ -142,21 +141,6 @@ class CalibratedSearch(BaseEstimator):
         self.best_params_ = search.best_params_
         return self
 
-    def _divide(self, questions, estimator):
-        """Split the problems by question into a search part and a calibration part."""
-        codes = number_groups(questions)
-        n = codes.max() + 1
-        size = self.calibration_size
-        if size is None:
-            guarantee = estimator.guarantee or NoFalseClaim()
-            size = guarantee.calibration_count(
-                n, guarantee.level(None, estimator.alpha)
-            )
-        count = holdout_count("calibration_size", size, n)
-        rng = check_random_state(self.random_state)
-        is_held = np.isin(codes, hold_out(n, count, None, rng)[1])
-        return np.flatnonzero(~is_held), np.flatnonzero(is_held)
-
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the best filter, or of the unfitted filter before `fit`."""
         if name.startswith("__") or "search" not in vars(self):
@@ -173,17 +157,10 @@ def as_groups(questions):
     return questions if len(np.unique(questions)) < len(questions) else False
 
 
-def search_in(model):
-    """Return the scikit-learn search of a model, or None if the model does not contain a search."""
-    if isinstance(model, CalibratedSearch):
-        return model.search
-    return model if hasattr(model, "estimator") and hasattr(model, "cv") else None
-
-
 def check_search(search):
     """Raise ValueError if the search or its scoring is invalid."""
     inner = getattr(search, "estimator", None)
-    if search_in(search) is not search or not hasattr(inner, "calibrate_parts"):
+    if not hasattr(search, "cv") or not hasattr(inner, "calibrate_parts"):
         raise ValueError(
             "search must be a scikit-learn search over a filter, such as "
             f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
@@ -199,19 +176,6 @@ def check_search(search):
                 f"different values of {words[0]} cannot be compared by the number of true "
                 f"claims that they keep. Set {words[0]} in the filter instead"
             )
-    scoring = search.scoring
-    is_own = callable(scoring) and not hasattr(scoring, "_score_func")
-    if scoring is not None and not is_own:
-        raise ValueError(
-            f"scoring must be None or a function of (filter, X, y), got {scoring!r}. "
-            "Standard scikit-learn scorers cannot count kept claims, because they "
-            "compare one class per row. Use None to count the kept true claims"
-        )
-    if isinstance(search.cv, (PredefinedSplit, Iterable)):
-        raise ValueError(
-            f"cv must be a number or a splitter, got {search.cv!r}. Other splits would "
-            "refer to problems that are used for calibration"
-        )
 
 
 def _keys(search):
@@ -248,36 +212,3 @@ def choose(search, X, y, questions):
         search.estimator.set_fit_request(groups=True)
         search.fit(X, y, groups=groups)
     return clone(estimator).set_params(**search.best_params_), search
-
-
-def seeded(filter, seed):
-    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
-    fresh = clone(filter)
-    unset = [key for key, value in fresh.get_params().items() if value is None]
-    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
-
-
-def fit_each(filter, X, y, groups, alphas, seed):
-    """Yield each filter fitted for training only, the positions of its levels, and its settings.
-
-    A search is replaced by the filter that it selects, separately for each level.
-    """
-    for i, alpha in enumerate(alphas.tolist()):
-        own = seeded(filter[alpha] if isinstance(filter, Mapping) else filter, seed)
-        search = search_in(own)
-        chosen = {}
-        if search is not None:
-            search.estimator = at_level(search.estimator, alpha)
-            questions = np.arange(len(X)) if groups is False else groups
-            own, search = choose(search, X, y, questions)
-            chosen = {
-                key: value if isinstance(value, (int, float, str)) else str(value)
-                for key, value in search.best_params_.items()
-            }
-        fitted = at_level(own, alpha).set_params(calibration_size=1).fit(X, y, groups)
-        # The levels share a fit, unless training or the share of passing answers depends on them.
-        shared = not (isinstance(filter, Mapping) or search is not None)
-        if shared and not fitted.scorer_.uses_alpha and fitted.share_ is None:
-            yield fitted, np.arange(len(alphas)), chosen
-            return
-        yield fitted, [i], chosen

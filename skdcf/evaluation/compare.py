@@ -13,19 +13,20 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .. import full
 from .._checks import check_alphas, check_choice, warn
 from .._html import Table
-from .._jobs import as_finished
+from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
 from ..graphs import Problems
 from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
-from ..uses import check, copy_at
+from ..uses import at_level, check, copy_at
 from ._report import (
     COLUMNS,
     count,
@@ -35,7 +36,7 @@ from ._report import (
     ratio,
     rows_of_levels,
 )
-from ._search import as_groups, check_search, fit_each, search_in
+from ._search import as_groups
 
 #: Size of each part of a split, relative to the others.
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
@@ -59,9 +60,7 @@ def compare_filters(
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
-        `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` over the
-        settings of a filter. A search uses only the training part of each split.
+        Filters, keyed by display name.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
@@ -100,7 +99,7 @@ def compare_filters(
         problems with a kept claim), ``false_among_shown``, ``false_shown``, ``accuracy`` (of the
         kept claims) and ``passing``, and the corrected standard errors of most of them.
         ``delta_pct`` is the change in retention relative to the first filter, in percent.
-        ``chosen`` contains the settings that a search selected most often. ``report.splits`` is a
+        ``report.splits`` is a
         table of the same numbers with one row for each split, filter and level, with the sizes of
         the parts.
 
@@ -147,65 +146,35 @@ def compare_filters(
         raise ValueError(
             f"filters must map at least one name to a filter, got {filters!r}"
         )
-    plain = [
-        each
-        for name, filter in filters.items()
-        for each in _plain_filters(name, filter, levels.tolist(), protocol)
-    ]
-    batch, labels = check(plain[0], X, y)
+    for name, filter in filters.items():
+        if not hasattr(filter, "calibrate_parts"):
+            raise ValueError(
+                f"filter {name!r} must be a skdcf filter, got a {type(filter).__name__}. Pass "
+                "a transformer to the filter as features="
+            )
+        full.refuse(filter, "a comparison of filters")
+    first, *others = filters.values()
+    batch, labels = check(first, X, y)
     # Columns that do not need fitting are computed once for all splits.
-    for filter_of in plain[1:]:
-        batch = check(filter_of, batch)
+    for filter in others:
+        batch = check(filter, batch)
     questions = number_groups(question_groups(batch, groups))
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    _warn_of_abstention(plain, questions, splits, levels.min())
+    _warn_of_abstention(filters.values(), questions, splits, levels.min())
     problems = batch, batch.split(labels), questions
-    jobs = {
-        number: partial(run_split, filters, problems, split, levels, seeds[number])
-        for number, split in enumerate(splits)
-    }
-    results = dict(as_finished(jobs, n_jobs, verbose=verbose, unit="split"))
+    jobs = [
+        partial(run_split, filters, problems, split, levels, seed)
+        for split, seed in zip(splits, seeds, strict=True)
+    ]
+    results = run_jobs(jobs, n_jobs, verbose)
     rows = [
         row | {"split": number}
-        for number in range(len(splits))
-        for row in results[number]
+        for number, of_split in enumerate(results)
+        for row in of_split
     ]
     return summarise(rows, filters, levels, protocol)
-
-
-def _plain_filters(name, filter, alphas, protocol):
-    """Return each filter, including the filters inside a dict or a search.
-
-    A ValueError is raised if a filter cannot be compared.
-    """
-    by_level = filter if isinstance(filter, Mapping) else dict.fromkeys(alphas, filter)
-    missing = [alpha for alpha in alphas if alpha not in by_level]
-    if missing:
-        raise ValueError(
-            f"filters[{name!r}] must contain a filter for each alpha, but there is no "
-            f"filter for {missing}"
-        )
-    plain = []
-    for each in by_level.values():
-        search = search_in(each)
-        if search is not None:
-            check_search(search)
-        inner: Any = getattr(search, "estimator", each)
-        if not hasattr(inner, "calibrate_parts"):
-            raise ValueError(
-                f"filter {name!r} must be a skdcf filter or a search over one, got a "
-                f"{type(inner).__name__}. Pass a transformer to the filter as features="
-            )
-        full.refuse(inner, "a comparison of filters")
-        if protocol == "leave-one-out" and inner.ties == "include":
-            raise ValueError(
-                f'filter {name!r} must not have ties="include", because leave-one-out '
-                'evaluation does not support it. Set protocol="folds" or ties="jitter"'
-            )
-        plain.append(inner)
-    return plain
 
 
 def run_split(filters, problems, split, alphas, seed):
@@ -232,13 +201,25 @@ def run_split(filters, problems, split, alphas, seed):
 
 
 def _rows_of_filter(filter, parts, alphas, seed):
-    (X, y, groups), *rest = parts
-    rows = [{} for _ in alphas]
-    for fitted, positions, chosen in fit_each(filter, X, y, groups, alphas, seed):
-        evaluated = _evaluate(fitted, rest, alphas[positions], seed)
-        for i, row in zip(positions, evaluated, strict=True):
-            rows[i] = row | {"chosen": chosen}
+    """Return a row of numbers for each level of a filter, fitted on the first part only."""
+    train, *rest = parts
+    filter = seeded(filter, seed).set_params(calibration_size=1)
+    rows = []
+    while len(rows) < len(alphas):
+        later = alphas[len(rows) :]
+        fitted = at_level(filter, later[0]).fit(*train)
+        # The levels share a fit, unless training or the share of passing answers depends on them.
+        if fitted.scorer_.uses_alpha or fitted.share_ is not None:
+            later = later[:1]
+        rows += _evaluate(fitted, rest, later, seed)
     return rows
+
+
+def seeded(filter, seed):
+    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
+    fresh = clone(filter)
+    unset = [key for key, value in fresh.get_params().items() if value is None]
+    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
 def _evaluate(fitted, parts, alphas, seed):
@@ -259,7 +240,6 @@ def _evaluate(fitted, parts, alphas, seed):
     risks, problems = filters[0]._risks_of(X)
     kept = [each._margin(risks, problems, each._level()) > 0 for each in filters]
     rows = rows_of_levels(
-        guarantee,
         alphas,
         count(guarantee, labels, kept, batch.offsets),
         question_groups(batch, groups),
@@ -298,7 +278,7 @@ def summarise(rows, names, alphas, protocol):
         means += [_means(splits, reference) for splits in tables]
     sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
     columns = {"filter": "{filter}"} | COLUMNS
-    summary = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}", "chosen": "{chosen}"}
+    delta = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}"}
     heading = (
         f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
         f"to {next(iter(names))!r}"
@@ -307,7 +287,7 @@ def summarise(rows, names, alphas, protocol):
         heading += "; coverage is computed for the problems that pass"
     return Table(
         means,
-        columns | summary,
+        columns | delta,
         heading,
         splits=Table(rows, {"split": "{split:d}"} | columns),
     )
@@ -331,12 +311,9 @@ def _means(splits, reference):
     if splits is not reference:
         change = error(splits.retention - reference.retention)
         means["delta_error"] = 100 * ratio(change, baseline)
-    chosen = [row["chosen"] for row in splits.rows]
-    return (
-        {"filter": splits.filter[0]}
-        | {name: float(value) for name, value in means.items()}
-        | {"chosen": max(chosen, key=chosen.count)}
-    )
+    return {"filter": splits.filter[0]} | {
+        name: float(value) for name, value in means.items()
+    }
 
 
 def corrected_error(values, sizes):
@@ -404,12 +381,6 @@ def _check_split(parts, number, codes, n_parts):
             f"parts of sizes {sizes}. Pass more problems, or more questions with fewer answers"
         )
     rows = np.concatenate(parts).tolist()
-    outside = [row for row in rows if row not in range(len(codes))]
-    if outside:
-        raise ValueError(
-            f"split {number} must contain indices of the {len(codes)} problems, got "
-            f"{outside[:3]}"
-        )
     members = np.concatenate([np.unique(codes[part]) for part in parts])
     if len({*rows}) < len(rows) or len({*members}) < len(members):
         raise ValueError(

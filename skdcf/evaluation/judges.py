@@ -11,7 +11,7 @@ from .._checks import check_groups, counted
 from .._html import Table
 from ..identity import Groups
 from ..ops.conformal import conformal_rank
-from ._intervals import coverage_interval
+from ._intervals import coverage_interval, rate_interval, ratio_variance, student
 
 
 def judge_report(
@@ -174,11 +174,11 @@ def _rows(accepted, labels, question, risk):
     missed = count(is_false & accepted)
     silent = "the judge never says false" if accepted.all() else ""
     note = silent if is_false.any() else "people found no false claim"
-    yield "false claims found", *_rate(of_people - missed, of_people), note
+    yield "false claims found", *rate_interval(of_people - missed, of_people), note
     note = "" if is_true.any() else "people found no true claim"
     yield (
         "true claims accepted",
-        *_rate(count(is_true & accepted), count(is_true)),
+        *rate_interval(count(is_true & accepted), count(is_true)),
         note,
     )
     kappa = np.nan
@@ -187,11 +187,11 @@ def _rows(accepted, labels, question, risk):
         kappa = cohen_kappa_score(is_true[known], accepted[known])
         note = silent
     yield "kappa", kappa, np.nan, np.nan, note
-    yield "false claims, judge", *_rate(of_judge, sizes), silent
+    yield "false claims, judge", *rate_interval(of_judge, sizes), silent
     differs = (count(known & (is_true != accepted)) > 0).sum()
     n = (count(known) > 0).sum()
     if n == len(sizes) or differs < 10 or (missed > 0).sum() < 5:
-        rate = _rate(of_people, count(known))
+        rate = rate_interval(of_people, count(known))
         n_needed = 4 * n
         note = "from the labels alone: people and judge disagree too rarely"
         if n == len(sizes):
@@ -214,35 +214,6 @@ def _rows(accepted, labels, question, risk):
         yield f"missed at {alpha:g}", n_missed / n, *limits, note
 
 
-def _rate(hits, sizes):
-    """Return sum(hits) / sum(sizes) and its interval, given sums for each question."""
-    hits = hits[sizes > 0]
-    sizes = sizes[sizes > 0]
-    n = len(sizes)
-    if n == 0:
-        return np.nan, 0.0, 1.0
-    rate = hits.sum() / sizes.sum()
-    if sizes.max() == 1:
-        return rate, *coverage_interval(int(hits.sum()), n)
-    hits = np.append(hits, [0, sizes.mean()])
-    sizes = np.append(sizes, [sizes.mean()] * 2)
-    centre = hits.sum() / sizes.sum()
-    reach = _student(n) * np.sqrt(_variance(hits, sizes) / (n + 2))
-    return rate, max(centre - reach, 0.0), min(centre + reach, 1.0)
-
-
-def _variance(hits, sizes):
-    """Return the variance of sum(hits) / sum(sizes) times the number of questions."""
-    rate = hits.sum() / sizes.sum()
-    return np.var((hits - rate * sizes) / sizes.mean(), ddof=1)
-
-
-def _student(freedom):
-    from scipy.stats import t
-
-    return t.ppf(0.975, freedom)
-
-
 def _corrected(of_judge, of_people, sizes, known):
     """Return the corrected rate with its interval, and the labels that halve the interval.
 
@@ -251,10 +222,10 @@ def _corrected(of_judge, of_people, sizes, known):
     n = known.sum()
     error = (of_people - of_judge)[known]
     rate = of_judge.sum() / sizes.sum() + error.sum() / sizes[known].sum()
-    of_all = _variance(of_judge, sizes) / len(sizes)
-    of_one = _variance(error, sizes[known])
+    of_all = ratio_variance(of_judge, sizes) / len(sizes)
+    of_one = ratio_variance(error, sizes[known])
     squared = of_all + of_one / n
-    reach = _student(n - 1) * np.sqrt(squared)
+    reach = student(n - 1) * np.sqrt(squared)
     # The interval is half as wide if its squared standard error is a quarter.
     room = squared / 4 - of_all
     n_needed = np.ceil(of_one / room) if room > 0 else np.nan

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import is_integer
-from .._jobs import all_finished
+from .._jobs import run_jobs
 from .._parameters import Number, Settings, StrOptions, settings
 from .._sklearn import Options
 from ..graphs import GraphBatch
@@ -314,7 +314,7 @@ def out_of_fold_confidence(
         )
         for in_fold in in_folds
     ]
-    results = run_of(task, jobs, scorer, unit="fold")
+    results = run_jobs(jobs, task.n_jobs, task.verbose)
     for in_fold, confidence in zip(in_folds, results, strict=True):
         unseen[in_fold[batch.problem_of]] = confidence
     return unseen
@@ -328,12 +328,6 @@ def _confidence_unseen(scorer, parts, labels, task):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return scorer.fit(training, labels, task).confidence(held_out)
-
-
-def run_of(task, jobs, scorer, unit="fit"):
-    """Run independent jobs, in parallel if requested, and return the results."""
-    name = type(scorer).__name__
-    return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
 
 def folds(n, groups, n_folds, rng):

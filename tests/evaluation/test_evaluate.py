@@ -108,20 +108,6 @@ def test_leave_one_out_equals_refitting(data, ties):
         )
 
 
-@pytest.mark.filterwarnings("ignore:.*no claims judged")
-def test_unknown_labels_count_as_false_ones():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 1)), rng.choice([-1, 0, 1], 200, p=[0.1, 0.2, 0.7])
-    as_false = np.maximum(y, 0)
-    filter = HardCF(0, alpha=0.2).fit(X[:100], as_false[:100])
-    for evaluate in (evaluate_filter, leave_one_out):
-        careful, plain = (
-            evaluate(filter, X[100:], labels[100:], [0.1, 0.2])
-            for labels in (y, as_false)
-        )
-        assert careful.rows == plain.rows
-
-
 def test_reports_print_and_become_frames(data):
     graphs, y = data
     cf = HardCF().fit(graphs, y)
@@ -194,22 +180,6 @@ def test_intervals_over_questions_hold_what_they_say():
     assert np.mean(inside["answers"]) < 0.75
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("n", [20, 25])
-def test_leave_one_out_leaves_a_question_out(n):
-    """What it reports is what happens to a new question."""
-    new = np.linspace(0, 1, 401)[:, None]
-    rng, m, repeats, alpha = np.random.default_rng(1), 5, 100, 0.05
-    gap = []
-    for _ in range(repeats):
-        X, y, groups = near_copies(rng, n, m)
-        filter = HardCF(0, alpha=alpha).fit(X, y, groups)
-        reported = 1 - leave_one_out(filter, X, y, [alpha], groups=groups).coverage[0]
-        filter.calibrate(X[m:], y[m:], groups[m:])  # by one question fewer
-        gap.append(filter.predict(new).mean() - reported)
-    assert abs(np.mean(gap)) < 3 * np.std(gap, ddof=1) / np.sqrt(repeats)
-
-
 def test_leave_one_out_by_question_equals_refitting():
     rng, n, m = np.random.default_rng(2), 15, 3
     X, y, groups = near_copies(rng, n, m, noise=0.4)
@@ -253,33 +223,6 @@ def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
     for options in ({"groups": groups}, {"groups": False}):
         with pytest.raises(ValueError, match="n_draws"):
             leave_one_out(filter, X, y, [alpha], n_draws=0, **options)
-
-
-def test_a_comparison_is_the_mean_of_ten_draws():
-    X, y, groups = near_copies(np.random.default_rng(0), 40, 2, noise=1.0)
-    train, test, alphas = np.arange(20), np.arange(20, 80), [0.1, 0.2]
-    cf = HardCF(0)
-    report = compare_filters(
-        {"one": cf},
-        X,
-        y,
-        alphas,
-        protocol="leave-one-out",
-        cv=[(train, test)],
-        groups=groups,
-        random_state=0,
-    )
-    cf.fit(X[train], y[train], groups[train])
-    new = {"groups": groups[test], "n_draws": 1}
-    drawn = [
-        leave_one_out(cf, X[test], y[test], alphas, random_state=s, **new).coverage
-        for s in range(120)
-    ]
-    found = report.splits.coverage
-    error = np.std(drawn, axis=0) / np.sqrt(10)
-    assert (abs(found - np.mean(drawn, axis=0)) < 4 * error).all()
-    assert not np.isclose(found, drawn).all(axis=1).any()  # not of one draw
-    assert report.splits.n_calibration.tolist() == [29, 29]
 
 
 def test_questions_are_read_off_the_problems():

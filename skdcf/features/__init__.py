@@ -7,6 +7,7 @@ from ._functions import FunctionColumns
 from ._sets import (
     DomainIndicators,
     GraphFeatures,
+    GraphUnion,
     paper_features,
     reasoning_features,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "FunctionColumns",
     "GraphFeatures",
     "GraphTransformer",
+    "GraphUnion",
     "TextFeatures",
     "paper_features",
     "reasoning_features",

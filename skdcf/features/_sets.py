@@ -105,7 +105,7 @@ def reasoning_features() -> GraphTransformer:
         "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source "
         "nx_is_sink"
     )
-    return FeatureSet(
+    return GraphUnion(
         [
             GraphFeatures(structure),
             TextFeatures(),
@@ -161,14 +161,26 @@ def paper_features(
     given = GivenColumns(("frequency-score", *semantic))  # type: ignore[misc]
     members = [given, DomainIndicators(domains), GraphFeatures(metrics)]
     used = [member for member in members if member.own_names()]
-    return FeatureSet(used, keep_input=False)
+    return GraphUnion(used, keep_input=False)
 
 
 @settings
-class FeatureSet(GraphTransformer):
-    """The columns of several transformers, each of which is applied to the original input.
+class GraphUnion(GraphTransformer):
+    """Add the columns of several transformers, each of which reads the original input.
 
-    ``keep_input`` is whether the input columns are kept.
+    Parameters
+    ----------
+    transformers : list of GraphTransformer
+        The transformers.
+    keep_input : bool, default=True
+        Whether the input columns are kept.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import make_word_problems
+    >>> from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
+    >>> GraphUnion([GraphFeatures(), TextFeatures()]).fit_transform(make_word_problems(3).graphs)
+    GraphBatch(n_graphs=3, n_claims=13, n_edges=10, n_features=33)
     """
 
     requires_fit = False

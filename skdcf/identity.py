@@ -22,7 +22,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -32,8 +32,6 @@ from ._checks import check_groups, is_integer, is_missing
 from .graphs import GraphBatch, ReasoningGraph, as_batch
 from .graphs.checks import show
 from .graphs.ragged import reduce_segments, starts_run
-
-BLOCK = 10_000  # number of problems hashed at a time
 
 #: What identifies the questions of a set of problems.
 NamedBy: TypeAlias = Literal["group", "text", "answer"]
@@ -87,27 +85,24 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
         Hashes of the questions, or -1 for problems without a question text. Equal texts have the
         same hash in every process.
     """
-    hashes = np.full(len(batch), -1)
-    # Each distinct text is hashed once, because many problems may share a question.
-    hash_of: dict[str, int] = {}
-    for i, text in enumerate(() if batch.problems is None else batch.problems):
-        if not text or text.isspace():
-            continue
-        if text not in hash_of:
-            normalised = " ".join(text.split()).casefold()
-            hash_of[text] = hash_question("question", normalised)
-        hashes[i] = hash_of[text]
-    return hashes
+    texts = [None] * len(batch) if batch.problems is None else batch.problems
+    return np.fromiter(map(_hash_words, texts), dtype=np.int64, count=len(batch))
+
+
+@lru_cache(2**16)  # Many problems may share a question.
+def _hash_words(text):
+    """Return the hash of a question without spaces and letter case, or -1 if there is none."""
+    words = " ".join((text or "").split()).casefold()
+    return hash_question("question", words) if words else -1
 
 
 def text_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     """Return a hash of the claim texts of each problem, or 0 for problems without texts."""
-    hashes = np.zeros(len(batch), dtype=np.uint64)
-    if batch.claims is not None:
-        for i, (start, stop) in enumerate(pairwise(batch.offsets.tolist())):
-            if start < stop:
-                hashes[i] = hash_text("\x1f".join(batch.claims[start:stop]))
-    return hashes
+    if batch.claims is None:
+        return np.zeros(len(batch), dtype=np.uint64)
+    answers = map("\x1f".join, batch.split(batch.claims))
+    hashes = np.fromiter(map(hash_text, answers), dtype=np.uint64, count=len(batch))
+    return np.where(batch.sizes > 0, hashes, np.uint64(0))
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
@@ -137,7 +132,7 @@ def are_fine(batch: GraphBatch) -> bool:
     than four significant digits.
     """
     n_fine = 0
-    for column in () if batch.features is None else batch.features[:BLOCK].T:
+    for column in () if batch.features is None else batch.features[:10_000].T:
         values = np.unique(column)
         n_fine += len(values) > 30 and has_many_digits(values).mean() >= 0.9
     return n_fine >= 2
@@ -164,27 +159,17 @@ def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
     """Return a hash of the columns and edges of each problem."""
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
+    position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
+    parent, child = position[batch.edges].T.astype(np.uint64)
     with np.errstate(over="ignore"):
-        mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
+        claims = mix(position.astype(np.uint64))
+        for column, factor in zip(table.T, odd, strict=True):
+            bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
+            claims += (bits ^ (bits >> np.uint64(29))) * factor
+        edges = mix(parent + mix(child + np.uint64(1)))
         hashes = batch.sizes.astype(np.uint64)
-        # Blocks that fit into the processor cache halve the time for a million problems.
-        for start in range(0, len(batch), BLOCK):
-            rows = slice(start, start + BLOCK)
-            offsets = batch.offsets[start : start + BLOCK + 1]
-            problem_of = batch.problem_of[offsets[0] : offsets[-1]]
-            position = np.arange(offsets[0], offsets[-1]) - batch.offsets[problem_of]
-            claims = mixed[position]
-            for k, factor in enumerate(odd):
-                # Adding 0.0 converts -0.0 to 0.0.
-                bits = (table[offsets[0] : offsets[-1], k] + 0.0).view(np.uint64)
-                claims += (bits ^ (bits >> np.uint64(29))) * factor
-            claims = mix(claims)
-            hashes[rows] += reduce_segments(np.add, claims, offsets - offsets[0], 0)
-            first = batch.edge_offsets[start : start + BLOCK + 1]
-            edges = batch.edges[first[0] : first[-1]] - offsets[0]
-            parent, child = position[edges].T
-            edges = mix(parent.astype(np.uint64) + mixed[child + 1])
-            hashes[rows] += reduce_segments(np.add, edges, first - first[0], 0)
+        hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
+        hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
         return mix(hashes)
 
 

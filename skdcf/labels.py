@@ -191,13 +191,7 @@ def read_column(
                 f"label {row} must not be missing or infinite, got {value}. Use -1 for "
                 "unjudged problems"
             )
-    is_word = [isinstance(value, str) for value in values]
-    if any(is_word) and not all(is_word):
-        raise ValueError(
-            "the labels must be either all numbers or all words, got a mixture: "
-            f"{list(dict.fromkeys(map(show, values)))[:5]}"
-        )
-    if any(is_word):
+    if any(isinstance(value, str) for value in values):
         labels = read_labels(values)
         words = [{*y[labels == label].tolist()} for label in (0, 1)]
         if classes is None and [*map(len, words)] != [1, 1]:

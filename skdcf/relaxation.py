@@ -18,8 +18,10 @@ gradient of a minimum is divided equally among tied claims.
 
 from __future__ import annotations
 
+import json
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
+from importlib.resources import files
 from typing import Any, Self, TypeAlias
 
 import autograd.numpy as anp
@@ -439,49 +441,16 @@ class GridRelaxation(Relaxation):
         does not report the sharpness for MATH or the margin for either table, so the values of
         the validation settings are used.
         """
-        # Values of gamma, lambda, tau_s, T_p and tau_z, keyed by alpha.
-        tables: dict[str, dict[float | None, tuple[float, ...]]] = {
-            "math": {
-                0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
-                0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
-                0.05: (6.0, 1.6, 2.0, 0.1, 0.1),
-                0.06: (6.0, 1.6, 0.4, 0.1, 0.1),
-                0.07: (1.5, 1.7, 0.4, 0.1, 0.1),
-                0.08: (6.0, 1.75, 1.0, 0.1, 0.1),
-                0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
-                0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
-            },
-            "felm": {
-                0.01: (1.5, 1.2, 0.8, 1.0, 0.01),
-                0.02: (1.0, 1.5, 0.8, 1.0, 0.01),
-                0.03: (1.25, 1.3, 0.8, 1.0, 0.01),
-                0.04: (1.5, 1.45, 0.8, 0.5, 0.01),
-                0.05: (1.25, 1.45, 0.8, 0.5, 0.01),
-                0.06: (1.0, 1.0, 0.8, 1.0, 0.01),
-                0.07: (1.25, 0.9, 0.8, 1.0, 0.01),
-                0.08: (1.25, 1.5, 0.8, 1.0, 0.01),
-                0.09: (1.0, 1.65, 0.8, 1.0, 0.01),
-                0.10: (1.25, 1.9, 0.8, 0.5, 0.01),
-            },
-            "validation": {None: (1.0, 1.0, 0.001, 0.01, 0.001)},
-        }
-        rows = tables.get(dataset)
-        if rows is None:
+        source = files("skdcf.training").joinpath("paper.json").read_text("utf-8")
+        tables = json.loads(source)
+        if dataset not in tables:
             raise ValueError(f"dataset must be one of {list(tables)}, got {dataset!r}")
+        rows = {row.pop("alpha"): row for row in tables[dataset]}
         if alpha not in rows:
             raise ValueError(
                 f"alpha must be one of the paper's levels, {list(rows)}, got {alpha!r}"
             )
-        gamma, weight, violation, keep, gate = rows[alpha]
-        return cls(
-            ancestor_weight=gamma,
-            violation_weight=weight,
-            violation_temperature=violation,
-            keep_temperature=keep,
-            gate_temperature=gate,
-            sharpness=1.0,
-            margin=20.0,
-        )
+        return cls(**rows[alpha], sharpness=1.0, margin=20.0)
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or if the parameters are incompatible."""

@@ -378,7 +378,7 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
         ([0, 1], r"21 problems.*X.*2"),
         ([0.0, np.nan] * 10 + [1], "label 1 .*nan"),
         (np.array([0, None] * 10 + [1], object), "label 1 .*None"),
-        (np.array([0, "a"] * 10 + [1], object), "numbers.*words"),
+        (np.array([0, "a"] * 10 + [1], object), "label 1.*'a'"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",

@@ -835,12 +835,6 @@ class ReasoningGraph:
     def _values(self):
         return {name: getattr(self, name) for name in self.__slots__}
 
-    def __setstate__(self, state: list[Any]) -> None:
-        """Restore a pickled graph, whose arrays are writeable."""
-        for name, value in zip(self.__slots__, state, strict=True):
-            is_array = isinstance(value, np.ndarray)
-            self._set(**{name: read_only(value) if is_array else value})
-
     def __repr__(self) -> str:
         counts = [f"n_claims={self.n_claims}", f"n_edges={_count_edges(self)}"]
         if self.features is not None:
@@ -984,27 +978,18 @@ class ReasoningGraph:
         return cls(**fields)
 
     def to_networkx(self) -> Any:
-        """Return the graph as a ``networkx.DiGraph`` with edges from parents to children.
+        """Return the structure as a ``networkx.DiGraph`` with edges from parents to children.
 
         Returns
         -------
         digraph : networkx.DiGraph
-            The converted graph. The nodes are claim indices and have the attributes ``claim`` and
-            ``features`` if the graph has texts and features. All other fields that are set become
-            attributes of the graph. If the edges are unknown, the graph attribute ``edges_known``
-            is False.
+            The graph, whose nodes are the claim indices.
         """
         import networkx as nx
 
-        fields = self.to_dict()
-        columns = {"claim": fields.pop("claims", None)}
-        columns["features"] = fields.pop("features")
-        edges = fields.pop("edges")
-        digraph = nx.DiGraph(**fields, edges_known=self.edges_known)
+        digraph = nx.DiGraph()
         digraph.add_nodes_from(range(self.n_claims))
-        digraph.add_edges_from(edges or ())
-        for name, values in columns.items():
-            nx.set_node_attributes(digraph, dict(enumerate(values or ())), name)
+        digraph.add_edges_from(self.edges.tolist())
         return digraph
 
     @classmethod
@@ -1031,10 +1016,7 @@ class ReasoningGraph:
         graph : ReasoningGraph
             The graph, which is validated as in the constructor.
         """
-        rows = [
-            check_list(f"parents[{v}]", row, sized=False)
-            for v, row in enumerate(check_list("parents", parents))
-        ]
+        rows = check_list("parents", parents)
         edges = [(u, v) for v, row in enumerate(rows) for u in row]
         graph = cls(features, edges, **fields)
         if graph.n_claims != len(rows):

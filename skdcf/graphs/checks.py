@@ -27,13 +27,6 @@ def show(value):
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def has_masked(values):
-    """Return whether an array, or any array in a list, has masked entries."""
-    if isinstance(values, (list, tuple)):
-        return any(isinstance(x, np.ma.MaskedArray) and has_masked(x) for x in values)
-    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
-
-
 def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
     if type(values) is list:  # The following checks are slow.
@@ -48,7 +41,7 @@ def listed(values, name):
 
 def check_table(features):
     """Return features as an array of floats, in which missing values are NaN."""
-    if has_masked(features):
+    if np.ma.is_masked(features):
         raise ValueError(
             "features must not contain masked entries. Impute these entries first, or drop "
             "their columns"

@@ -38,16 +38,6 @@ def test_a_batch_takes_the_names_of_the_columns(frame):
     assert graph.replace(features=[[1, 2], [3, 4]]).feature_names == ("a", "b")
 
 
-def test_names_that_contradict_the_columns_are_refused(frame):
-    same = ReasoningGraph(frame(ROWS), feature_names=["s", "t"])
-    assert same.feature_names == ("s", "t")
-    for names in (["t", "s"], ["a", "b"]):
-        with pytest.raises(ValueError, match=r"feature_names.*'s', 't'"):
-            ReasoningGraph(frame(ROWS), feature_names=names)
-        with pytest.raises(ValueError, match=r"feature_names.*'s', 't'"):
-            GraphBatch.from_arrays(frame(ROWS), [0, 1, 2], feature_names=names)
-
-
 def test_columns_without_names_stay_without():
     assert ReasoningGraph(pd.DataFrame([[1.0, 2.0]])).feature_names is None
     assert ReasoningGraph(np.ones((1, 2))).feature_names is None

@@ -86,14 +86,6 @@ def test_sets_below_a_price_are_the_best_prefixes(q, gain, pricing):
         assert gained(kept) >= best - 1e-8
 
 
-def test_equal_claims_share_the_price_of_their_block():
-    """Three claims with hazard 1/5: risk 1 - .8^3, worth .8 sqrt(3)."""
-    batch = GraphBatch.from_arrays(np.zeros((3, 1)), [0, 3])
-    hazard = np.log([1 / 4] * 3) + np.array([0, 9e-16, -9e-16])
-    found = np.exp(exact_log_price(hazard, batch, 0.0, 0.5))
-    np.testing.assert_allclose(found, (1 - 0.8**3) / (0.8 * np.sqrt(3)), rtol=1e-8)
-
-
 @given(
     st.integers(0, 10**6),
     st.sampled_from([0.1, 2.0, 40.0, 800.0]),

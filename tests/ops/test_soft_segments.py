@@ -38,18 +38,6 @@ def test_segments(name, expected):
     check(lambda x: function(x, OFFSETS), VALUES)
 
 
-def test_take_scatter_and_spread():
-    index = np.array([3, 0, 3, 8])
-    np.testing.assert_array_equal(segments.take(VALUES, index), VALUES[index])
-    check(lambda x: segments.take(x, index), VALUES)
-    summed = segments.scatter_sum(np.array([1.0, 2.0, 4.0]), np.array([4, 1, 4]), 6)
-    assert summed.tolist() == [0, 2, 0, 0, 5, 0]
-    check(lambda x: segments.scatter_sum(x, index, 9), VALUES[:4])
-    spread = segments.spread(np.array([5, 6, 7]), OFFSETS)
-    assert spread.tolist() == [5, 5, 5, 6, 7, 7, 7, 7, 7]
-    check(lambda x: segments.spread(x, OFFSETS), VALUES[:3])
-
-
 def test_tied_minima_share_the_gradient_and_empty_segments_have_none():
     values, offsets = np.array([2.0, 1.0, 1.0, 5.0]), np.array([0, 0, 3, 4])
     assert segments.segment_min(values, offsets).tolist() == [np.inf, 1, 5]

@@ -9,10 +9,9 @@ import reference_grid
 import reference_path
 from autograd import value_and_grad
 from autograd.test_util import check_grads
-from random_graphs import Problems, chain, random_edges, random_problems
+from random_graphs import Problems, random_edges, random_problems
 from theorem_limits import relaxation_at
 
-from skdcf import GraphBatch
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
 SOFT = {
@@ -144,24 +143,6 @@ def test_problems_without_claims(relaxation, halves):
     assert (relaxation.true_claims(risk, plan, 0.3)[[0, 4, 5, 9]] == 0).all()
 
 
-def test_gradient_at_ties_is_finite_and_symmetric(relaxation):
-    """Two equal problems, each with two false claims that play the same part."""
-    edges, labels = [(0, 1), (0, 2), (0, 3)], [True, False, False, True]
-    problems = Problems(
-        np.random.RandomState(0),
-        [edges, edges, []],
-        np.array([4, 4, 1]),
-        labels=np.array([*labels, *labels, True]),
-    )
-    risk = np.array([0.0, 0.1, 0.1, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1])
-    value, gradient = both(relaxation, problems, risk, 0.4)
-    assert np.isfinite(value) and np.isfinite(gradient).all()
-    assert np.abs(gradient).max() > 0
-    size = np.abs(gradient).max()
-    np.testing.assert_allclose(gradient[1], gradient[2], atol=1e-9 * size)
-    np.testing.assert_allclose(gradient[:4], gradient[4:8], atol=1e-9 * size)
-
-
 def test_extremely_spread_risks_give_no_infinities(relaxation):
     problems = random_problems(8)
     risk = 1e4 * np.random.RandomState(8).normal(size=problems.batch.n_claims)
@@ -252,16 +233,3 @@ def test_large_problems_equal_a_loop_over_claims():
     problems = Problems(rng, edges, sizes, share_false=0.1)
     risk = np.random.RandomState(5).normal(size=problems.batch.n_claims)
     assert_equal_to_reference(PathRelaxation(), problems, risk, 0.3)
-
-
-def test_a_chain_of_which_no_list_can_be_made():
-    n = 30_000
-    batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n))
-    labels = np.ones(n)
-    labels[20_000] = 0
-    risk = np.random.RandomState(0).normal(size=n)
-    relaxation = PathRelaxation()
-    plan = relaxation.plan(batch, labels)
-    path_risk = np.maximum.accumulate(risk)
-    np.testing.assert_array_equal(relaxation.state(risk, plan), path_risk)
-    np.testing.assert_array_equal(relaxation.soft_scores(risk, plan), path_risk[20_000])

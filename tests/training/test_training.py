@@ -188,17 +188,6 @@ def test_training_raises_the_retention_that_the_loss_measures(model, relaxation,
     assert expected == pytest.approx(result.loss_curve[-1])
 
 
-@pytest.mark.parametrize(
-    "training", [SoftTraining(LBFGS(8)), paper(optimizer__max_iter=8)], ids=str
-)
-@pytest.mark.parametrize("model", [LinearModel(), MLPModel((2,))], ids=str)
-@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
-def test_same_seed_same_bits(training, model, make):
-    first, second, other = (run(training, model, rng=make(i)) for i in (0, 0, 1))
-    assert first.loss_curve == second.loss_curve != other.loss_curve
-    np.testing.assert_array_equal(risk_of(first, model), risk_of(second, model))
-
-
 # ---- the paper's procedure
 
 

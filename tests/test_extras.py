@@ -8,7 +8,7 @@ from configparser import ConfigParser
 import pytest
 
 from skdcf import HardCF, XGBoostCF, plots
-from skdcf.adapters import to_frame
+from skdcf.adapters import from_frame
 from skdcf.datasets import make_reasoning_graphs
 
 GRAPHS, LABELS = make_reasoning_graphs(40, random_state=0, return_X_y=True)
@@ -21,7 +21,7 @@ CALLS = [
         lambda cf: plots.ReportDisplay.from_estimator(cf, GRAPHS, LABELS),
     ),
     ("xgboost", "xgboost", lambda cf: XGBoostCF(alpha=0.2).fit(GRAPHS, LABELS)),
-    ("pandas", "frame", lambda cf: to_frame(GRAPHS, LABELS)),
+    ("pandas", "frame", lambda cf: from_frame(None, claim="c", answer="a")),
 ]
 
 

@@ -5,12 +5,11 @@ confidence, higher values must mean more confidence. The documentation of each a
 states whether higher scores mean more confidence.
 """
 
-from ._frame import from_frame, to_frame
+from ._frame import from_frame
 from ._tools import from_lm_polygraph, from_uqlm
 
 __all__ = [
     "from_frame",
     "from_lm_polygraph",
     "from_uqlm",
-    "to_frame",
 ]

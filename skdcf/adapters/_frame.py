@@ -1,20 +1,15 @@
-"""Convert data frames with one row per claim to problems, and vice versa."""
+"""Convert data frames with one row per claim to problems."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_list, import_extra, is_missing, is_number
 from ..datasets.records import build_dataset
-from ..graphs import GraphBatch, ReasoningGraph, as_batch
-from ..labels import pack_labels
 
 
 def from_frame(
@@ -90,12 +85,13 @@ def from_frame(
         verdicts = "a label: 1 (true), 0 (false), -1 or empty"
         cells = _cells(frame, label, _is_label, verdicts)
         labels = [-1 if _is_blank(cell) else int(cell) for cell in cells]
-        _check_contradictions(frame, [answer, claim], label, labels)
+        _check_contradictions(frame, answer, claim, label, labels)
 
     rows_of: dict[str | int, list[int]] = {}
     for row, name in enumerate(names):
-        rows_of.setdefault(name, []).append(row)
-        first = questions[rows_of[name][0]]
+        rows = rows_of.setdefault(name, [])
+        rows.append(row)
+        first = questions[rows[0]]
         if questions[row] != first:
             raise ValueError(
                 f"column {question!r}, row {row}: the rows of the answer {name!r} must have the "
@@ -112,71 +108,6 @@ def from_frame(
         return line
 
     return build_dataset(rows_of, record)
-
-
-def to_frame(
-    graphs: GraphBatch | Sequence[ReasoningGraph],
-    labels: Sequence[ArrayLike] | None = None,
-) -> Any:
-    """Convert problems to a pandas data frame with one row per claim.
-
-    Parameters
-    ----------
-    graphs : GraphBatch or sequence of ReasoningGraph
-        The problems. Problems without claims have no rows in the table.
-    labels : sequence of arrays, one per problem, optional
-        Claim labels: 1 true, 0 false, -1 unknown.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        The table has the column ``answer`` with the id or index of the problem, the columns
-        ``question``, ``claim`` and ``label`` if their values are known, and one column per
-        feature.
-
-    Raises
-    ------
-    ValueError
-        If two problems have the same id, for example in a bootstrap sample, or if a feature has
-        the name of another column.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.adapters import to_frame
-    >>> graph = ReasoningGraph([[5.0], [1.0]], [(0, 1)], feature_names=["frequency"])
-    >>> print(to_frame([graph], [[1, 0]]))
-       answer  label  frequency
-    0       0      1        5.0
-    1       0      0        1.0
-    """
-    pd = import_extra("pandas", "frame")
-    batch = as_batch(graphs)
-    ids = [None] * len(batch) if batch.ids is None else batch.ids
-    names = [i if name is None else name for i, name in enumerate(ids)]
-    if len(set(names)) < len(names):
-        name = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"ids must be unique, but two problems have the id {name!r}. Change the ids, or "
-            "remove them with [g.replace(id=None) for g in graphs]"
-        )
-    columns: dict[str, Any] = {"answer": [names[i] for i in batch.problem_of]}
-    if batch.problems is not None:
-        columns["question"] = [batch.problems[i] for i in batch.problem_of]
-    if batch.claims is not None:
-        columns["claim"] = list(batch.claims)
-    if labels is not None:
-        columns["label"] = pack_labels(labels, batch).astype(np.int64)
-    if batch.features is not None:
-        numbered = [f"x{j}" for j in range(batch.features.shape[1])]
-        features = batch.feature_names or numbered
-        for name, column in zip(features, batch.features.T, strict=True):
-            if name in columns:
-                raise ValueError(
-                    f"the feature {name!r} has the name of another column. Rename the feature"
-                )
-            columns[name] = column
-    return pd.DataFrame(columns)
 
 
 def _check_columns(frame, columns):
@@ -227,19 +158,16 @@ def _is_label(cell):
     return _is_blank(cell) or (is_number(cell) and cell in (0, 1, -1))
 
 
-def _check_contradictions(frame, columns, label, labels):
+def _check_contradictions(frame, answer, claim, label, labels):
     """Raise ValueError if claims have two labels, or if all are repeated, as by two annotators."""
-    keys = [*frame[columns].itertuples(index=False, name=None)]
-    all_repeated = min(Counter(keys).values(), default=0) > 1
+    columns = [answer, claim]
+    all_repeated = frame.duplicated(columns, keep=False).all()
     first: dict[tuple[Any, ...], int] = {}
-    for row, key in enumerate(keys):
+    for row, key in enumerate(zip(frame[answer], frame[claim], strict=True)):
         other = first.setdefault(key, row)
         if labels[row] != labels[other] or (all_repeated and row != other):
-            differing = [
-                name
-                for name in frame.columns
-                if str(frame[name].iloc[row]) != str(frame[name].iloc[other])
-            ]
+            cells = frame.iloc[[other, row]].astype(str)
+            differing = cells.columns[cells.nunique() > 1].tolist()
             raise ValueError(
                 f"column {label!r}, row {row}: the claim {key[1]!r:.60} of the answer {key[0]!r} "
                 f"has the label {labels[row]}, but also the label {labels[other]} in row {other}. "

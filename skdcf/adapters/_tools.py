@@ -139,17 +139,20 @@ def _split(values, sizes):
 
 def _dataset(name, columns, feature_names):
     """Return a data set, given one list per key of a problem line."""
+    columns = {key: values for key, values in columns.items() if values is not None}
     n = len(columns["claims"])
-    records: dict[str, dict[str, Any]] = {f"{name}/{i}": {} for i in range(n)}
     for key, values in columns.items():
-        if values is not None and len(check_list(key, values)) != n:
+        if len(check_list(key, values)) != n:
             raise ValueError(
                 f"{key} must have one entry for each of the {n} answers, got {len(values)}"
             )
-        for i, record in enumerate(records.values()):
-            record[key] = None if values is None else values[i]
-    same = {"feature_names": feature_names, "n_features": len(feature_names)}
-    return build_dataset({id: record | same for id, record in records.items()}, dict)
+    records = (
+        {key: values[i] for key, values in columns.items()}
+        | {"feature_names": feature_names}
+        for i in range(n)
+    )
+    ids = (f"{name}/{i}" for i in range(n))
+    return build_dataset(zip(ids, records, strict=True), dict)
 
 
 @_reading(
@@ -212,26 +215,19 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
         [claim for claim in claims if _read_uqlm_claim(claim, i)]
         for i, claims in enumerate(table["claims_data"])
     ]
-    scores = [
-        key
-        for key in _UQLM_SCORES
-        if any(key in claim for claims in answers for claim in claims)
-    ]
+    there = {key for claims in answers for claim in claims for key in claim}
+    scores = [key for key in _UQLM_SCORES if key in there]
     if not scores:
         raise ValueError(f"a claim must have a score, one of {_UQLM_SCORES}")
-    columns = {
-        "claims": [
-            [claim.get("claim", claim.get("sentence")) for claim in claims]
-            for claims in answers
-        ],
-        "features": [
+    columns: dict[str, Any] = {"claims": [], "features": [], "labels": labels}
+    columns["problem"] = table.get("prompts", table.get("prompt"))
+    columns["alternatives"] = table.get("sampled_responses")
+    for claims in answers:
+        texts = [claim.get("claim", claim.get("sentence")) for claim in claims]
+        columns["claims"].append(texts)
+        columns["features"].append(
             [[claim.get(key) for key in scores] for claim in claims]
-            for claims in answers
-        ],
-        "problem": table.get("prompts", table.get("prompt")),
-        "alternatives": table.get("sampled_responses"),
-        "labels": labels,
-    }
+        )
     return _dataset("uqlm", columns, scores)
 
 

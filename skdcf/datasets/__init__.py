@@ -8,7 +8,7 @@ from .fetch import (
     fetch_process_bench,
     labels_from_first_error,
 )
-from .jsonl import jsonl_partitions, read_jsonl, write_jsonl
+from .jsonl import read_jsonl, write_jsonl
 from .messages import from_messages
 from .records import build_dataset
 
@@ -19,7 +19,6 @@ __all__ = [
     "fetch_mr_ben",
     "fetch_process_bench",
     "from_messages",
-    "jsonl_partitions",
     "labels_from_first_error",
     "make_reasoning_graphs",
     "make_word_problems",

@@ -351,9 +351,10 @@ def _draw_answer(steps, numbers, words, trap, rng):
     claims = []
     labels = []
     for v, (text, *terms) in enumerate(steps):
-        left, sign, right = _operation(terms, right_values)
-        right_values[v] = _SIGNS[sign](left, right)
-        left, sign, right = _operation(terms, values)
+        first, sign, second = terms
+        right_values[v] = _SIGNS[sign](right_values[first], right_values[second])
+        left = values[first]
+        right = values[second]
         value = _SIGNS[sign](left, right)
         kind = None
         if v == tempting and rng.rand() < chance:
@@ -363,7 +364,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
         if kind == 0:  # The result is miscalculated.
             value += (-10, -2, -1, 1, 2, 10)[choice % 6]
         elif kind is not None:
-            if kind == 1 and isinstance(terms[2], str):  # The wrong number is used.
+            if kind == 1 and isinstance(second, str):  # The wrong number is used.
                 others = [n for n in numbers.values() if n != right] or [right + 1]
                 right = others[choice % len(others)]
             else:  # The wrong operation is used.
@@ -376,8 +377,3 @@ def _draw_answer(steps, numbers, words, trap, rng):
     claims.append(f"The answer is {value}.")
     labels.append(value == right_values[v])
     return claims, np.array(labels, dtype=int)
-
-
-def _operation(terms, values):
-    left, sign, right = terms
-    return values[left], sign, values[right]

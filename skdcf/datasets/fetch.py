@@ -51,31 +51,6 @@ def read_sources(table: Any) -> dict[str, tuple[str, str]]:
 SOURCES = read_sources(_HERE / "sources.json")
 
 
-def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
-    """Return the directory for downloaded data sets.
-
-    Parameters
-    ----------
-    data_home : str or path-like, optional
-        Data directory. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf`` if the variable is not set.
-
-    Returns
-    -------
-    data_home : pathlib.Path
-        The directory, which may not exist yet.
-
-    Examples
-    --------
-    >>> from skdcf.datasets.fetch import get_data_home
-    >>> get_data_home("some/where").name
-    'where'
-    """
-    if data_home is None:
-        data_home = os.environ.get("SKDCF_DATA") or Path.home() / ".cache" / "skdcf"
-    return Path(data_home).expanduser()
-
-
 def published_file(
     name: str,
     data_home: str | PathLike[str] | None = None,
@@ -91,7 +66,8 @@ def published_file(
     from sklearn.datasets import fetch_file
 
     url, sha256 = sources[name]
-    path = get_data_home(data_home) / name
+    home = data_home or os.environ.get("SKDCF_DATA") or Path.home() / ".cache" / "skdcf"
+    path = Path(home).expanduser() / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fetch_file(url, folder=path.parent, local_filename=path.name, sha256=sha256)
@@ -161,7 +137,7 @@ def add_alternatives(
         ]
 
 
-def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
+def labels_from_first_error(n_claims: int, first_error: int) -> NDArray[Any]:
     """Return the labels of an answer in which only the position of the first error is known.
 
     If the claims form a chain, the labels up to the first error are sufficient for calibration.
@@ -172,9 +148,8 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     ----------
     n_claims : int
         Number of claims in the answer.
-    first_error : int or None
-        Index of the first false claim, starting at 0. Use -1 or None for an answer without a
-        false claim.
+    first_error : int
+        Index of the first false claim, starting at 0. Use -1 for an answer without a false claim.
 
     Returns
     -------
@@ -189,18 +164,16 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     Examples
     --------
     >>> from skdcf.datasets import labels_from_first_error
-    >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
+    >>> labels_from_first_error(4, 1), labels_from_first_error(2, -1)
     (array([ 1,  0, -1, -1]), array([1, 1]))
     """
-    if first_error is None:
-        return np.ones(n_claims, dtype=np.int64)
     if not (is_integer(first_error) and -1 <= first_error < n_claims):
         raise ValueError(
             f"first_error must be the position of one of the {n_claims} claims, "
             f"starting at 0, or -1 if there is no error, got {first_error!r}"
         )
-    first = n_claims if first_error == -1 else int(first_error)
-    return np.sign(first - np.arange(n_claims, dtype=np.int64))
+    first = n_claims if first_error == -1 else first_error
+    return np.sign(first - np.arange(n_claims))
 
 
 def fetch_coherent_math(
@@ -432,7 +405,7 @@ def _parse_mr_ben(record):
         raise ValueError(
             f"the first error must be one of the steps {numbers}, got {first}"
         )
-    error = None if first == "N/A" else numbers.index(first)
+    error = -1 if first == "N/A" else numbers.index(first)
     return {
         "problem": f"{record['Question']}\n{record['Options']}",
         "claims": claims,

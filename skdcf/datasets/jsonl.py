@@ -5,32 +5,27 @@ Lines are independent of each other, so files can be split, concatenated and rea
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_count, check_list
+from .._checks import check_list
 from .._files import write_text
-from ..graphs import GraphBatch, ReasoningGraph
+from ..graphs import ReasoningGraph
 from . import records
-from .lines import GZIP, iter_lines, name_of, parse_line
-
-_SHOWN = 5  # maximum number of invalid lines in a message
+from .lines import iter_lines, name_of, parse_line
 
 
 def write_jsonl(
     path: str | os.PathLike[str],
     graphs: Iterable[ReasoningGraph],
-    labels: Sequence[ArrayLike | None] | ArrayLike | None = None,
-    masks: Sequence[ArrayLike | None] | ArrayLike | None = None,
+    labels: Sequence[ArrayLike | None] | None = None,
+    masks: Sequence[ArrayLike | None] | None = None,
     *,
     groups: Sequence[str | int | None] | None = None,
     metadata: Sequence[dict[str, Any] | None] | None = None,
@@ -47,8 +42,7 @@ def write_jsonl(
     graphs : iterable of ReasoningGraph
         The problems. Texts and ids that are NumPy scalars are written as plain Python values.
     labels : sequence of arrays, one per problem, optional
-        Claim labels: 1 true, 0 false, -1 not judged. Use None for a problem without labels. If
-        ``graphs`` is a GraphBatch, ``labels`` may also be a flat array.
+        Claim labels: 1 true, 0 false, -1 not judged. Use None for a problem without labels.
     masks : sequence of boolean arrays, one per problem, optional
         Masks of kept claims, as returned by ``predict``. Use None for a problem without a
         mask.
@@ -115,23 +109,12 @@ def format_jsonl(
     for name, column in columns.items():
         if column is None:
             columns[name] = [None] * len(graphs)
-            continue
-        if name in ("labels", "masks"):
-            column = columns[name] = _per_problem(column, graphs)
-        if len(check_list(name, column)) != len(graphs):
+        elif len(check_list(name, column)) != len(graphs):
             raise ValueError(
                 f"{name} must have one entry for each of the {len(graphs)} problems, got "
                 f"{len(column)}"
             )
     return map(_format_row, enumerate(zip(graphs, *columns.values(), strict=True)))
-
-
-def _per_problem(values, graphs):
-    """Split a flat array with one entry per claim into one array per problem."""
-    is_flat = isinstance(values, np.ndarray) and values.dtype != object
-    if is_flat and isinstance(graphs, GraphBatch) and len(values) == graphs.n_claims:
-        return graphs.split(values)
-    return values
 
 
 def _format_row(numbered):
@@ -176,14 +159,16 @@ def read_jsonl(
     ValueError
         If lines are invalid, if the file contains no problem, or if its problems have different
         features, or if an unknown key is nearly a known one. The error message contains the
-        numbers of several invalid lines, counted from 1, and the reasons.
+        number of the first invalid line, counted from 1, and the reason.
     """
-    return read_bunch(path, partial(records.read_row, rename=rename))
+    rows = list(iter_read(path, partial(records.read_row, rename=rename)))
+    try:
+        return records.as_bunch(rows)
+    except ValueError as error:
+        raise ValueError(f"{name_of(path)}: {error}") from error
 
 
-def iter_read(
-    source: Any, read: Callable[[dict[str, Any]], Any], first_line: int = 1
-) -> Iterator[Any]:
+def iter_read(source: Any, read: Callable[[dict[str, Any]], Any]) -> Iterator[Any]:
     """Yield the result of ``read`` for the object of each line, in constant memory.
 
     Parameters
@@ -192,143 +177,15 @@ def iter_read(
         The file to read.
     read : callable
         Function ``read(record)`` that converts the object of a line.
-    first_line : int
-        Number of the first line.
 
     Raises
     ------
     ValueError
-        If lines are invalid. The message describes several of them, so they can be corrected
-        together. If the source is a stream, it describes the first one.
+        If a line is invalid. The message contains its number, counted from 1.
     """
-    faults: list[str] = []
-    n_shown = 1 if hasattr(source, "read") else _SHOWN
-    for number, line in iter_lines(source, first_line):
+    for number, line in iter_lines(source):
         try:
             result = read(parse_line(line))
         except records.BROKEN as error:
-            faults.append(f"{name_of(source)}, line {number}: {error}")
-            if len(faults) == n_shown:
-                break
-        else:
-            if not faults:
-                yield result
-    if faults:
-        raise ValueError("\n".join(faults))
-
-
-def read_bunch(
-    source: Any,
-    read: Callable[[dict[str, Any]], dict[str, Any]] = records.read_row,
-    first_line: int = 1,
-) -> Bunch:
-    """Return the problems of a file as a Bunch, given the arguments of `iter_read`."""
-    rows = list(iter_read(source, read, first_line))
-    try:
-        return records.as_bunch(rows)
-    except ValueError as error:
-        raise ValueError(f"{name_of(source)}: {error}") from error
-
-
-# --- parts of a file --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class JsonlPartition:
-    """A range of consecutive lines in a JSON Lines file.
-
-    A partition stores only the positions of its lines, so it is cheap to send to another process,
-    which then reads the lines.
-
-    Parameters
-    ----------
-    path : str
-        File path.
-    start, stop : int
-        Byte offsets of the beginning and the end of the range. The byte at ``stop`` is not
-        included.
-    first_line : int, default=1
-        Number of the first line, for error messages.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from skdcf.datasets import jsonl_partitions, make_reasoning_graphs, write_jsonl
-    >>> graphs, labels = make_reasoning_graphs(10, random_state=0, return_X_y=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_jsonl(f"{folder}/a.jsonl", graphs, labels)
-    ...     parts = jsonl_partitions(path, 4)
-    ...     [len(part.read().graphs) for part in parts]
-    [4, 4, 2]
-    """
-
-    path: str
-    start: int
-    stop: int
-    first_line: int = 1
-
-    def read(self) -> Bunch:
-        """Read the problems of the partition.
-
-        Returns
-        -------
-        dataset : Bunch
-            The problems, as returned by `read_jsonl`.
-
-        Raises
-        ------
-        ValueError
-            If a line is invalid. The error message contains the line number and the reason.
-        """
-        with open(self.path, "rb") as file:
-            file.seek(self.start)
-            lines = io.BytesIO(file.read(self.stop - self.start))
-        lines.name = self.path  # type: ignore[attr-defined]
-        return read_bunch(lines, first_line=self.first_line)
-
-
-def jsonl_partitions(
-    path: str | os.PathLike[str], n_problems: int = 10_000
-) -> list[JsonlPartition]:
-    """Split a JSON Lines file into partitions, without parsing its lines.
-
-    Parameters
-    ----------
-    path : path-like
-        An uncompressed JSON Lines file.
-    n_problems : int, default=10_000
-        Number of problems in each partition except the last. In memory, each partition occupies a
-        few thousand bytes.
-
-    Returns
-    -------
-    partitions : list of JsonlPartition
-        The partitions, in file order. The method ``read`` of a partition reads its problems, like
-        `read_jsonl`.
-
-    Raises
-    ------
-    ValueError
-        If the file contains no problem, or if it is compressed.
-    """
-    check_count("n_problems", n_problems, 1)
-    path = os.fspath(path)
-    starts = []
-    n_before = 0
-    place = 0
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if place == 0 and line.startswith(GZIP):
-                raise ValueError(f"{path} must be uncompressed. Decompress the file")
-            if not line.isspace():
-                if n_before % n_problems == 0:
-                    starts.append((place, number))
-                n_before += 1
-            place += len(line)
-    if not starts:
-        raise ValueError(f"{path} must contain at least one problem, but it is empty")
-    stops = [start for start, _ in starts[1:]] + [place]
-    return [
-        JsonlPartition(path, start, stop, number)
-        for (start, number), stop in zip(starts, stops, strict=True)
-    ]
+            raise ValueError(f"{name_of(source)}, line {number}: {error}") from error
+        yield result

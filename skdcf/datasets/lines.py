@@ -15,15 +15,13 @@ GZIP = b"\x1f\x8b"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def iter_lines(source, first_line=1):
+def iter_lines(source):
     """Yield the number and the bytes of each line that is not empty, in constant memory.
 
     Parameters
     ----------
     source : path-like or binary file
         The file, which may be compressed with gzip.
-    first_line : int
-        Number of the first line.
 
     Yields
     ------
@@ -44,7 +42,7 @@ def iter_lines(source, first_line=1):
         if hasattr(file, "peek") and file.peek(2)[:2] == GZIP:
             file = stack.enter_context(gzip.open(file))
         try:
-            for number in itertools.count(first_line):
+            for number in itertools.count(1):
                 line = file.readline(MAX_LINE_BYTES + 1)
                 if len(line) > MAX_LINE_BYTES:
                     raise ValueError(

@@ -331,12 +331,6 @@ def format_problem(
     metadata: Any = None,
 ) -> str:
     """Convert a problem and its values to one line of JSON in ASCII."""
-    if not isinstance(graph, ReasoningGraph):
-        raise ValueError(
-            f"graphs must contain ReasoningGraph objects, got {type(graph).__name__}"
-        )
-    if not isinstance(metadata, Mapping | None):
-        raise ValueError(f"metadata must be a dict, got {type(metadata).__name__}")
     fields = graph.to_dict()
     free = {**(fields.pop("metadata", None) or {}), **(metadata or {})}
     group_in_metadata = free.pop("group", None)
@@ -440,31 +434,31 @@ def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bun
     """Return a Bunch of the problems that were not dropped."""
     if not rows:
         raise ValueError(
-            "the data must contain at least one problem, but "
-            + (
-                f"all were dropped, the first because {dropped[0][1]}"
-                if dropped
-                else "it is empty"
-            )
+            f"the data must contain at least one problem, got none, and dropped {dropped[:1]}"
         )
     graphs = pack(rows)
-    keys = {
-        "labels": "labels",
-        "masks": "mask",
-        "groups": "group",
-        "metadata": "metadata",
-    }
-    columns: dict[str, Any] = {name: _column(rows, key) for name, key in keys.items()}
-    for name, column in columns.items():
-        if all(value is None for value in column):
-            columns[name] = None
-    if columns["labels"]:
-        columns["labels"] = LabelList(
+
+    def column(key):
+        values = _column(rows, key)
+        return None if all(value is None for value in values) else values
+
+    labels = column("labels")
+    if labels:
+        labels = LabelList(
             np.full(row["n_claims"], -1) if y is None else y
-            for row, y in zip(rows, columns["labels"], strict=True)
+            for row, y in zip(rows, labels, strict=True)
         )
-    if groups := columns["groups"]:
+    groups: Any = column("group")
+    if groups:
         is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
-        columns["groups"] = np.fromiter(groups, np.int64 if is_small else object)
+        groups = np.fromiter(groups, np.int64 if is_small else object)
     names = graphs.feature_names and list(graphs.feature_names)
-    return Bunch(graphs=graphs, feature_names=names, dropped=list(dropped), **columns)
+    return Bunch(
+        graphs=graphs,
+        labels=labels,
+        masks=column("mask"),
+        groups=groups,
+        metadata=column("metadata"),
+        feature_names=names,
+        dropped=list(dropped),
+    )

@@ -2,8 +2,6 @@
 
 import re
 import unicodedata
-from functools import lru_cache
-from itertools import chain
 
 # Whitespace and markup reveal the source of a text but not whether the text is true.
 _replace_markup = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>").sub
@@ -15,8 +13,6 @@ _match_label = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 ).match
-# possible first characters of a label
-_LABELS = frozenset("#-*+>•s0123456789")
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
 _replace_steps = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*").sub
 # Replace ".5" with "0.5".
@@ -24,10 +20,7 @@ _replace_points = re.compile(r"(?<![\d.])\.(?=\d)").sub
 # A comma followed by three digits is a thousands separator, so 1,200 is one number and 1,20 is
 # two numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
-_find_numerals = re.compile(NUMBER).findall
-# Translation table for UTF-8 bytes. Every byte except digits, commas and periods is replaced with
-# a space.
-_RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
+_find_numerals = re.compile(NUMBER, re.ASCII).findall
 _replace_digits = re.compile(r"[^\D0-9]").sub  # digits of another script
 _find_words = re.compile(r"[a-z]+").findall
 # Shared numbers such as 1 or 100 occur in nearly every text and are no evidence that two texts
@@ -114,22 +107,15 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text = unify(text)
     if "**" in text:
         text = _replace_powers("^", text)
-    if "\\" in text or "<<" in text:
-        text = _replace_markup("", text)
-    else:
-        # A text without other markup needs only a few replacements.
-        text = text.replace("**", "").replace("$", "").replace("`", "")
+    text = _replace_markup("", text)
     if not text.isascii():
         text = _replace_digits(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    if text[:1] in _LABELS and (label := _match_label(text)):
-        text = text[label.end() :]
-    words = text.split()
-    text = " ".join(words)
+    text = text[_match_label(text).end() :]
+    text = " ".join(text.split())
     if " ." in text or "(." in text or text[:1] == ".":
         text = _replace_points("0.", text)
-        words = text.split()
-    return text, words
+    return text, text.split()
 
 
 def find_numbers(text: str) -> list[float]:
@@ -149,12 +135,8 @@ def find_numbers(text: str) -> list[float]:
         text = _replace_steps("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
-    runs = text.encode(errors="replace").translate(_RUNS).split()
-    if not runs:
-        return []
-    # maximum number of characters in a text whose numbers are cached
-    count = _read_run if len(text) <= 10_000 else _read_run.__wrapped__
-    return list(chain.from_iterable(map(count, runs)))
+    values = map(read_numeral, _find_numerals(text))
+    return [v for v in values if v == v and v not in IGNORED]
 
 
 def read_numeral(token: str) -> float:
@@ -163,17 +145,6 @@ def read_numeral(token: str) -> float:
         token = token.replace(",", "")
     # maximum number of characters in a numeral that is treated as a quantity
     return float(token) if len(token) <= 30 else float("nan")
-
-
-@lru_cache(4096)
-def _read_run(run):
-    """Return the numbers in a string of digits, commas and points.
-
-    The same strings recur across texts, so results are cached.
-    """
-    token = run.strip(b".,").decode()
-    values = map(read_numeral, [token] if token.isdigit() else _find_numerals(token))
-    return tuple(v for v in values if v == v and v not in IGNORED)
 
 
 def find_spelled_numbers(text: str) -> list[float]:

@@ -278,18 +278,9 @@ def rewrite_plainly(text: str) -> str:
             text, n = _replace_fractions(_bracket_both, text)
             if not n:
                 break
-    if "sqrt" in text:
-        text = _replace_roots("√", text)
-    if "(" in text:
-        text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
-    if ":" in text or "0" in text:
-        text = _replace_clocks(NEVER, text)
-    # possible first characters of the relations in _UNEQUAL
-    if not text.isascii() or any(
-        [sign in text for sign in ("<", ">", "!=", "==", "\\")]
-    ):
-        text = _UNEQUAL.sub(NEVER, text)
-    return text
+    text = _replace_roots("√", text)
+    text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
+    return _UNEQUAL.sub(NEVER, _replace_clocks(NEVER, text))
 
 
 def _bracket_both(match):

@@ -8,10 +8,8 @@ premises.
 from __future__ import annotations
 
 import re
-from array import array
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
-from struct import Struct
+from itertools import chain, islice, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +43,6 @@ FLAGS = {
         "not however but cannot can't don't doesn't isn't aren't didn't won't although"
     ),
 }
-_NO_FLAG = [False] * len(FLAGS)
 _SPELLED = {w: n for w, n in cleaning.NUMBER_WORDS.items() if n not in cleaning.IGNORED}
 _SPECIAL = _SPELLED.keys() | set().union(*FLAGS.values())
 LONG_WORD = re.compile(r"[^\W\d_]{4,}")
@@ -64,11 +61,9 @@ class ClaimText:
         self.n_equal = text.count("=")
         self._clauses = split_clauses(text)
         self.right, self.wrong = check_equalities(self._clauses)
-        self.flags = _NO_FLAG
         special = self.words & _SPECIAL
-        if special:
-            numbers += find_quantities(special)
-            self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
+        numbers += find_quantities(special)
+        self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(numbers)
 
     @cached_property
@@ -135,17 +130,8 @@ def compare_claim(claim, question, above, earlier):
     numbers = claim.found
     asked_numbers = question.known
     words = claim.words
-    if above:
-        premises = asked_numbers.union(*[u.found for u in above])
-        words_above = [u.words for u in above]
-        shared = words & (
-            words_above[0].union(*words_above[1:])
-            if words_above[1:]
-            else words_above[0]
-        )
-    else:
-        premises = asked_numbers
-        shared = ()
+    premises = asked_numbers.union(*[u.found for u in above])
+    shared = words.intersection(chain.from_iterable([u.words for u in above]))
     supported, refuted = _judge_numbers(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
     for x in numbers:
@@ -189,25 +175,15 @@ def _judge_numbers(claim, premises):
 def _is_derived(x, known):
     """Return whether a single operation on known numbers yields x."""
     operands = list(islice(known, _MOST_NUMBERS))
-    for a in operands:
-        # A number x is derived if it is b - a, a + b, b / a, a * b or the square root of a.
-        if x + a in known or x - a in known or x * a in known or x / a in known:
-            return True
-        if x * x == a:
-            return True
+    # A number x is derived if it is b - a, a + b, b / a, a * b or the square root of a.
+    results = [b for a in operands for b in (x + a, x - a, x * a, x / a)]
+    if x * x in operands or not known.isdisjoint(results):
+        return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
     # Sums of decimals are inexact, so numbers are compared in millionths.
     millionths = {int(b * 1e6 + 0.5) for b in known}
-    for a in operands:
-        if (
-            int((x + a) * 1e6 + 0.5) in millionths
-            or int((x - a) * 1e6 + 0.5) in millionths
-            or int(x * a * 1e6 + 0.5) in millionths
-            or int(x / a * 1e6 + 0.5) in millionths
-        ):
-            return True
-    return False
+    return not millionths.isdisjoint([int(b * 1e6 + 0.5) for b in results])
 
 
 # Columns that are computed for each claim separately.
@@ -218,7 +194,6 @@ _COUNTED = cleaning.list_names(
 ) + tuple(FLAGS)
 # Values of each claim from which the columns for the whole answer are computed.
 _FACTS = ("wrong", "underived", "largest")
-_pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
 _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
@@ -326,16 +301,16 @@ class TextFeatures(GraphTransformer):
 
 def _read_problems(batch):
     """Return the counts per claim, bit masks of the question's numbers, and totals per question."""
-    rows = bytearray()
-    bits = array("Q")
-    asked = array("d")
+    rows = []
+    bits = []
+    asked = []
     parents = batch.edges[:, 0].tolist()
     children = batch.edges[:, 1]
     first = np.searchsorted(children, np.arange(batch.n_claims + 1)).tolist()
     texts = () if batch.claims is None else batch.claims
     for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
         question = read_question(optional_rows(batch.problems, i))
-        asked.extend((len(question.asked), question.largest))
+        asked.append((len(question.asked), question.largest))
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)
         for v, claim in enumerate(claims, a):
@@ -343,11 +318,11 @@ def _read_problems(batch):
             claim_parents = parents[first[v] : first[v + 1]][:64]
             above = [claims[u - a] for u in claim_parents]
             row, asked_in_it = compare_claim(claim, question, above, earlier)
-            rows += _pack(*row)
+            rows.append(row)
             bits.append(asked_in_it)
             earlier.update(claim.found)
-    table = np.frombuffer(rows).reshape(-1, len(_COUNTED) + len(_FACTS))
-    return table, np.array(bits), np.array(asked).reshape(-1, 2)
+    table = np.array(rows, float).reshape(-1, len(_COUNTED) + len(_FACTS))
+    return table, np.array(bits, np.uint64), np.array(asked, float).reshape(-1, 2)
 
 
 def _describe_answer(batch, facts, bits, asked):

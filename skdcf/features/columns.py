@@ -7,7 +7,6 @@ by one, as if each were the only step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import takewhile
 from pickle import dumps
@@ -309,7 +308,8 @@ def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]
     table : ndarray of shape (n_claims, n_columns)
         The output columns, converted to floats.
     names : list of str
-        One name per column.
+        The names that the transformer returns. If it returns no names, the input names are used,
+        or numbered names if the number of columns has changed.
 
     Raises
     ------
@@ -325,36 +325,12 @@ def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]
             f"{step!r} must return one row per claim, got an array of shape {table.shape} for "
             f"{batch.n_claims} claims"
         )
-    names = names_of(step, list_columns(batch), table.shape[1])
-    return table.astype(np.float64, copy=False), names
-
-
-def names_of(step, given: Sequence[str], n_columns: int) -> list[str]:
-    """Return the output column names of a fitted scikit-learn transformer.
-
-    Parameters
-    ----------
-    step : fitted transformer
-        A single transformer, not a Pipeline.
-    given : sequence of str
-        Input column names.
-    n_columns : int
-        Number of output columns.
-
-    Returns
-    -------
-    names : list of str
-        The names that the transformer returns. If the transformer returns no names, the input
-        names are used, or numbered names if the number of columns has changed.
-    """
-    names = np.array(given, dtype=object)
+    names = list_columns(batch)
+    n_columns = table.shape[1]
     try:
-        return [str(name) for name in step.get_feature_names_out(names)]
-    except (
-        AttributeError,
-        ValueError,
-    ):
+        names = step.get_feature_names_out(np.array(names, dtype=object))
+    except (AttributeError, ValueError):
         # The step or one of its nested steps does not define column names.
-        if n_columns == len(names):
-            return names.tolist()
-        return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
+        if n_columns != len(names):
+            names = [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
+    return table.astype(np.float64, copy=False), [*map(str, names)]

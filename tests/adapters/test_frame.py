@@ -1,14 +1,11 @@
-"""Tables with one row per claim become problems, and problems become tables."""
+"""Tables with one row per claim become problems."""
 
 import math
 import re
 
-import numpy as np
 import pytest
 
-from skdcf import ReasoningGraph
-from skdcf.adapters import from_frame, to_frame
-from skdcf.datasets import make_reasoning_graphs
+from skdcf.adapters import from_frame
 
 pd = pytest.importorskip("pandas")
 
@@ -124,35 +121,3 @@ def test_two_verdicts_on_a_claim_are_refused():
 def test_what_cannot_be_read_is_named(frame, options, message):
     with pytest.raises(ValueError, match=message):
         from_frame(frame, **(NAMES | options))
-
-
-def test_problems_survive_a_table():
-    graphs, labels = make_reasoning_graphs(20, random_state=0, return_X_y=True)
-    graphs = [
-        g.replace(claims=[f"{i}.{v}" for v in range(g.n_claims)], problem=f"{i}?")
-        for i, g in enumerate(graphs)
-    ]
-    frame = to_frame(graphs, labels)
-    names = list(graphs[0].feature_names)
-    assert frame.columns.tolist() == ["answer", "question", "claim", "label", *names]
-    columns = {name: name for name in ("claim", "answer", "label", "question")}
-    index = range(len(frame), 0, -1)
-    data = from_frame(frame.set_index(pd.Index(index)), features=names, **columns)
-    kept = [g for g in graphs if g.n_claims]
-    assert [g.claims for g in data.graphs] == [g.claims for g in kept]
-    assert [g.problem for g in data.graphs] == [g.problem for g in kept]
-    assert np.array_equal(
-        data.graphs.features, np.concatenate([g.features for g in kept])
-    )
-    known = [y.tolist() for y in labels if len(y)]
-    assert [y.tolist() for y in data.labels] == known
-
-
-def test_what_a_table_cannot_hold_is_named():
-    graph = ReasoningGraph([[1.0]], (), id="p", feature_names=["label"])
-    with pytest.raises(ValueError, match=r"ids.*'p'"):
-        to_frame([graph, graph])
-    with pytest.raises(ValueError, match="feature 'label'"):
-        to_frame([graph], [[1]])
-    unnamed = ReasoningGraph([[1.0, 2.0]], ())
-    assert to_frame([unnamed]).columns.tolist() == ["answer", "x0", "x1"]

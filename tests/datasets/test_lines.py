@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import ReasoningGraph
-from skdcf.datasets import build_dataset, jsonl_partitions, read_jsonl, write_jsonl
+from skdcf.datasets import build_dataset, read_jsonl, write_jsonl
 
 ODD = ["", "\\frac{1}{2} \\\\ \\n", 'quote " and \u2028 line', "שלום", "🧮\0", "\ufffd"]
 TEXTS = st.text() | st.sampled_from(ODD)
@@ -103,8 +103,6 @@ def test_what_is_read_is_written_back(
     written = [json.loads(line) for line in content.decode("ascii").splitlines()]
     assert [canonical(line) for line in written] == list(map(canonical, records))
     assert list(read_jsonl(copy).graphs) == list(back.graphs)
-    parts = jsonl_partitions(path, 2)
-    assert [g for part in parts for g in part.read().graphs] == list(back.graphs)
     groups = [record.get("group") for record in records]
     assert groups == ([None] * len(groups) if back.groups is None else [*back.groups])
     if len({*(str(record.get("id", i)) for i, record in enumerate(records))}) == len(
@@ -244,16 +242,6 @@ def test_paths(tmp_path):
     ).graphs
 
 
-def test_five_invalid_lines_are_named_together_and_one_of_a_stream(tmp_path):
-    path = write_lines(tmp_path, *[{"claims": 3}] * 7)
-    with pytest.raises(ValueError, match="line 1: ") as caught:
-        read_jsonl(path)
-    assert str(caught.value).count("a.jsonl, line ") == 5
-    with path.open("rb") as stream, pytest.raises(ValueError, match="line 1") as caught:
-        read_jsonl(stream)
-    assert str(caught.value).count("line ") == 1
-
-
 def test_lines_must_have_the_same_features(tmp_path):
     given = {"id": "p", "features": [[1], [2]]}
     for other in (
@@ -267,19 +255,12 @@ def test_lines_must_have_the_same_features(tmp_path):
         read_jsonl(write_lines(tmp_path))
 
 
-def test_damaged_and_compressed_files(tmp_path):
+def test_damaged_file(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     content = gzip.compress(b"".join(b'{"claims": ["%d"]}\n' % v for v in range(5000)))
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"a\.jsonl\.gz.*complete"):
         read_jsonl(path)
-    with pytest.raises(ValueError, match="uncompressed"):
-        jsonl_partitions(path)
-    with pytest.raises(ValueError, match="empty"):
-        jsonl_partitions(write_lines(tmp_path))
-    later = jsonl_partitions(write_lines(tmp_path, GOOD, GOOD, {"claims": 3}), 2)[1]
-    with pytest.raises(ValueError, match=r"a\.jsonl, line 3: claims"):
-        later.read()
 
 
 def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
@@ -306,14 +287,14 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
         ({"labels": [[1, 0], [1, 1]]}, "labels .* 1 .*2"),
         ({"groups": []}, "groups .* 1 .*0"),
         ({"graphs": None}, "graphs .*None"),
-        ({"graphs": [{"claims": []}]}, "problem 0: graphs .*dict"),
+        ({"graphs": [{"claims": []}]}, "problem 0: .*dict"),
         ({"graphs": [GRAPH.replace(claims=["a", "\ud800"])]}, "problem 0: 'claims'"),
         ({"graphs": [GRAPH.replace(id=np.float64(1))]}, "problem 0: id .*1.0"),
         ({"labels": [[1]]}, r"problem 0: labels.*2 claims.*1"),
         ({"labels": [[1, math.nan]]}, r"problem 0: labels\[1\] .*nan"),
         ({"masks": [[1, 0]]}, r"problem 0: mask\[0\] .*bool"),
         ({"groups": [1.5]}, "problem 0: group .*1.5"),
-        ({"metadata": [[1]]}, "problem 0: metadata .*dict"),
+        ({"metadata": [[1]]}, "problem 0: .*list"),
         ({"metadata": [{"a": {1: 2}}]}, "problem 0: metadata"),
         ({"metadata": [{"a": math.nan}]}, "problem 0: .*JSON"),
     ],
@@ -329,7 +310,6 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, arguments, message
 def test_arrays_and_numpy_values_are_written_as_plain_values(tmp_path):
     graph = GRAPH.replace(id=np.int64(3), problem=np.str_("?"))
     metadata = [{"a": np.int64(3), "b": (np.float64(0.5), {"c": np.str_("x")})}, None]
-    data = build_dataset({"x": {"claims": ["a", "b"]}, "y": {"claims": ["c"]}}, dict)
     groups = np.array([2**62 + 1, 3])
     columns = {"groups": groups, "metadata": metadata}
     path = write_jsonl(tmp_path / "a.jsonl", [graph, GRAPH], **columns)
@@ -340,11 +320,6 @@ def test_arrays_and_numpy_values_are_written_as_plain_values(tmp_path):
         "group": int(groups[0]),
     }
     assert back.groups.dtype == groups.dtype and back.groups.tolist() == groups.tolist()
-    flat = np.array([1, 0, -1])
-    path = write_jsonl(tmp_path / "a.jsonl", data.graphs, flat, flat == 1)
-    back = read_jsonl(path)
-    assert [y.tolist() for y in back.labels] == [[1, 0], [-1]]
-    assert [m.tolist() for m in back.masks] == [[True, False], [False]]
 
 
 def test_build_dataset_names_and_drops_broken_records():
@@ -359,5 +334,5 @@ def test_build_dataset_names_and_drops_broken_records():
     assert list(data.graphs.ids) == ["x", "2.5"] and data.groups is None
     assert data.labels[1].tolist() == [1, 0]
     assert [name for name, _ in data.dropped] == [3, "y"]
-    with pytest.raises(ValueError, match=r"dropped.*'ok'"):
+    with pytest.raises(ValueError, match=r"dropped.*ok"):
         build_dataset({3: records[3]}, parse, on_invalid="drop")

@@ -18,7 +18,7 @@ from skdcf.datasets import (
     fetch_process_bench,
     labels_from_first_error,
 )
-from skdcf.datasets.fetch import SOURCES, get_data_home
+from skdcf.datasets.fetch import SOURCES
 from skdcf.edges import chain_edges
 from skdcf.identity import text_code
 from skdcf.labels import pack_labels
@@ -221,15 +221,6 @@ def test_first_error_that_is_no_claim(first_error):
 
 
 # --- the cache ------------------------------------------------------------------------
-
-
-def test_data_home(monkeypatch, tmp_path):
-    monkeypatch.setenv("SKDCF_DATA", str(tmp_path / "a"))
-    assert get_data_home() == tmp_path / "a"
-    assert get_data_home(tmp_path / "b") == tmp_path / "b"
-    monkeypatch.delenv("SKDCF_DATA")
-    assert get_data_home() == Path.home() / ".cache" / "skdcf"
-    assert get_data_home("~/x") == Path.home() / "x"
 
 
 def test_every_source_is_pinned_and_read(monkeypatch, tmp_path):

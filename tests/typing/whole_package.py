@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
-from skdcf.adapters import from_frame, to_frame
+from skdcf.adapters import from_frame
 from skdcf.apps.labelling import agreement
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
@@ -125,13 +125,13 @@ def read(graphs: GraphBatch, labels: list[NDArray[np.int64]], folder: Path) -> s
     graph = ReasoningGraph(None, chain_edges(claims), claims=claims, problem="Even?")
     verdicts = labels_from_first_error(n_claims=2, first_error=1)
     kappa = agreement([verdicts], [verdicts])
-    table = to_frame(reasoning_features().fit_transform([graph]))
-    data = from_frame(table, claim="claim", answer="answer")
+    columns = reasoning_features().fit_transform([graph]).features
+    data = from_frame(columns, claim="claim", answer="answer")
     client = ChatClient("http://127.0.0.1:9/v1", key_variable=None)
     extractor = ClaimExtractor("a-model", client)
     edges = number_flow_edges(claims)
-    columns = AgreementFeatures(optional=True)
-    return f"{kappa}{data}{extractor}{edges}{columns}{share}"
+    agreeing = AgreementFeatures(optional=True)
+    return f"{kappa}{data}{extractor}{edges}{agreeing}{share}"
 
 
 def main(folder: Path) -> None:

@@ -54,6 +54,14 @@ def test_the_answer_with_the_smallest_risk_is_chosen(fitted):
     assert choose(fitted, X, question).tolist() == by_hand
 
 
+def test_an_answer_without_claims_is_chosen_only_if_there_is_no_other(fitted):
+    empty = ReasoningGraph(np.zeros((0, 1)), ())
+    X = [empty, ReasoningGraph([[-9.0]], ()), empty]
+    assert choose(fitted, X, [0, 0, 1]).tolist() == [1, 2]
+    with pytest.warns(ParameterWarning, match=r"3 questions.*one answer"):
+        choose(fitted, X, [0, 1, 2])
+
+
 def test_the_row_decides_no_tie():
     """The right answer comes first, and differs in the last bits of its safest claim."""
     rng = np.random.default_rng(4)
@@ -105,18 +113,3 @@ def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
     for again in (choose, chosen_answers):
         with pytest.raises(ValueError, match="chosen_by"):
             again(chosen_of_three, chosen)
-
-
-def test_an_answer_without_claims_is_chosen_only_if_there_is_no_other(fitted):
-    empty = ReasoningGraph(np.zeros((0, 1)), ())
-    X = [empty, ReasoningGraph([[-9.0]], ()), empty, empty]
-    rows = choose(fitted, X, [0, 0, 1, 1])
-    assert rows[0] == 1
-    assert rows[1] in (2, 3)
-
-
-def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
-    X, _, question = draw(np.random.default_rng(14), 5, 1)
-    with pytest.warns(ParameterWarning, match=r"5 questions.*one answer"):
-        rows = choose(fitted, X, question)
-    assert rows.tolist() == [0, 1, 2, 3, 4]

@@ -13,32 +13,19 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import skdcf
-from skdcf import (
-    CoherentConformalFilter,
-    HardCF,
-    IndependentFactuality,
-    SingleFeatureCF,
-    XGBoostCF,
-)
-from skdcf.apps.llm import ChatClient
+from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.persistence import save_threshold
-from skdcf.scorers import (
-    MLPModel,
-    Scorer,
-)
+from skdcf.scorers import MLPModel, Scorer
 from skdcf.scorers.resolve import FunctionScorer
 
 pytest.importorskip("skops")
@@ -53,55 +40,41 @@ FILTERS = {
     "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
-    "forest": HardCF(RandomForestClassifier(3, random_state=0), random_state=0),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3), random_state=0),
     "pipeline": HardCF(
         make_pipeline(PolynomialFeatures(), RandomForestClassifier(2, random_state=0)),
         random_state=0,
     ),
-    "sure": HardCF(guarantee=NoFalseClaim(delta=0.1)),
-    "per group": HardCF(guarantee=NoFalseClaim(by="kind")),
+    "per group": HardCF(guarantee=NoFalseClaim(by="kind", delta=0.1)),
     "independent": IndependentFactuality(),
-    "single": SingleFeatureCF(beta_mix=0.3),
-    "xgboost": XGBoostCF(n_estimators=3, random_state=0),
+    "gbtree": {"booster": "gbtree"},
+    "gblinear": {"booster": "gblinear"},
 }
 
 
 def fitted(name):
-    if name == "xgboost":
-        pytest.importorskip("xgboost")
-    return clone(FILTERS[name]).fit(GRAPHS, LABELS)
-
-
-def same(one, other):
-    return all(map(np.array_equal, one, other))
+    cf = FILTERS[name]
+    if isinstance(cf, dict):
+        xgboost = pytest.importorskip("xgboost")
+        trees = xgboost.XGBClassifier(n_estimators=3, n_jobs=1, **cf)
+        cf = HardCF(trees, random_state=0)
+    return clone(cf).fit(GRAPHS, LABELS)
 
 
 def assert_same_filter(back, cf):
-    assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
-    assert same(back.path_risk(GRAPHS), cf.path_risk(GRAPHS))
-    assert same(back.predict_alpha(GRAPHS), cf.predict_alpha(GRAPHS))
+    for method in ("predict", "path_risk", "predict_alpha"):
+        rows = (getattr(each, method)(GRAPHS) for each in (back, cf))
+        assert all(map(np.array_equal, *rows))
     assert np.array_equal(back.threshold_, cf.threshold_, equal_nan=True)
-    assert same(back.predict(GRAPHS, 0.3), cf.predict(GRAPHS, 0.3))
-    address = re.compile("0x[0-9A-F]+")
-    assert address.sub("", str(back)) == address.sub("", str(cf))
+    one, other = (re.sub("0x[0-9A-F]+", "", str(each)) for each in (back, cf))
+    assert one == other
 
 
 @pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 def test_same_predictions(name, tmp_path):
     cf = fitted(name)
     assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf.skops")), cf)
-
-
-def test_other_kinds_of_trees(tmp_path):
-    xgboost = pytest.importorskip("xgboost")
-    for booster in (
-        xgboost.XGBClassifier(n_estimators=3, booster="dart", n_jobs=1),
-        xgboost.XGBClassifier(n_estimators=3, booster="gblinear", n_jobs=1),
-        xgboost.XGBRFClassifier(n_estimators=3, n_jobs=1),
-    ):
-        cf = HardCF(booster, random_state=0).fit(GRAPHS, LABELS)
-        assert_same_filter(skdcf.load(skdcf.save(cf, tmp_path / "cf.skops")), cf)
 
 
 def test_refused_at_saving(tmp_path):
@@ -110,35 +83,28 @@ def test_refused_at_saving(tmp_path):
         skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
     with pytest.raises(NotFittedError):
         skdcf.save(HardCF(), path)
-    with pytest.raises(ValueError, match=r"fitted.*filter"):
+    with pytest.raises(ValueError, match=r"filter.*'a'"):
         skdcf.save({"a": 1}, path)
-    cf = fitted("hard")
-    cf.extra_ = json.JSONEncoder()  # not ours
-    skdcf.save(cf, path)
-    with pytest.raises(ValueError, match=r"JSONEncoder.*skdcf"):
-        skdcf.load(path)
 
 
 @pytest.mark.long
-def test_other_process_predicts_the_same(tmp_path):
-    cf = fitted("linear")
+def test_another_process_predicts_the_same(tmp_path):
+    graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    cf = CoherentConformalFilter("linear", random_state=0).fit(graphs, y)
     path = skdcf.save(cf, tmp_path / "cf.skops")
     code = (
         "import sys, skdcf, numpy as np\n"
         "from skdcf.datasets import make_reasoning_graphs\n"
         "g = make_reasoning_graphs(120, random_state=0).graphs\n"
-        "kind = (np.arange(120) % 2)[g.problem_of].astype(float)\n"
-        "X = np.column_stack([g.features, kind])\n"
-        "g = g.replace_features(X, [*g.feature_names, 'kind'])\n"
         "np.save(sys.argv[2], np.concatenate(list(skdcf.load(sys.argv[1]).path_risk(g))))"
     )
     out = tmp_path / "risk.npy"
     subprocess.run([sys.executable, "-c", code, path, out], check=True)
-    assert np.array_equal(np.load(out), np.concatenate(list(cf.path_risk(GRAPHS))))
+    assert np.array_equal(np.load(out), np.concatenate(list(cf.path_risk(graphs))))
 
 
 class OwnScorer(Scorer):
-    """Of a user."""
+    """A scorer of a user."""
 
     def confidence(self, batch):
         return -batch.depth.astype(float)
@@ -148,22 +114,21 @@ def by_depth(batch):
     return -batch.depth.astype(float)
 
 
-@pytest.mark.parametrize("scorer", [OwnScorer(), FunctionScorer(by_depth)])
-def test_what_users_wrote_is_loaded_only_when_trusted(scorer, tmp_path):
+@pytest.mark.parametrize(
+    ("scorer", "own"), [(OwnScorer(), OwnScorer), (FunctionScorer(by_depth), by_depth)]
+)
+def test_what_users_wrote_is_loaded_only_when_trusted(scorer, own, tmp_path):
     cf = HardCF(scorer).fit(GRAPHS, LABELS)
     path = skdcf.save(cf, tmp_path / "cf")
-    own = OwnScorer if isinstance(scorer, OwnScorer) else by_depth
     name = f"{own.__module__}.{own.__name__}"
-    with pytest.raises(ValueError, match=f"{name}.*trust"):
-        skdcf.load(path)
-    back = skdcf.load(path, trusted=[name])
-    assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match=r"does.*trust"):
-        skdcf.load(path, trusted=["os.system"])
+    for trusted in ((), ["os.system"]):
+        with pytest.raises(ValueError, match=f"{name}.*trust"):
+            skdcf.load(path, trusted=trusted)
+    assert_same_filter(skdcf.load(path, trusted=[name]), cf)
 
 
-def write_parts(path, parts):
-    with zipfile.ZipFile(path, "w") as archive:
+def write_parts(path, parts, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
 
@@ -175,15 +140,17 @@ def parts_of(path):
 
 @pytest.fixture
 def saved(tmp_path):
-    return skdcf.save(fitted("forest"), tmp_path / "cf.skops")
+    return skdcf.save(fitted("pipeline"), tmp_path / "cf.skops")
 
 
-@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.999])
-def test_truncated(saved, share):
+def test_what_is_not_a_saved_filter(saved, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        skdcf.load(tmp_path / "no")
     content = saved.read_bytes()
-    saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="damaged"):
-        skdcf.load(saved)
+    for part in (b"", b"hello", content[: len(content) // 2], content[:-20]):
+        saved.write_bytes(part)
+        with pytest.raises(ValueError, match="damaged"):
+            skdcf.load(saved)
 
 
 def test_every_changed_byte_is_noticed_or_harmless(saved):
@@ -205,43 +172,27 @@ def test_every_changed_byte_is_noticed_or_harmless(saved):
 
 
 def test_compressed_members_are_refused(saved):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts_of(saved).items():
-            archive.writestr(name, content)
-    saved.write_bytes(buffer.getvalue())
+    write_parts(saved, parts_of(saved), zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="compressed"):
         skdcf.load(saved)
 
 
-@pytest.mark.parametrize("number", [1, 99])
-def test_another_format_is_refused_with_the_version_that_wrote_it(saved, number):
-    parts = parts_of(saved)
-    about = json.loads(parts["skdcf.json"]) | {"format": number, "skdcf": "9.0"}
-    write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
-    with pytest.raises(ValueError, match=rf"format.*{number}\b.*skdcf 9\.0"):
-        skdcf.load(saved)
-    write_parts(saved, {k: v for k, v in parts.items() if k != "skdcf.json"})
-    with pytest.raises(ValueError, match=r"written.*by"):
-        skdcf.load(saved)
-
-
-def test_another_version_warns(saved):
+def test_another_format_or_version(saved):
     parts, cf = parts_of(saved), skdcf.load(saved)
-    about = json.loads(parts["skdcf.json"]) | {"versions": "0.0.9"}
-    write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
+    about = json.loads(parts.pop("skdcf.json"))
+
+    def write(**changes):
+        write_parts(saved, parts | {"skdcf.json": json.dumps(about | changes)})
+
+    write(format=99, skdcf="9.0")
+    with pytest.raises(ValueError, match=r"format.*99\b.*skdcf 9\.0"):
+        skdcf.load(saved)
+    write(versions="0.0.9")
     with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
         assert_same_filter(skdcf.load(saved), cf)
-
-
-def test_a_client_is_loaded_only_when_trusted(tmp_path):
-    """A file could send texts and keys to an address of its own."""
-    client = ChatClient("http://127.0.0.1:1/v1", key_variable="HOME")
-    cf = HardCF("frequency-score").fit(GRAPHS, LABELS)
-    cf.client_ = client
-    path = skdcf.save(cf, tmp_path / "cf")
-    with pytest.raises(ValueError, match=r"skdcf\.apps\.llm.*ChatClient.*trust"):
-        skdcf.load(path)
+    write_parts(saved, parts)
+    with pytest.raises(ValueError, match=r"written.*by"):
+        skdcf.load(saved)
 
 
 def test_members_that_overlap(saved):
@@ -267,25 +218,17 @@ def test_members_that_overlap(saved):
         archive.filelist[:] = infos
         archive._didModify = True
     saved.write_bytes(buffer.getvalue())
-    # It reads them all, unless it is of a Python that refuses them by itself.
+    # All members can be read, unless this version of Python refuses them by itself.
     with zipfile.ZipFile(saved) as archive, suppress(zipfile.BadZipFile):
         assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
     with pytest.raises(ValueError, match=r"members.*overlap"):
         skdcf.load(saved)
 
 
-def test_not_there_and_nothing_of_ours(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        skdcf.load(tmp_path / "no")
-    (tmp_path / "text").write_text("hello")
-    with pytest.raises(ValueError, match="damaged"):
-        skdcf.load(tmp_path / "text")
-
-
-@pytest.mark.parametrize("name", ["hard", "column", "mlp", "independent"])
-@pytest.mark.parametrize("alpha", [None, 0.001, 0.25, 0.999])
+@pytest.mark.parametrize("name", ["hard", "column", "mlp"])
+@pytest.mark.parametrize("alpha", [None, 0.001, 0.999])
 @pytest.mark.filterwarnings("ignore")
-def test_threshold_alone(name, alpha, tmp_path):
+def test_a_threshold_decides_as_its_filter(name, alpha, tmp_path):
     cf = fitted(name)
     path = save_threshold(cf, tmp_path / "t.json", alpha)
     saved = json.loads(path.read_text(), parse_constant=pytest.fail)
@@ -295,34 +238,33 @@ def test_threshold_alone(name, alpha, tmp_path):
         assert np.array_equal(keeps(risk, float(saved["threshold"])), kept)
 
 
-def test_a_group_has_no_threshold_alone(tmp_path):
-    with pytest.raises(ValueError, match=r"guarantee=.*problem"):
-        save_threshold(fitted("per group"), tmp_path / "t.json")
-
-
-def test_a_threshold_without_the_cut_of_passing_answers_is_not_saved(tmp_path):
-    graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    cf = HardCF("frequency-score", alpha=0.3, guarantee=NoFalseClaim(show=0.5))
-    with pytest.raises(ValueError, match=r"show must be 1.*0\.5.*skdcf\.save"):
-        save_threshold(cf.fit(graphs, y), tmp_path / "t.json")
+@pytest.mark.parametrize(
+    ("guarantee", "message"),
+    [
+        (NoFalseClaim(by="kind"), r"guarantee=.*problem"),
+        (NoFalseClaim(show=0.5), r"show must be 1.*0\.5.*skdcf\.save"),
+    ],
+)
+def test_a_filter_with_more_than_a_threshold_is_refused(guarantee, message, tmp_path):
+    cf = HardCF("frequency-score", alpha=0.3, guarantee=guarantee).fit(GRAPHS, LABELS)
+    with pytest.raises(ValueError, match=message):
+        save_threshold(cf, tmp_path / "t.json")
     assert not (tmp_path / "t.json").exists()
 
 
 def test_a_search_or_the_filter_that_it_chose_is_saved(tmp_path):
-    graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-    grid = GridSearchCV(
-        HardCF("frequency-score"), {"scorer": ["frequency-score", 0]}, cv=2
-    )
-    search = CalibratedSearch(grid, random_state=0).fit(graphs, y)
+    grid = {"scorer": ["frequency-score", 0]}
+    search = GridSearchCV(HardCF("frequency-score"), grid, cv=2)
+    search = CalibratedSearch(search, random_state=0).fit(GRAPHS, LABELS)
     path = tmp_path / "search.skops"
     try:
         skdcf.save(search, path)
     except ValueError as error:
         assert "best_estimator_" in str(error)
-        assert not path.exists()
         saved = search.best_estimator_
     else:  # The results of a search refer to themselves in recent versions only.
         saved = search
-    back = skdcf.load(skdcf.save(saved, tmp_path / "filter.skops"))
-    pairs = zip(back.predict(graphs), search.predict(graphs), strict=True)
-    assert all((a == b).all() for a, b in pairs)
+    masks = (
+        each.predict(GRAPHS) for each in (skdcf.load(skdcf.save(saved, path)), search)
+    )
+    assert all(map(np.array_equal, *masks))

@@ -8,8 +8,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from joblib import hash as digest
 from tqdm import tqdm
 
 import skdcf
+from skdcf._files import replaced
 
 PACKAGE = Path(skdcf.__file__).parent
 FIELDS = ("features", "feature_names", "offsets", "edges", "claims", "problems")
@@ -30,27 +29,6 @@ def code_of_package():
         if "apps" not in file.parts:
             total.update(file.read_bytes())
     return total.hexdigest()[:16]
-
-
-class Writing:
-    """A file that takes its place only when it is complete: ``with Writing(path)``."""
-
-    def __init__(self, path):
-        self.path = Path(path)
-
-    def __enter__(self):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, self.temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".")
-        self.file = open(handle, "wb")
-        return self.file
-
-    def __exit__(self, kind, *_):
-        self.file.close()
-        if kind is None:
-            os.replace(self.temporary, self.path)
-        else:
-            with contextlib.suppress(OSError):
-                os.unlink(self.temporary)
 
 
 def compute(folder, name, cells, n_jobs, until=None):
@@ -98,8 +76,9 @@ def mark_of(value, seen):
 
 def _work(key, path, mark, function, arguments):
     result = function(*arguments)
-    with Writing(path) as file:
-        file.write(json.dumps({"mark": mark, "result": result}).encode())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as file:
+        json.dump({"mark": mark, "result": result}, file)
     return key, result
 
 

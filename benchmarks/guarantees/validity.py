@@ -9,13 +9,10 @@ distribution, ``law`` is the p-value of a chi-square test. A row fails if its mi
 bound by more than four standard errors, or if its p-value is below 1e-4. The rows of the part
 "must fail" contain deliberate mistakes and must fail.
 
-Finished rows are cached next to the output. Each row is printed when it is finished.
+Finished rows are cached next to the output.
 """
 
 import argparse
-import json
-import os
-import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -26,6 +23,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import RESULTS
+from benchmarks.cells import compute
 from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
@@ -87,7 +85,6 @@ def problems(kind, n=6000):
     rng = np.random.default_rng(2)
     features = np.array(graphs.features)
     names = graphs.feature_names
-    used = [names.index("frequency-score"), names.index("nx_reachability")]
     if kind == "continuous":
         wrong = [i for i, y in enumerate(labels) if not np.all(y)]
         graphs, labels = graphs[wrong], [labels[i] for i in wrong]
@@ -104,7 +101,6 @@ def problems(kind, n=6000):
         labels = [np.where(rng.random(len(y)) < 0.1, -1, y) for y in labels]
     elif kind != "tied":
         return sized_problems(int(kind), n, rng)
-    assert len(used) == 2
     return graphs.replace_features(features.astype(float), names), labels
 
 
@@ -227,9 +223,8 @@ def law_row(key, draws):
     n, alpha = int(n), float(alpha)
     losses = measure(name, ties, guarantee, "continuous", n, alpha, draws)
     delta = None if guarantee is None else guarantee.delta
-    rank = conformal_rank(
-        n, alpha, delta
-    )  # the fewest problems that reach it calibrate
+    # The fewest problems that reach the rank calibrate.
+    rank = conformal_rank(n, alpha, delta)
     n = next(m for m in range(n + 1) if conformal_rank(m, alpha, delta) == rank)
     return row(losses, alpha, law_of(losses, n if rank else 0, alpha, delta))
 
@@ -401,33 +396,23 @@ PARTS = {
 # --- the command
 
 
+def computed(name, function, draws):
+    """The record of a row."""
+    warnings.simplefilter("ignore", CalibrationWarning)
+    return {"name": name, **function(name.split(" | "), draws)}
+
+
 def run(parts, draws, folder):
     """All rows, those of an earlier run included."""
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / "validity.jsonl"
-    done = {}
-    if kept.exists():
-        for line in kept.read_text().splitlines():
-            record = json.loads(line)
-            done[record["part"], record["name"], record["asked"]] = record
+    records = []
     for part in parts:
-        for name, function in PARTS[part]():
-            if (part, name, draws) in done:
-                continue
-            key = name.split(" | ")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CalibrationWarning)
-                result = function(key, draws)
-            record = {"part": part, "name": name, "asked": draws} | result
-            with open(kept, "a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            done[part, name, draws] = record
-            print(f"{part}: {name}: miss {result['miss']:.4f}", file=sys.stderr)
-    return [
-        r for (part, _, asked), r in done.items() if part in parts and asked == draws
-    ]
+        cells = {
+            name: (computed, (name, function, draws))
+            for name, function in PARTS[part]()
+        }
+        found = compute(folder, f"validity-{part}", cells, n_jobs=1)
+        records += [{"part": part, **record} for record in found.values()]
+    return records
 
 
 def table(records):

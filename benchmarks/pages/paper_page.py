@@ -404,50 +404,6 @@ def ablation_table(results, kind, which):
     return table(title, header, rows)
 
 
-def shap_table(results):
-    """Table 15: rankings side by side."""
-    paper = {row["feature"]: row for row in printed("shap_math").values()}
-    ranked = results["understanding"]["shap"]
-    place = {
-        name: {row[0]: (k + 1, *row[1:]) for k, row in enumerate(found["rows"])}
-        for name, found in ranked.items()
-    }
-    shown = list(paper)
-    shown += [row[0] for row in ranked[LINEAR]["rows"][:10] if row[0] not in shown]
-    rows = []
-    for feature in shown:
-        row = [feature]
-        if feature in paper:
-            own = paper[feature]
-            row.append(f"{own['rank']:.0f}. {own['mean_abs_shap']:.3f}")
-        else:
-            row.append("")
-        for name in (TABLED, LINEAR):
-            rank, mean, deviation = place[name][feature]
-            row.append(f"{rank}. {mean:.3f} ±\u00a0{deviation:.3f}")
-        rows.append(row)
-    models = ranked[LINEAR]["models"]
-    title = f"Table 15. MATH-like: rank and mean absolute SHAP value, {models} models"
-    header = ["feature", "paper", "printed settings", "path relaxation"]
-    return table(title, header, rows)
-
-
-def separation_table(results):
-    """Table 16."""
-    rows, names = [], ("separation", "ratio", "cohens_d", "overlap")
-    paper = printed("score_separation_math")
-    found = results["understanding"]["separation"]
-    for alpha, own in paper.items():
-        beside = [own[n] for n in ("separation", "ratio_vs_baseline", *names[2:])]
-        row = [f"{alpha:g}", " / ".join(str(value) for value in beside)]
-        for name in (TABLED, LINEAR):
-            row.append(" / ".join(f"{found[name][f'{alpha:g}'][n]:.2f}" for n in names))
-        rows.append(row)
-    header = ["alpha", "paper", "printed settings", "path relaxation"]
-    title = "Table 16. Separation / its ratio to that of the frequency / Cohen's d / overlap"
-    return table(title, header, rows)
-
-
 # Pictures
 
 
@@ -593,8 +549,6 @@ def page(results):
         "sharpness": one_of(SHARPNESS["math"]),
         "ablation_math": ablation_table(results, "math", "Table 11"),
         "ablation_felm": ablation_table(results, "felm", "Table 12"),
-        "shap": shap_table(results),
-        "separation": separation_table(results),
         "problems_math": PROBLEMS["math"],
         "problems_felm": PROBLEMS["felm"],
         "folds": FOLDS,

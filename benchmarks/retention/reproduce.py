@@ -19,9 +19,8 @@ import numpy as np
 from sklearn.base import clone
 
 from benchmarks.cells import compute
-from benchmarks.methods import TIES, fit_levels
+from benchmarks.methods import TIES
 from benchmarks.paper.agreement import surrogate_agreement
-from benchmarks.paper.separation import score_separation
 from benchmarks.retention import paper
 from benchmarks.retention.paper import ALPHAS, PROBLEMS, SEVEN, TABLES, TWENTY
 from benchmarks.saving import DIGITS, RESULTS, wanted, write
@@ -38,7 +37,6 @@ from skdcf.evaluation import compare_filters, leave_one_out
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.identity import question_groups
-from skdcf.inspection import shap_values
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer
 from skdcf.scorers._models import _tanh
@@ -273,28 +271,6 @@ def agreement_on_fold(X, y, parts, seed):
     return out
 
 
-def shap_of(filter, X, y, alpha):
-    """Sums of the absolute Shapley values of five models, and of their squares."""
-    models = []
-    for seed in range(5):
-        one = clone(filter).set_params(calibration_size=0.2, random_state=seed)
-        models += fit_levels(one, X, y, [alpha]).values()
-    report = shap_values(models, X)
-    size = np.abs(report.values)
-    return {
-        "n": len(size),
-        "sums": size.sum(axis=0).tolist(),
-        "squares": (size**2).sum(axis=0).tolist(),
-        "features": list(report.feature_names),
-    }
-
-
-def separation_of(filter, X, y, alpha):
-    """Separation, ratio to that of the frequency, Cohen's d, and overlap."""
-    reference = HardCF("frequency-score")
-    return score_separation(filter, reference, X, y, alpha, cv=FOLDS)
-
-
 # Filters
 
 
@@ -507,19 +483,6 @@ def surrogate_cells():
         yield f"claims/{number}", (agreement_on_fold, X, y, parts, number)
 
 
-def understanding_cells():
-    """SHAP values and separation."""
-    X, y = problems("math")
-    for alpha in ALPHAS["math"]:
-        filters = {TABLED: printed("math", [alpha])[alpha]}
-        filters |= {
-            LINEAR: CoherentConformalFilter(ConfTrScorer(gain=None), alpha=alpha)
-        }
-        for name, one in filters.items():
-            yield f"shap/{name}/{alpha:g}", (shap_of, one, X, y, alpha)
-            yield f"separation/{name}/{alpha:g}", (separation_of, one, X, y, alpha)
-
-
 # Results
 
 
@@ -619,27 +582,6 @@ def surrogate(cells):
     return out
 
 
-def understanding(cells):
-    """SHAP over all levels, and separation by level."""
-    pooled, apart = defaultdict(list), defaultdict(dict)
-    for key, result in cells.items():
-        what, method, alpha = key.split("/")
-        if what == "shap":
-            pooled[method].append(result)
-        else:
-            apart[method][alpha] = result
-    shap = {}
-    for name, parts in pooled.items():
-        n = sum(part["n"] for part in parts)
-        mean = np.sum([part["sums"] for part in parts], axis=0) / n
-        square = np.sum([part["squares"] for part in parts], axis=0) / n
-        deviation = np.sqrt(square - mean**2)
-        rows = zip(parts[0]["features"], mean.tolist(), deviation.tolist(), strict=True)
-        ranked = sorted(rows, key=lambda row: -row[1])
-        shap[name] = {"models": 5 * len(parts), "rows": ranked}
-    return {"shap": shap, "separation": apart}
-
-
 # Running
 
 
@@ -675,7 +617,6 @@ def gathered(run):
     out["real-felm"] = compared(run("real-felm", felm_cells()))
     out["luck"] = run("luck", luck_cells())
     out["surrogate"] = surrogate(run("surrogate", surrogate_cells()))
-    out["understanding"] = understanding(run("understanding", understanding_cells()))
     for kind in PROBLEMS:
         made = drawn_cells(kind, ALPHAS[kind], SEARCHES, searched_filters)
         found = run(f"search-{kind}", made)

@@ -9,9 +9,7 @@ import argparse
 import json
 from pathlib import Path
 from string import Template
-from textwrap import fill
 
-import matplotlib
 import numpy as np
 from scipy.stats import betabinom
 
@@ -70,10 +68,7 @@ STYLE = {
     INDEPENDENT: ("#a6761d", "v"),
     BOOSTED: ("#7570b3", "D"),
     XGBOOST: ("#e7298a", "x"),
-    REACHABILITY: ("#66a61e", "<"),
-    INDEX: ("#1f78b4", ">"),
     TABLED: ("#d95f02", "o"),
-    NARROW: ("#a6cee3", "h"),
     SEARCHED: ("#e6ab02", "P"),
     LINEAR: ("#1b9e77", "^"),
 }
@@ -404,11 +399,12 @@ def ablation_table(results, kind, which):
     return table(title, header, rows)
 
 
-# Pictures
+# The picture
 
 
-def comparison_figure(results, methods, printed_lines):
+def comparison_figure(results):
     """Retention and coverage against the level, for both kinds of problems."""
+    methods = CF, INDEPENDENT, BOOSTED, XGBOOST, TABLED, SEARCHED, LINEAR
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), sharex="col")
     for column, kind in enumerate(PROBLEMS):
         alphas, (key, scale, _) = ALPHAS[kind], UNITS[kind]
@@ -420,7 +416,7 @@ def comparison_figure(results, methods, printed_lines):
             for panel, (what, unit) in enumerate(((key, scale), ("coverage", 100))):
                 values = [unit * row[what]["mean"] for row in rows]
                 axes[panel, column].plot(alphas, values, label=label, **more)
-        for name, (top, below) in printed_lines(kind).items():
+        for name, (top, below) in main_lines(kind).items():
             style = {"color": STYLE[name][0], "ls": ":", "lw": 2}
             label = f"paper: {named(name)}"
             axes[0, column].plot(alphas, top, label=label, **style)
@@ -451,43 +447,6 @@ def main_lines(kind):
     }
 
 
-def ablation_lines(kind):
-    """The paper's ablation; FELM's claims per problem as a share of all claims."""
-    rows = list(printed(f"ablation_{kind}").values())
-    names = {TABLED: "dcf", REACHABILITY: "reach", INDEX: "index", CF: "freq"}
-    scale = 1.0
-    if kind == "felm":  # both units are printed for DCF: their ratio is the same
-        shares = [row["retention_dcf_pct"] for row in printed("results_felm").values()]
-        scale = np.mean(np.divide(shares, [row["ret_dcf"] for row in rows]))
-    return {
-        method: (
-            [scale * row[f"ret_{short}"] for row in rows],
-            [100 * row[f"cov_{short}"] for row in rows],
-        )
-        for method, short in names.items()
-    }
-
-
-def surrogate_figure(results):
-    """Soft against hard scores of one draw, by settings."""
-    scores = results["surrogate"]["example"]
-    figure, axes = plt.subplots(2, len(scores) // 2 + 1, figsize=(10, 5.4))
-    for panel, (name, found) in zip(axes.flat, scores.items(), strict=False):
-        soft, hard = found["scores"]
-        panel.plot(hard, soft, "o", ms=4, color="#1b9e77", label="scores")
-        soft, hard = found["thresholds"]
-        panel.plot(hard, soft, "x", ms=5, color="#d95f02", label="thresholds")
-        panel.set_title(fill(name, 18), fontsize=9)
-        panel.set_xlabel("hard")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("soft")
-    for empty in axes.flat[len(scores) :]:
-        empty.axis("off")
-    empty.legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)
-    figure.tight_layout()
-    return figure
-
-
 # The page
 
 
@@ -503,21 +462,6 @@ def real_table(results, kind, title):
         results[f"real-{kind}"], ALPHAS[kind], "kept_true", 2, error=True
     )
     return table(f"{title}, true claims kept", heads(kind), rows)
-
-
-def save_all(results, folder):
-    """Draw every picture of the page."""
-    six = (CF, INDEPENDENT, BOOSTED, XGBOOST, TABLED, SEARCHED, LINEAR)
-    single = (TABLED, LINEAR, REACHABILITY, INDEX, CF)
-    pictures = {
-        "comparison": comparison_figure(results, six, main_lines),
-        "ablation": comparison_figure(results, single, ablation_lines),
-        "surrogate": surrogate_figure(results),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in pictures.items():
-        figure.savefig(folder / f"paper_{name}.svg", metadata={"Date": None})
-        matplotlib.pyplot.close(figure)
 
 
 def page(results):
@@ -562,9 +506,11 @@ def page(results):
 
 
 def main(results, pages):
-    """Write the page and its pictures."""
+    """Write the page and its picture."""
     saved = json.loads((results / "paper.json").read_text("utf-8"))
-    save_all(saved, pages / "figures")
+    path = pages / "figures/paper_comparison.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    comparison_figure(saved).savefig(path, metadata={"Date": None})
     (pages / "paper.rst").write_text(page(saved), encoding="utf-8")
     print(f"wrote {pages / 'paper.rst'}")
 

@@ -205,11 +205,6 @@ def with_errors(n, seed, softened):
         out[name] = {
             "numbers": report.numbers(),
             "agreement": [report.agreement.min(), report.agreement.max()],
-            "scores": [report.soft_scores.tolist(), report.hard_scores.tolist()],
-            "thresholds": [
-                report.soft_thresholds.tolist(),
-                report.hard_thresholds.tolist(),
-            ],
         }
     return out
 
@@ -563,10 +558,7 @@ def surrogate(cells):
     """RQ1: correlations over draws, counts over folds."""
     draws = [r for key, r in cells.items() if key.startswith("scores")]
     made = [r for key, r in cells.items() if key.startswith("claims")]
-    out = {"scores": {}, "claims": {}, "draws": len(draws), "example": {}}
-    if draws:
-        kept = "scores", "thresholds"
-        out["example"] = {k: {x: v[x] for x in kept} for k, v in draws[0].items()}
+    out = {"scores": {}, "claims": {}, "draws": len(draws)}
     for name in draws[0] if draws else ():
         numbers = np.array([draw[name]["numbers"] for draw in draws], dtype=float)
         ranges = np.array([draw[name]["agreement"] for draw in draws])
@@ -588,25 +580,19 @@ def surrogate(cells):
 class Run:
     """Cells by part, until the minutes are over; and the seconds that they took."""
 
-    def __init__(self, chosen, most):
-        self.chosen, self.most, self.seconds = chosen, most, {}
+    def __init__(self, chosen):
+        self.chosen, self.seconds = chosen, {}
 
     def __call__(self, name, made):
         """{key: result} of the cells of a part that are there."""
         chosen = self.chosen
         until = chosen.until if wanted(name, chosen) else time.monotonic()
         cells = {key: (timed, arguments) for key, arguments in made}
-        first = {key: cell for key, cell in cells.items() if self.early(key)}
-        found = compute(chosen.output, f"paper-{name}", first, chosen.jobs, until)
+        found = compute(chosen.output, f"paper-{name}", cells, chosen.jobs, until)
         found = {key: cell for key, cell in found.items() if cell is not None}
         spent = sum(cell["seconds"] for cell in found.values())
         self.seconds[name] = [round(spent, 1), len(found), len(cells)]
         return {key: cell["result"] for key, cell in found.items()}
-
-    def early(self, key):
-        """Whether a cell belongs to the first folds; what has no fold always does."""
-        last = key.rsplit("/", 1)[-1]
-        return not last.isdigit() or int(last) < self.most
 
 
 def gathered(run):
@@ -644,27 +630,22 @@ def short(text):
 
 
 def main(chosen):
-    """The first folds of everything, then the others; saved in between.
-
-    ``paper.json``, from which the page is written, is replaced only by complete results. Others
-    go to ``paper-partial.json``.
-    """
+    """Compute what is missing. The results are saved once they are complete."""
     fetch_coherent_math(), fetch_felm()  # if they are not to be had, it is said at once
     minutes = float("inf") if chosen.minutes is None else chosen.minutes
     chosen.until = time.monotonic() + 60 * minutes
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    for most in (SEARCHES, FOLDS):
-        results = json.loads(json.dumps(gathered(Run(chosen, most))), parse_float=short)
-        parts = results["seconds"]
-        for name in chosen.only or ():
-            if not any(part.startswith(name.removeprefix("paper-")) for part in parts):
-                raise SystemExit(f"--only must be in {sorted(parts)}, got {name!r}")
-        missing = sum(total - done for _, done, total in results["seconds"].values())
-        write("paper-partial" if missing else "paper", chosen, results)
+    run = Run(chosen)
+    results = json.loads(json.dumps(gathered(run)), parse_float=short)
+    for name in chosen.only or ():
+        if not any(
+            part.startswith(name.removeprefix("paper-")) for part in run.seconds
+        ):
+            raise SystemExit(f"--only must be in {sorted(run.seconds)}, got {name!r}")
+    missing = sum(total - done for _, done, total in run.seconds.values())
     if missing:
-        print(f"{missing} cells are left; their results so far: paper-partial.json")
+        print(f"{missing} cells are left")
     else:
-        (chosen.output / "paper-partial.json").unlink(missing_ok=True)
+        write("paper", chosen, results)
 
 
 if __name__ == "__main__":

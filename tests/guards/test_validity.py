@@ -89,21 +89,6 @@ def test_the_law_is_told_from_its_neighbours(bench):
         assert (bench.law_of(losses, 50, 0.1) > 1e-4) == right
 
 
-def test_rows_are_kept(bench, tmp_path, monkeypatch):
-    calls = []
-
-    def rows():
-        yield (
-            "a | 1",
-            lambda key, draws: calls.append(key) or bench.row(np.zeros((2, 2)), 0.1),
-        )
-
-    monkeypatch.setitem(bench.PARTS, "law", rows)
-    first = bench.run(["law"], 7, tmp_path)
-    assert bench.run(["law"], 7, tmp_path) == first and calls == [["a", "1"]]
-    assert "law" in bench.table(first)
-
-
 @pytest.mark.long
 def test_a_shift_that_nobody_told_is_seen_to_fail(bench):
     found = bench.shift_row(["only new problems of high frequency", "200", "0.1"], 100)

@@ -11,7 +11,7 @@ from . import full, guards
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
 from .graphs import GraphBatch, Problems
-from .guarantees import NoFalseClaim, problems_needed
+from .guarantees import NoFalseClaim
 from .identity import (
     Groups,
     content_hashes,
@@ -25,16 +25,17 @@ from .ops.hard import segment_min
 from .parts import choose_one_each
 from .training.splitting import number_groups
 
-__all__ = ["choose", "chosen_answers", "passing_answers", "release"]
+__all__ = ["choose", "passing_answers", "release"]
 
 
-def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]:
-    """For each question, return the index of the answer with the lowest minimum path risk.
+def choose(
+    filter: Any, X: Problems, groups: Groups = None
+) -> tuple[GraphBatch, NDArray[np.int64]]:
+    """For each question, choose the answer with the lowest minimum path risk.
 
     First fit a filter, then use this function to choose answers. Next, label the chosen answers
     and calibrate the filter on them. The guarantee then holds for answers that are chosen in the
-    same way from the same number of answers per question. `chosen_answers` returns the chosen
-    answers themselves, with metadata that record the choice.
+    same way from the same number of answers per question.
 
     Parameters
     ----------
@@ -47,6 +48,10 @@ def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]
 
     Returns
     -------
+    answers : GraphBatch
+        The chosen answers, with one answer per question. Their provenance contains the rule
+        (``chosen_by``), the number of answers to the question (``chosen_from``), and a hash of
+        the scorer and its columns (``chosen_scorer``).
     rows : ndarray of int of shape (n_questions,)
         Indices of the chosen answers in X. The questions are in the order in which they first
         appear in X. Ties between answers are broken by a hash of the answer content. An answer
@@ -67,61 +72,15 @@ def choose(filter: Any, X: Problems, groups: Groups = None) -> NDArray[np.int64]
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.choosing import choose, chosen_answers
+    >>> from skdcf.choosing import choose
     >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs[:100], y[:100])
     >>> answers, question = graphs[100:], [i // 3 for i in range(300)]
-    >>> rows = choose(cf, answers, question)
-    >>> chosen = chosen_answers(cf, answers, question)
+    >>> chosen, rows = choose(cf, answers, question)
     >>> cf = cf.calibrate(chosen, [y[100 + i] for i in rows])
     >>> chosen[0].provenance["chosen_from"]
     3
     """
-    _, rows, _ = _chosen(filter, X, groups)
-    return rows
-
-
-def chosen_answers(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return the answers selected by `choose`, and record the choice in their provenance.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        As in `choose`.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
-        As in `choose`.
-    groups : array-like of shape (n_answers,), optional
-        As in `choose`.
-
-    Returns
-    -------
-    answers : GraphBatch
-        The chosen answers, with one answer per question. The provenance contains
-        the rule (``chosen_by``), the number of answers to the question (``chosen_from``), and a
-        hash of the scorer and its columns (``chosen_scorer``).
-
-    Raises
-    ------
-    ValueError
-        As in `choose`.
-    """
-    batch, rows, n_answers = _chosen(filter, X, groups)
-    chosen = batch[rows]
-    made = {
-        "chosen_by": "safest-claim",
-        "chosen_scorer": filter._record.scorer,
-    }
-    before = chosen.provenance_rows or [{}] * len(chosen)
-    return chosen.replace(
-        provenance=[
-            row | made | {"chosen_from": count}
-            for row, count in zip(before, n_answers.tolist(), strict=True)
-        ]
-    )
-
-
-def _chosen(filter, X, groups):
-    """Return all answers, the indices of the chosen answers, and the answer count per question."""
     full.refuse(filter, "choose")
     problems = filter._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
@@ -148,7 +107,13 @@ def _chosen(filter, X, groups):
     first = choose_one_each(question[tied], order, np.zeros(len(tied), dtype=int))
     rows = np.empty(len(n_answers), dtype=int)
     rows[question[tied[first]]] = tied[first]
-    return batch, rows, n_answers
+    made = {"chosen_by": "safest-claim", "chosen_scorer": filter._record.scorer}
+    before = batch[rows].provenance_rows or [{}] * len(rows)
+    provenance = [
+        row | made | {"chosen_from": count}
+        for row, count in zip(before, n_answers.tolist(), strict=True)
+    ]
+    return batch[rows].replace(provenance=provenance), rows
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
@@ -176,7 +141,6 @@ def release(
     alpha: float,
     *,
     groups: Groups = None,
-    one_per_question: bool = False,
 ) -> NDArray[Any]:
     """Select claims in a batch, with a bound on the error rate among the shown texts.
 
@@ -204,9 +168,6 @@ def release(
         Upper bound on the expected proportion of shown answers that contain a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each answer belongs to, as in the filter's ``calibrate``.
-    one_per_question : bool
-        Whether to filter only one answer per question, which is selected by a hash. In the other
-        answers to the same question, no claim is kept.
 
     Returns
     -------
@@ -267,10 +228,14 @@ def release(
     groups_of = risks.groups or [None] * len(batch)
     group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
     lowest = segment_min(risks.path_risk, batch.offsets)
-    order, _ = hashes.orders(hash_numbers(batch), lowest)
-    rows = choose_one_each(hashes.question, order, group_of)
-    if len(rows) < len(batch) and not one_per_question:
-        _refuse_second_answer(batch, rows)
+    rows = np.arange(len(batch))
+    first = choose_one_each(hashes.question, rows, group_of)
+    if len(first) < len(batch):
+        second = np.setdiff1d(rows, first)[0]
+        raise ValueError(
+            f"{batch.name_of(int(second))} is one of several answers to the same question, and "
+            "the errors of such answers are not independent. Pass one answer to each question"
+        )
     # If only some answers may pass, the batch contains only the passing answers.
     rows = rows[filter.calibration_.passes(risks)[rows]]
     thresholds = np.full(len(batch), -np.inf)
@@ -279,7 +244,9 @@ def release(
         rank = shown_rank(steps.position, lowest[members], alpha)
         if rank:
             thresholds[members] = steps.position[rank - 1]
-        elif len(members) and steps.n < (needed := problems_needed(alpha / 5)):
+        elif len(members) and steps.n < (
+            needed := guarantee.problems_needed(alpha / 5)
+        ):
             warn(
                 f"none of the {len(members)} answers are shown at alpha = {alpha:g}. The filter "
                 f"was calibrated on {steps.n} answers, but at least {needed} are needed to show "
@@ -302,13 +269,3 @@ def _refuse_calibrated(batch, hashes, calibrated):
             f"{int(same_question.sum()) - 1} other problems contain questions that were "
             "used for calibration. Leave these problems out"
         )
-
-
-def _refuse_second_answer(batch, rows):
-    """Raise ValueError, because a question has an answer that is not in the rows."""
-    second = np.setdiff1d(np.arange(len(batch)), rows)[0]
-    raise ValueError(
-        f"{batch.name_of(int(second))} is one of several answers to the same question, and the "
-        "errors of such answers are not independent. Pass one answer to each question, or "
-        "one_per_question=True to show one answer per question, chosen without labels"
-    )

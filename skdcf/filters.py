@@ -249,7 +249,6 @@ class ConformalFilter(Settings):
                     part,
                     uses_all or self._chooses_share,
                     candidates.answer,
-                    full.count_if_all(self, problems) if learns else None,
                 )
                 self.unused_indices_ = calibration[left_over]
             return self
@@ -542,11 +541,10 @@ class ConformalFilter(Settings):
             settings=self._part_settings(),
         )
 
-    def _calibrate_on(self, part, fewest, candidates=(), n_if_all=None):
+    def _calibrate_on(self, part, fewest, candidates=()):
         """Calibrate on one answer per question, and return the indices of the other questions.
 
-        ``candidates`` are the hashes of the answers that could have been used for training, and
-        ``n_if_all`` is the number of answers that calibration_size="all" would use.
+        ``candidates`` are the hashes of the answers that could have been used for training.
         """
         if self._chooses_share:
             self.share_ = self._chosen_share(part)
@@ -575,7 +573,6 @@ class ConformalFilter(Settings):
                 lowered=guards.below_copies(part.lowered),
             )
         self.calibration_ = part.calibrate(guarantee)
-        self.calibration_.n_if_all = n_if_all
         risks = PathRisks(part.lowest, np.arange(len(part) + 1), part.groups)
         passing = part[self.calibration_.passes(risks)]
         guards.check_copies(

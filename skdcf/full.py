@@ -33,16 +33,14 @@ from .features.columns import columns_require_fit
 from .graphs import GraphBatch
 from .graphs.ragged import offsets_of, ranges, slices
 from .guarantees import Calibration, Jumps, NoFalseClaim
-from .online import on_prefixes
-from .ops.ancestors import sum_ancestors
 from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
-from .ops.price import CERTAIN, exact_log_price, log_added_worth
+from .ops.price import exact_log_price
 from .scorers import ClassifierScorer
 from .scorers.resolve import STRENGTH
 from .training.splitting import NOISE
 
 SETTLED = 1e-10  # Newton decrement of the last step of a fit
-ROUNDS = 10  # number of quasi-Newton steps after which exact Newton steps are taken
+ROUNDS = 30  # number of chord steps after which exact Newton steps are taken
 
 
 def added_to_fit(labels: Array, offsets: Array) -> NDArray[np.bool_]:
@@ -153,23 +151,11 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
         inverse[j] = current
     weights = np.tile(start, (n, 1))
     fixed = rows.T @ is_false
-    updates: list[Any] = []
-    before = None
     for _ in range(ROUNDS):
         gradient = expit(weights @ rows.T) @ rows - fixed + penalty * weights
         gradient += (is_used * (expit(weights @ new.T) - target)) @ new
         step = np.matmul(inverse, gradient[:, :, None])[:, :, 0]
-        for direction, factor in updates:
-            step += (factor * _dot(direction, gradient))[:, None] * direction
-        if before is not None:
-            fall = _dot(step, before - gradient)
-            along = _dot(step, gradient)
-            is_safe = (fall > along / 4) | (fall < -along)
-            factor = is_safe / np.where(is_safe, fall, 1)
-            updates.append((step, factor))
-            step = (1 + factor * along)[:, None] * step
-        before = gradient
-        decrement = np.sqrt(np.abs(_dot(gradient, step)))
+        decrement = np.sqrt(np.abs(np.einsum("ij,ij->i", gradient, step)))
         weights = weights - step
         if decrement.max() <= SETTLED:
             return weights
@@ -179,42 +165,6 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
         targets = np.append(is_false, target[j, : j + 1])
         weights[j] = newton(used, targets, start)
     return weights
-
-
-def _dot(a, b):
-    """Return the dot products of the rows of two matrices."""
-    return np.einsum("ij,ij->i", a, b)
-
-
-def online_price(hazard: Array, batch: GraphBatch, gain: float) -> Array:
-    """Compute the log price of each claim from the claims up to this claim.
-
-    Claims are kept in the order in which they are stored. The price is the risk that a claim
-    adds, relative to the worth that it adds.
-
-    Parameters
-    ----------
-    hazard : ndarray of shape (n_claims,)
-        Log odds that each claim is false given that all its ancestors are true.
-    batch : GraphBatch
-        The problems.
-    gain : float
-        Exponent of the value of keeping claims, as in `skdcf.ops.price.log_added_worth`.
-
-    Returns
-    -------
-    price : ndarray of shape (n_claims,)
-        The log prices. The path risk of a claim is the maximum over the claim and its ancestors.
-    """
-    lone = np.logaddexp(0, np.clip(hazard, -CERTAIN, CERTAIN))
-    start = batch.offsets[batch.problem_of]
-    total = np.append(0.0, np.cumsum(lone))
-    before = total[:-1] - total[start]
-    log_risk = np.log(-np.expm1(-lone)) - before
-    units = np.rint(lone * 1e9).astype(np.int64)
-    log_worth = -1e-9 * sum_ancestors(units, batch)
-    log_worth += log_added_worth(np.arange(len(lone)) - start, 1, gain)
-    return log_risk - log_worth
 
 
 @dataclass(frozen=True)
@@ -235,8 +185,6 @@ class LabelledAnswers:
         Exponent of the value of keeping claims.
     max_false : int
         Number of false claims that may be kept.
-    online : bool
-        Whether the level of a claim must not depend on later claims.
     resolution : float
         Scores that exceed a path risk by less count as equal, relative to 1 + abs(path risk).
     """
@@ -247,7 +195,6 @@ class LabelledAnswers:
     answer: Array
     gain: float
     max_false: int
-    online: bool
     resolution: float
 
     def __getstate__(self) -> dict[str, Any]:
@@ -274,18 +221,11 @@ class LabelledAnswers:
     @cached_property
     def _start(self):
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
-        features = self.batch.features
-        rows = _standardised(features, *_moments(features))[self._is_added]
+        rows = _standardised(self.batch.features)[self._is_added]
         odds = (self._is_false.sum() + 0.5) / ((1 - self._is_false).sum() + 0.5)
         start = np.append(np.zeros(rows.shape[1] - 1), np.log(odds))
         has_both = len({*self._is_false}) > 1
         return newton(rows, self._is_false, start) if has_both else start
-
-    @cached_property
-    def _fixed(self):
-        """Mean and scale of the claims that only train, which no new answer can change."""
-        first = self.batch.offsets[len(self.groups)]
-        return _moments(self.batch.features[first:])
 
     def levels(self, batch: GraphBatch, groups: Any = None) -> NDArray[np.float64]:
         """Compute the smallest alpha at which each claim of new answers is kept.
@@ -315,8 +255,7 @@ class LabelledAnswers:
     def _compare(self, answer, group):
         """Return a[j, v] for all claims j and v of one answer."""
         every = np.vstack([self.batch.features, answer.features])
-        moments = self._fixed if self.online else _moments(every)
-        rows = _standardised(every, *moments)
+        rows = _standardised(every)
         new = rows[len(self.labels) :]
         n_claims = len(new)
         used = rows[np.append(self._is_added, np.zeros(n_claims, bool))]
@@ -360,8 +299,7 @@ class LabelledAnswers:
         if not hazard.size:
             return hazard
         tiled = _repeat(batch.offsets.tobytes(), batch.edges.tobytes(), len(hazard))
-        price = online_price if self.online else exact_log_price
-        risk = price(hazard.ravel(), tiled, gain=self.gain)
+        risk = exact_log_price(hazard.ravel(), tiled, gain=self.gain)
         return path_risk(risk, tiled).reshape(hazard.shape)
 
 
@@ -383,16 +321,12 @@ def _repeat(offsets, edges, n):
     return repeated
 
 
-def _moments(features):
-    """Return the mean and the scale of each column, which is infinite for constant columns."""
+def _standardised(features):
+    """Return standardised columns, of which constant ones are 0, and a column of ones."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     rounding = NOISE * np.maximum(np.abs(mean), scale.max(initial=0))
-    return mean, np.where(scale <= rounding, np.inf, scale)
-
-
-def _standardised(features, mean, scale):
-    """Return standardised columns, and a column of ones."""
+    scale[scale <= rounding] = np.inf
     return np.column_stack([(features - mean) / scale, np.ones(len(features))])
 
 
@@ -421,7 +355,7 @@ class FullCalibration(Calibration):
         # The calibration answers cannot be filtered, so none of them counts as shown.
         hidden = np.full(len(groups), np.inf)
         names = None if guarantee.by is None else groups
-        super().__init__(guarantee, Jumps.of_scores(scores), hidden, groups=names)
+        super().__init__(guarantee, Jumps.of_scores(scores), hidden, hidden, names)
         self.scores = np.sort(scores)
         self.n_labelled = n_labelled
 
@@ -493,8 +427,8 @@ def _reason(cf, transformer):
             f"show must be 1, got {guarantee.show!r}. With a smaller share, "
             "calibration_size=None shows more answers"
         )
-    if cf.ties != "exclude":
-        return f'ties must be "exclude", got {cf.ties!r}'
+    if cf.ties != "exclude" or cf.online:
+        return f'ties must be "exclude" and online False, got {cf.ties!r} and {cf.online!r}'
     return None
 
 
@@ -528,13 +462,6 @@ def _check_answers(batch, labels=None):
             'with calibration_size="all", at least one claim of each answer must be judged, but '
             f"no claim of {batch.name_of(int(unjudged[0]))} is. Judge it"
         )
-
-
-def count_if_all(cf: Any, problems: Any) -> int | None:
-    """Return the number of labelled answers if ``calibration_size="all"`` is possible."""
-    if _reason(cf, cf.features_) or _misplaced(problems.columns):
-        return None
-    return int(problems.questions().max()) + 1
 
 
 def fit(cf: Any, problems: Any, scorer: Any, transformer: Any) -> None:
@@ -609,23 +536,20 @@ def _calibrate(cf, problems, origin, older=None):
     copied = hashes.answer[rows] if hashes.named_by == "text" else []
     is_copy = (hashes.answer > 0) & np.isin(hashes.answer, copied)
     used = np.append(rows, np.flatnonzero(~is_answered & ~is_copy))
-    batch = problems.columns
-    graphs = [*_plain(batch.replace_features(_columns(cf, problems)))[used]]
-    labels = [problems.labels[ranges(batch.offsets[:-1][used], batch.sizes[used])]]
-    answers = [hashes.answer[used]]
+    columns = problems.columns
+    batch = GraphBatch.from_arrays(columns.features, columns.offsets, columns.edges)
+    labels = batch.split(problems.labels)
+    answers = [(batch[int(i)], labels[i], hashes.answer[i]) for i in used]
     candidates = hashes.answer[~is_answered]
     if older is not None:
         candidates = np.append(candidates, older.answer)
         differs = (older.answer == 0) | ~np.isin(older.answer, copied)
-        graphs += [*older.batch[differs]]
-        labels.append(older.labels[differs[older.batch.problem_of]])
-        answers.append(older.answer[differs])
-    if cf.online and len(graphs) == len(rows):
-        raise ValueError(
-            'with calibration_size="all" and online=True, the scale of the columns comes from '
-            f"answers that only train, but all {len(rows)} answers are needed for calibration. "
-            "Label another one, or use a larger alpha"
-        )
+        labels = older.batch.split(older.labels)
+        before = zip(older.batch, labels, older.answer, strict=True)
+        answers += [
+            each for each, differ in zip(before, differs, strict=True) if differ
+        ]
+    graphs, labels, equal = zip(*answers, strict=True)
     labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
     cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
@@ -635,10 +559,9 @@ def _calibrate(cf, problems, origin, older=None):
         batch=labelled,
         labels=np.concatenate(labels),
         groups=part[rows].groups or [None] * len(rows),
-        answer=np.concatenate(answers),
+        answer=np.array(equal),
         gain=cf.scorer_.gain,
         max_false=guarantee.max_false,
-        online=cf.online,
         resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
     )
     cf.calibration_ = FullCalibration(
@@ -653,11 +576,6 @@ def _remember_training(cf, stored):
     trained = cf._record.trained
     joined = {name: np.union1d(trained[name], stored[name]) for name in trained}
     cf._record = replace(cf._record, trained=joined)
-
-
-def _plain(batch):
-    """Return the problems with their columns and edges only."""
-    return GraphBatch.from_arrays(batch.features, batch.offsets, batch.edges)
 
 
 def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
@@ -685,12 +603,4 @@ def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
     batch = problems.columns
     _check_answers(batch)
     risks = cf._resolved_guarantee().path_risks(np.ones(batch.n_claims), named)
-    batch = batch.replace_features(_columns(cf, problems))
     return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))
-
-
-def _columns(cf, problems):
-    """Return the columns of all claims, computed without later claims if online=True."""
-    if not cf.online:
-        return problems.columns.features
-    return on_prefixes(lambda batch: cf._with_columns(batch).features, problems.batch)

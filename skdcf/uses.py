@@ -57,8 +57,6 @@ def at_level(estimator, alpha: float, copier: Callable[..., Any] = clone):
     """Copy a filter with the function ``copier``, and set the level of the copy to alpha."""
     copied = copier(estimator)
     copied.alpha = alpha
-    if copied.guarantee is not None:
-        copied.guarantee = copied.guarantee.for_level(alpha)
     return copied
 
 

@@ -13,10 +13,12 @@ its mean.
 # With n problems, the rank of the threshold is the integer part of ``alpha (n + 1)``. If the rank
 # is 0, the filter keeps nothing and warns with the number of problems that it needs.
 
-from skdcf.ops.conformal import problems_needed
+from skdcf.guarantees import NoFalseClaim
 
 for alpha in (0.2, 0.1, 0.05, 0.02, 0.01):
-    print(f"alpha = {alpha:<5} needs {problems_needed(alpha):3d} problems")
+    print(
+        f"alpha = {alpha:<5} needs {NoFalseClaim().problems_needed(alpha):3d} problems"
+    )
 
 # %%
 # The coverage of a single filter

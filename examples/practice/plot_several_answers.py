@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skdcf import GraphBatch, HardCF
-from skdcf.choosing import choose, chosen_answers
+from skdcf.choosing import choose
 
 rng = np.random.default_rng(0)
 
@@ -51,14 +51,13 @@ for j, k in enumerate(numbers[1:], start=1):
     for repetition in range(40):
         pool, labels, question = draw(99, k)
         new, truth, question_new = draw(200, k)
-        rows = choose(cf, new, question_new)
+        chosen, rows = choose(cf, new, question_new)
 
         cf.calibrate(pool[::k], list(labels[::k]))
         rates[0, j, repetition] = count(cf, new[rows], truth[rows])
 
-        calibrating = choose(cf, pool, question)
-        cf.calibrate(chosen_answers(cf, pool, question), list(labels[calibrating]))
-        chosen = chosen_answers(cf, new, question_new)
+        calibrating, pool_rows = choose(cf, pool, question)
+        cf.calibrate(calibrating, list(labels[pool_rows]))
         rates[1, j, repetition] = count(cf, chosen, truth[rows])
 for repetition in range(40):
     pool, labels, _ = draw(99, 1)

@@ -11,7 +11,7 @@ from ._calibration import PathRisks as PathRisks
 from ._calibration import Steps as Steps
 from ._calibration import leave_one_out as leave_one_out
 from ._calibration import rows_of_groups as rows_of_groups
-from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
+from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from ._passing import choose_share as choose_share
 from ._passing import share_table as share_table
 
@@ -20,5 +20,4 @@ __all__ = [
     "Guarantee",
     "Jumps",
     "NoFalseClaim",
-    "problems_needed",
 ]

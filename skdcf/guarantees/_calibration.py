@@ -32,11 +32,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from .._checks import counted, warn
 from ..exceptions import CalibrationWarning
@@ -154,17 +153,13 @@ class Steps:
         """Return the number of calibration answers that have a kept claim."""
         return int(np.sum(self.lowest < self.threshold(level)))
 
-    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the rate for `Calibration.false_among_shown`, and its interval."""
-        n_shown = self.n_shown(level)
-        rank = self.rank(level)
-        if not n_shown or not rank:
-            return None
+    def n_wrong(self, level: float) -> float:
+        """Return the number of calibration answers expected to be shown with a false claim."""
         # If there are ties, fewer scores are below the threshold than the rank of the threshold
         # suggests.
-        rank = min(rank, 1 + int(np.searchsorted(self.position, self.threshold(level))))
-        interval = _interval_among_shown(rank, self.n, n_shown)
-        return min(rank * self.n / ((self.n + 1) * n_shown), 1.0), *interval
+        n_below = int(np.searchsorted(self.position, self.threshold(level)))
+        rank = min(self.rank(level), 1 + n_below)
+        return min(rank * self.n / (self.n + 1), self.n_shown(level))
 
 
 def _levels(guarantee, totals, n, is_count):
@@ -176,21 +171,6 @@ def _levels(guarantee, totals, n, is_count):
             f"delta must be None unless all losses are 0 or 1, got {guarantee!r}"
         )
     return mean_level(totals, n)
-
-
-@lru_cache
-def _interval_among_shown(rank, n, n_shown):
-    """Return a 90 % interval for the proportion of shown texts that contain a false claim.
-
-    The distribution of the proportion of answers with a kept false claim is Beta(rank, n + 1 -
-    rank). The distribution of the proportion of shown answers is approximately Beta(shown + 1/2,
-    not shown + 1/2). The distribution of the ratio of these proportions is computed on a grid.
-    """
-    chance = (np.arange(400) + 0.5) / 400
-    wrong = betaincinv(rank, n + 1 - rank, chance)
-    shown = betaincinv(n_shown + 0.5, n - n_shown + 0.5, chance)
-    low, high = np.quantile(np.divide.outer(wrong, shown), [0.05, 0.95])
-    return float(min(low, 1.0)), float(min(high, 1.0))
 
 
 class Calibration:
@@ -207,7 +187,7 @@ class Calibration:
         Jumps in the losses of the calibration problems.
     lowest : ndarray of shape (n_problems,)
         Smallest path risk of each calibration problem.
-    lowered : ndarray of shape (n_problems,), optional
+    lowered : ndarray of shape (n_problems,)
         Smallest path risk of each calibration problem, lowered to allow for rounding in the same
         way as the positions of the jumps.
     groups : list of length n_problems, optional
@@ -221,8 +201,6 @@ class Calibration:
         The groups.
     steps : list of Steps
         The step function of each group.
-    n_if_all : int or None
-        Number of answers that ``calibration_size="all"`` would use, if it is possible.
 
     Raises
     ------
@@ -230,28 +208,22 @@ class Calibration:
         If the guarantee has ``delta``, but not all losses are 0 or 1.
     """
 
-    n_if_all: int | None = None
-
     def __init__(
         self,
         guarantee: Guarantee,
         jumps: Jumps,
         lowest: Array,
-        lowered: Array | None = None,
+        lowered: Array,
         groups: list[Any] | None = None,
     ) -> None:
-        lowered = lowest if lowered is None else lowered
+        rows = {None: np.arange(jumps.n)} if groups is None else rows_of_groups(groups)
         self.guarantee = guarantee
         self.n = jumps.n
-        self.names: list[Any] = [None]
-        self.steps = [Steps(guarantee, jumps, lowest, lowered)]
-        if groups is not None:
-            rows = rows_of_groups(groups)
-            self.names = list(rows)
-            self.steps = [
-                Steps(guarantee, jumps[own], lowest[own], lowered[own])
-                for own in rows.values()
-            ]
+        self.names = list(rows)
+        self.steps = [
+            Steps(guarantee, jumps[own], lowest[own], lowered[own])
+            for own in rows.values()
+        ]
 
     def by_group(self) -> dict[Any, Steps]:
         """Return the step function of each group.
@@ -422,20 +394,11 @@ class Calibration:
         values = {"alpha": level, "delta": delta, "show": None if show == 1 else show}
         asked = [f"{name} = {value:g}" for name, value in values.items() if value]
         least = claim_level(0, passing_count(n, show), delta)
-        remedy = (
-            "All problems can be used for calibration with a scorer that needs no training, such "
-            "as a column."
-        )
-        if self.n_if_all:
-            remedy = (
-                f'calibration_size="all" with scorer="linear" uses all {self.n_if_all} labelled '
-                "answers for training and for calibration, and can keep claims at alpha >= "
-                f"{1 / (self.n_if_all + 1):.4g}."
-            )
         return (
             f"{n} calibration problems are too few for {' and '.join(asked)}, so nothing can be "
-            f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. "
-            f"{remedy}"
+            f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. All "
+            "labelled problems can be used for calibration with a scorer that needs no training, "
+            'such as a column, or with scorer="linear" and calibration_size="all"'
         )
 
     # ------------------------------------------------------------------- for reports
@@ -472,11 +435,11 @@ class Calibration:
         """
         return sum(steps.n_shown(level) for steps in self.steps) / max(self.n, 1)
 
-    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the expected proportion of shown texts with a false claim, and its interval.
+    def false_among_shown(self, level: float) -> float | None:
+        """Return the expected proportion of shown texts with a false claim.
 
-        The proportion refers to new answers and is an average over calibration sets. The
-        proportion equals k / ((n + 1) s). Here, s is the proportion of shown answers, and k is
+        The proportion refers to new answers and is an average over calibration sets. In each
+        group, it is at most k / ((n + 1) s). Here, s is the proportion of shown answers, and k is
         the smaller of the rank and 1 + #{scores below the threshold}.
 
         Parameters
@@ -486,20 +449,14 @@ class Calibration:
 
         Returns
         -------
-        estimate : tuple of float or None
-            The proportion, followed by the bounds of an interval that contains the proportion for
-            90 % of the calibration sets. The bounds are NaN with several groups. The result is
-            None if nothing is shown, or if the guarantee does not count false claims.
+        proportion : float or None
+            The proportion, or None if nothing is shown, or if the guarantee does not count false
+            claims.
         """
-        shown = [steps.n_shown(level) for steps in self.steps]
-        if not any(shown) or self.guarantee.error is None:
+        n_shown = sum(steps.n_shown(level) for steps in self.steps)
+        if not n_shown or self.guarantee.error is None:
             return None
-        rates = [steps.false_among_shown(level) for steps in self.steps]
-        if self.names == [None]:
-            return rates[0]
-        # If the filter keeps nothing in a group, the group does not contribute any errors.
-        wrong = [rate[0] if rate else 0.0 for rate in rates]
-        return float(np.average(wrong, weights=shown)), np.nan, np.nan
+        return sum(steps.n_wrong(level) for steps in self.steps) / n_shown
 
     def describe(self, level: float) -> str:
         """Return a sentence that states the guarantee at a level, for use in reports.
@@ -543,14 +500,7 @@ class Calibration:
         rate = self.false_among_shown(level)
         if rate is None:
             return kept
-        of_them, low, high = rate
-        sentence = (
-            f"{kept}, and about {of_them:.0%} of the shown texts contain "
-            f"{self.guarantee.error}"
-        )
-        if np.isnan(low):
-            return sentence
-        return f"{sentence} ({low:.0%} to {high:.0%} for 90% of all calibration sets)"
+        return f"{kept}, and about {rate:.0%} of the shown texts contain {self.guarantee.error}"
 
 
 def rows_of_groups(groups):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
-from math import ceil, floor
+from math import floor
 from numbers import Integral
-from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from .._checks import check_alpha
 from .._parameters import (
@@ -201,11 +198,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """The entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
-    @property
-    def functions(self) -> list[Any]:
-        """The Python functions among the values of ``by``."""
-        return [entry for entry in self.entries if isinstance(entry, FunctionType)]
-
     def with_share(self, share: float) -> Guarantee:
         """Return a copy of the guarantee with another ``show``.
 
@@ -245,21 +237,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return check_alpha(own if alpha is None else alpha)
 
-    def for_level(self, alpha: float) -> Guarantee:
-        """Return the guarantee for a different level.
-
-        Parameters
-        ----------
-        alpha : float
-            The requested level.
-
-        Returns
-        -------
-        guarantee : Guarantee
-            The guarantee for the requested level.
-        """
-        return self
-
     # ------------------------------------------------------------------- sample sizes
 
     @property
@@ -268,7 +245,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return 0.25 if self.show == "auto" else self.show
 
     def problems_needed(self, level: float) -> int:
-        """Return the number of calibration problems required in each group to keep any claim.
+        """Return the number of calibration questions required in each group to keep any claim.
+
+        Several answers to the same question count as one (see `~skdcf.identity.question_groups`).
+        With ``show``, more are needed if the smallest path risks of several answers are tied.
 
         Parameters
         ----------
@@ -277,10 +257,19 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        n_problems : int
-            The smallest number of problems.
+        n_questions : int
+            The smallest number of questions.
+
+        Examples
+        --------
+        >>> from skdcf.guarantees import NoFalseClaim
+        >>> NoFalseClaim().problems_needed(0.1), NoFalseClaim(delta=0.05).problems_needed(0.1)
+        (9, 29)
+        >>> NoFalseClaim(show=0.5).problems_needed(0.1)
+        18
         """
-        return conformal.problems_needed(level, self.delta, self.share)
+        self.validate()
+        return conformal.problems_needed(check_alpha(level), self.delta, self.share)
 
     def fewest(self, n: int, level: float) -> int:
         """Return the smallest number of calibration problems with the same effect as n problems.
@@ -429,66 +418,9 @@ class NoFalseClaim(Guarantee):
         return f"{sentence}, in each group by {self.by!r}, {sets} of that group"
 
 
-def problems_needed(
-    alpha: float,
-    delta: float | None = None,
-    by: Mapping[Any, float] | Iterable[Any] | None = None,
-    show: float = 1,
-) -> int:
-    """Return the smallest number of calibration questions required to keep any claim.
-
-    Several answers to the same question count as one (see `~skdcf.identity.question_groups`).
-
-    Parameters
-    ----------
-    alpha : float in (0, 1)
-        The requested level.
-    delta : float in (0, 1), optional
-        As in `NoFalseClaim`.
-    by : mapping from group to share, or iterable with a group per problem, optional
-        Proportion of questions in each group, or the group of each problem. If ``by`` is passed,
-        the result is the total number of questions for which the smallest group is large enough
-        on average.
-    show : float in (0, 1], default=1
-        Proportion of answers that may pass, as in `NoFalseClaim`. More questions are needed if
-        the smallest path risks of several answers are tied.
-
-    Returns
-    -------
-    n_questions : int
-        The smallest number of questions.
-
-    Raises
-    ------
-    ValueError
-        If alpha, delta or a proportion is not between 0 and 1.
-
-    Examples
-    --------
-    >>> from skdcf.guarantees import problems_needed
-    >>> problems_needed(0.1), problems_needed(0.1, delta=0.05)
-    (9, 29)
-    >>> problems_needed(0.1, by={"short": 0.9, "long": 0.1}), problems_needed(0.1, show=0.5)
-    (90, 18)
-    """
-    if not 0 < show <= 1:
-        raise ValueError(f"show must be greater than 0 and at most 1, got {show!r}")
-    if delta is not None and not 0 < delta < 1:
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta!r}")
-    needed = conformal.problems_needed(check_alpha(alpha), delta, show)
-    return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
-
-
-def _smallest_share(by):
-    shares = (by if isinstance(by, Mapping) else Counter(by)).values()
-    if not shares or not all(share > 0 for share in shares):
-        raise ValueError(f"by must assign a positive share to every group, got {by!r}")
-    return min(shares) / sum(shares)
-
-
 @settings
 class ExpectedFalse(Guarantee):
-    """Upper bound on the expected proportion of false claims among the kept claims.
+    """Upper bound ``alpha`` on the expected proportion of false claims among the kept claims.
 
     The proportion is 0 if no claims are kept. It is not monotone in the threshold, so the guarantee
     controls the running maximum of the proportion.
@@ -501,11 +433,6 @@ class ExpectedFalse(Guarantee):
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.
-    bound : float in (0, 1), optional
-        Upper bound on the expected proportion of false claims. If None, the filter's ``alpha`` is
-        used. The bound determines how many problems `fit` holds out for calibration, and is used
-        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
-        as bounds.
 
     References
     ----------
@@ -518,18 +445,12 @@ class ExpectedFalse(Guarantee):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.guarantees import ExpectedFalse
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> cf = HardCF(guarantee=ExpectedFalse(bound=0.05)).fit(graphs[:200], y[:200])
+    >>> cf = HardCF(alpha=0.05, guarantee=ExpectedFalse()).fit(graphs[:200], y[:200])
     >>> cf.predict(graphs[200:]).shape
     (100,)
     """
 
     is_probability = False
-    _parameter_constraints = Guarantee._parameter_constraints | {
-        "bound": [None, SHARE],
-    }
-
-    _: KW_ONLY
-    bound: float | None = None
 
     def describe(self, level: float) -> str:
         return (
@@ -552,11 +473,3 @@ class ExpectedFalse(Guarantee):
         false = segment_sum(kept & (labels != 1), offsets)
         # If no claim is kept, the proportion is 0.
         return false / np.maximum(segment_sum(kept, offsets), 1)
-
-    def level(self, alpha: float | None, own: float) -> float:
-        # The parameter ``alpha`` of this method takes precedence over ``bound``, and ``bound``
-        # takes precedence over the filter's alpha.
-        return super().level(alpha, own if self.bound is None else self.bound)
-
-    def for_level(self, alpha: float) -> ExpectedFalse:
-        return clone(self).set_params(bound=None)

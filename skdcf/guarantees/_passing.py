@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..ops.conformal import conformal_rank, passing_count, passing_cut
 from ..ops.hard import segment_min
 
-if TYPE_CHECKING:
-    pass
 
-
-def share_table(
-    guarantee,
-    path_risk,
-    labels,
-    offsets,
-    groups,
-):
+def share_table(guarantee, path_risk, labels, offsets, groups):
     """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters

@@ -1,17 +1,16 @@
 """Levels against integer arithmetic: no claim is lost, or won, by bits of a float."""
 
 from fractions import Fraction
-from math import fsum
+from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from skdcf import HardCF
 from skdcf.graphs import GraphBatch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import (
-    Jumps,
     claim_level,
     conformal_rank,
     mean_level,
@@ -91,18 +90,6 @@ def test_levels_of_mean_losses_are_those_of_fractions(sizes):
     assert reached > 50
 
 
-def test_totals_are_those_of_fsum():
-    rng = np.random.default_rng(0)
-    n = 1000
-    loss = np.sort(rng.random((n, 3)), axis=1)
-    position = np.sort(rng.random((n, 3)), axis=1)
-    problem = np.repeat(np.arange(n), 3)
-    _, totals = Jumps(position.ravel(), problem, loss.ravel(), n).totals()
-    for j, place in [(0, -1.0), *enumerate(np.sort(position, axis=None), 1)][::97]:
-        present = np.where(position <= place, loss, 0).max(axis=1)
-        assert totals[j] == fsum([1, *present])
-
-
 @pytest.mark.filterwarnings("ignore:.*nothing can be kept", "ignore:.*Did you mean")
 @pytest.mark.parametrize("guarantee", [NoFalseClaim(), ExpectedFalse()])
 def test_predict_is_predict_alpha_at_every_level(guarantee):
@@ -120,12 +107,26 @@ def test_predict_is_predict_alpha_at_every_level(guarantee):
         assert np.array_equal(kept, levels <= alpha)
 
 
-@pytest.mark.parametrize("n", [20, 99, 250, 1000])
-def test_levels_with_certainty_have_twelve_digits_and_are_never_too_small(n):
-    below = np.arange(n)
-    levels = claim_level(below, n, 0.05)
-    for b, level in zip(below.tolist(), levels.tolist(), strict=True):
+def binomial_tail(n, k, alpha):
+    """P(Binomial(n, alpha) < k), in whole numbers."""
+    terms = (comb(n, j) * alpha**j * (1 - alpha) ** (n - j) for j in range(k))
+    return sum(terms, Fraction(0))
+
+
+@pytest.mark.parametrize("delta", ["0.5", "0.1", "0.001"])
+def test_rank_with_delta_is_that_of_whole_numbers(delta):
+    for n in (*range(1, 31), 59, 100):
+        for alpha in ("0.005", "0.05", "0.1", "0.5", "0.9"):
+            k = 0
+            while k < n and binomial_tail(n, k + 1, Fraction(alpha)) <= Fraction(delta):
+                k += 1
+            assert conformal_rank(n, float(alpha), float(delta)) == k, (n, alpha)
+
+
+@pytest.mark.parametrize("n", [20, 1000])
+def test_levels_with_delta_have_twelve_digits_and_are_never_too_small(n):
+    levels = claim_level(np.arange(n), n, 0.05)
+    for b, level in enumerate(levels.tolist()):
         assert float(f"{level:.12g}") == pytest.approx(level, rel=1e-15, abs=0)
         assert level == 1.0 or binom.cdf(b, n, level) <= 0.05 * (1 + 1e-9)
         assert level == 1.0 or binom.cdf(b, n, level * (1 - 1e-9)) > 0.05
-        assert level / beta.isf(0.05, b + 1, n - b) - 1 < 1.1e-11

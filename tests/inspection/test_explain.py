@@ -67,7 +67,7 @@ def test_reasons_name_numbers_that_hold(frequency):
 
 
 def test_thresholds_of_other_guarantees():
-    counted = HardCF(guarantee=ExpectedFalse(bound=0.3), ties="jitter").fit(*FIT)
+    counted = HardCF(alpha=0.3, guarantee=ExpectedFalse(), ties="jitter").fit(*FIT)
     odd = (np.arange(len(X)) % 2)[X.problem_of]
     batch = X.replace_features(
         np.column_stack([X.features, odd]), (*X.feature_names, "odd")

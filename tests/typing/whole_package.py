@@ -34,7 +34,7 @@ from skdcf.evaluation import (
     leave_one_out,
 )
 from skdcf.features import AgreementFeatures, reasoning_features
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain, permutation_importance
 from skdcf.monitoring import (
     CoverageMonitor,
@@ -145,6 +145,10 @@ def main(folder: Path) -> None:
     print(
         look(cf, graphs[60:], labels[60:], folder), watch(cf, graphs[60:], labels[60:])
     )
-    print(read(graphs, labels, folder), problems_needed(0.1), coverage_interval(54, 60))
+    print(
+        read(graphs, labels, folder),
+        NoFalseClaim().problems_needed(0.1),
+        coverage_interval(54, 60),
+    )
     part: GraphBatch = graphs[:2]
     print(describe(graphs[0]), len(part))

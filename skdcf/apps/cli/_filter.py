@@ -13,7 +13,7 @@ from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...datasets.records import NAMES
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
-from ...guarantees import NoFalseClaim, problems_needed
+from ...guarantees import NoFalseClaim
 from ...guards import labels_of_models
 from ...inspection import explain
 from ...labels import pack_labels
@@ -88,7 +88,7 @@ def _needs_all_answers(options, graphs, features):
     This column measures how well the context supports each claim.
     """
     n = files.count_questions(graphs)
-    needed = problems_needed(options.alpha)
+    needed = NoFalseClaim().problems_needed(options.alpha)
     held_out = NoFalseClaim().calibration_count(n, options.alpha)
     if options.scorer != "linear" or options.calibration or not held_out < needed <= n:
         return False
@@ -113,12 +113,10 @@ def calibrate(options):
             "--show must be a number in calibrate, because only the training answers can "
             "choose it, got 'auto'. Omit --show to use the value saved in the filter"
         )
-    guarantee = filter.guarantee
     if options.alpha is not None:
-        guarantee = guarantee and guarantee.for_level(options.alpha)
-        filter.set_params(alpha=options.alpha, guarantee=guarantee)
+        filter.set_params(alpha=options.alpha)
     if options.show is not None:
-        guarantee = (guarantee or NoFalseClaim()).with_share(options.show)
+        guarantee = (filter.guarantee or NoFalseClaim()).with_share(options.show)
         filter.set_params(guarantee=guarantee)
     filter.calibrate(problems.graphs, problems.labels)
     return _save(filter, problems, options)

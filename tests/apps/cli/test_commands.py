@@ -19,7 +19,6 @@ from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.edges import chain_edges
 from skdcf.evaluation import evaluate_filter
 from skdcf.features import reasoning_features
-from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
 
 
@@ -142,19 +141,6 @@ def test_calibrate_moves_the_threshold_and_nothing_else(files, tmp_path, capsys)
     assert new.path_risk(graphs)[0].tolist() == old.path_risk(graphs)[0].tolist()
     assert run(*again, "--show", "auto") == 2
     assert "--show" in capsys.readouterr().err
-
-
-@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
-def test_a_level_replaces_the_bound_of_the_guarantee(files, tmp_path):
-    data = read_jsonl(files / "old.jsonl")
-    graphs = reasoning_features().fit_transform(data.graphs)
-    write_jsonl(tmp_path / "a", graphs, data.labels)
-    cf = skdcf.HardCF("claim_index", guarantee=ExpectedFalse(bound=0.3))
-    skdcf.save(cf.fit(graphs, data.labels), tmp_path / "m")
-    again = ("calibrate", tmp_path / "m", tmp_path / "a", "-o", tmp_path / "again")
-    assert run(*again, "--alpha", 0.05) == 0
-    threshold = skdcf.load(tmp_path / "again").threshold()
-    assert threshold == cf.threshold(0.05) < cf.threshold()
 
 
 def test_a_filter_is_trained_on_a_model_and_calibrated_on_people(tmp_path, capsys):

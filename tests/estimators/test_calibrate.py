@@ -16,7 +16,7 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ClassifierScorer
 from skdcf.uses import seen
@@ -255,4 +255,4 @@ def test_a_filter_that_keeps_nothing_says_so(guarantee, alpha, said):
     if alpha < 0.1:
         assert cf.threshold_ == -np.inf
     if alpha < 1e-9:
-        assert problems_needed(alpha) == 2**53
+        assert NoFalseClaim().problems_needed(alpha) == 2**53

@@ -1,6 +1,5 @@
 """A headless Chromium, driven over a pipe with the DevTools protocol."""
 
-import base64
 import contextlib
 import itertools
 import json
@@ -154,7 +153,3 @@ class Tab:
             common = {"key": key, "windowsVirtualKeyCode": code}
             self.send("Input.dispatchKeyEvent", type="keyDown", **common, **text)
             self.send("Input.dispatchKeyEvent", type="keyUp", **common)
-
-    def screenshot(self, path):
-        data = self.send("Page.captureScreenshot", format="png")["data"]
-        path.write_bytes(base64.b64decode(data))

@@ -57,19 +57,12 @@ class ScriptedModel:
 
     Parameters
     ----------
-    delay : float
-        Seconds before each reply.
     slips : float
         Share of steps with a wrong result.
-    doubt : float
-        Share of verdicts that are wrong.
-    mislabelled : float
-        Share of proposed labels that are wrong.
     """
 
-    def __init__(self, delay=0.0, slips=0.15, doubt=0.1, mislabelled=0.0):
-        self.delay, self.slips, self.doubt = delay, slips, doubt
-        self.mislabelled = mislabelled
+    def __init__(self, slips=0.15):
+        self.slips = slips
 
     def __call__(self, request, n):
         system, user = (m["content"] for m in request["messages"][:2])
@@ -78,10 +71,10 @@ class ScriptedModel:
         try:
             payload = json.loads(user)
         except ValueError:
-            return Say(self.solve(user, rng), self.delay)
+            return self.solve(user, rng)
         if "premises" in payload:
             return self.verify(payload, rng)
-        return Say(json.dumps(self.reply(system, payload, rng)), self.delay)
+        return json.dumps(self.reply(system, payload, rng))
 
     def solve(self, question, rng):
         value, lines = int(re.search(r"Start with (\d+)", question)[1]), []
@@ -94,22 +87,15 @@ class ScriptedModel:
 
     def verify(self, payload, rng):
         truth = is_right(payload["claim"])
-        truth = not truth if rng.random() < self.doubt else truth
+        truth = not truth if rng.random() < 0.1 else truth
         sure = rng.uniform(0.6, 0.99)
         words = {"true": sure, "false": 1 - sure} if truth else {"false": sure}
         tops = [{word: -2.0 * (1 - p) for word, p in words.items()}]
-        return Say("true" if truth else "false", self.delay, top_logprobs=tops)
+        return Say("true" if truth else "false", top_logprobs=tops)
 
     def reply(self, system, payload, rng):
         if "answer" in payload:
             return {"claims": payload["answer"].splitlines()}
-        if "topics" in payload:
-            return {"topics": payload["topics"][:1]}
-        if "sentences" in payload:
-            stated = " ".join(payload["claims"])
-            good = [s["text"].rstrip(".") in stated for s in payload["sentences"]]
-            words = ["entailed" if g else "not entailed" for g in good]
-            return self.rows("verdicts", words)
         texts = [c["text"] if isinstance(c, dict) else c for c in payload["claims"]]
         if "other" in payload:
             return self.rows(
@@ -121,9 +107,8 @@ class ScriptedModel:
         if '"premises"' in system:
             return self.graph(texts, payload["question"])
         if '"verdicts"' in system:
-            truth = [is_right(t) != (rng.random() < self.mislabelled) for t in texts]
-            return self.rows("verdicts", ["true" if t else "false" for t in truth])
-        return {"text": " ".join(texts)}
+            return self.rows("verdicts", [str(is_right(t)).lower() for t in texts])
+        raise AssertionError(system)
 
     def vote(self, text, other):
         if text in other:

@@ -1,13 +1,7 @@
 """A service to talk to: called in this process, or served by another one over HTTP."""
 
 import asyncio
-import http.client
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.datasets.jsonl import format_jsonl
@@ -90,53 +84,3 @@ def lines_of(graph, **about):
 
 def as_lines(records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-class Serving:
-    """``skdcf serve`` in another process."""
-
-    def __init__(self, model, *options, **environment):
-        for _ in range(3):  # another program may take the port that was found free
-            self._start(model, options, environment)
-            if self._answers():
-                return
-            self.process.kill()
-            said = self.process.communicate()[1]
-        raise AssertionError(f"it did not start: {said}")
-
-    def _start(self, model, options, environment):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        command = [sys.executable, "-m", "skdcf", "serve", str(model)]
-        command += ["--port", str(self.port), *map(str, options)]
-        self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, env=os.environ | environment, text=True
-        )
-
-    def _answers(self):
-        end = time.monotonic() + 120
-        while self.process.poll() is None and time.monotonic() < end:
-            try:
-                return self.ask("GET", "/health")[0] == 200
-            except OSError:
-                time.sleep(0.1)
-        return False
-
-    def ask(self, method, path, record=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        content = None if record is None else json.dumps(record)
-        headers = {"Content-Type": "application/json", **headers}
-        try:
-            connection.request(method, path, content, headers)
-            reply = connection.getresponse()
-            return reply.status, json.loads(reply.read())
-        finally:
-            connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()

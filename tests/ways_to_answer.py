@@ -132,7 +132,6 @@ def single(text, *, everywhere):
 
 
 HERE = "reported to this package"
-SPENT = json.dumps({"error": {"message": "Resource exhausted. Try again later."}})
 
 way("as asked", "the protocol")(plain)
 
@@ -311,42 +310,30 @@ def _(asked):
     return HangUp() if asked.n_before == 0 else plain(asked)
 
 
-@way("overloaded, status 529, for 20 s", "anthropics/claude-code#3633")
-def _(asked):
-    body = '{"type": "error", "error": {"type": "overloaded_error"}}'
-    return Status(529, body=body) if asked.seconds < 20 * SCALE else plain(asked)
+def busy(name, source, seconds, body, status=429, **headers):
+    """A server that refuses all requests for some seconds."""
+
+    def answer(asked):
+        is_busy = asked.seconds < seconds * SCALE
+        return Status(status, headers, json.dumps(body)) if is_busy else plain(asked)
+
+    way(name, source)(answer)
 
 
-@way("429 without a header for 90 s", "google-gemini/gemini-cli#14811")
-def _(asked):
-    return Status(429, body=SPENT) if asked.seconds < 90 * SCALE else plain(asked)
-
-
-@way('429, "try again in 20s"', "n3d1117/chatgpt-telegram-bot#341")
-def _(asked):
-    body = json.dumps(
-        {"error": {"message": "Limit: 3 / min. Please try again in 200ms."}}
-    )
-    return Status(429, body=body) if asked.seconds < 20 * SCALE else plain(asked)
-
-
-@way("429, Gemini's retryDelay of 47 s", "browserbase/mcp-server-browserbase#129")
-def _(asked):
-    error = {"code": 429, "message": "You exceeded your current quota.", "details": []}
-    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.47s"}
-    error["details"] = [info]
-    refused = asked.seconds < 47 * SCALE
-    return Status(429, body=json.dumps({"error": error})) if refused else plain(asked)
-
-
-@way("429, x-ratelimit-reset of 30 s", "anthropics/anthropic-sdk-typescript#357")
-def _(asked):
-    headers = {
-        "x-ratelimit-reset-requests": "300ms",
-        "x-ratelimit-remaining-requests": 0,
-    }
-    refused = asked.seconds < 30 * SCALE
-    return Status(429, headers, '{"error": "slow down"}') if refused else plain(asked)
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error"}}
+SPENT = {"error": {"message": "Resource exhausted. Try again later."}}
+LIMIT = {"error": {"message": "Limit: 3 / min. Please try again in 200ms."}}
+INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.47s"}
+QUOTA = {"code": 429, "message": "You exceeded your current quota.", "details": [INFO]}
+RESET = {"x-ratelimit-reset-requests": "300ms", "x-ratelimit-remaining-requests": 0}
+GEMINI = "browserbase/mcp-server-browserbase#129"
+ANTHROPIC = "anthropics/anthropic-sdk-typescript#357"
+CODE = "anthropics/claude-code#3633"
+busy("overloaded, status 529, for 20 s", CODE, 20, OVERLOADED, 529)
+busy("429 without a header for 90 s", "google-gemini/gemini-cli#14811", 90, SPENT)
+busy('429, "try again in 20s"', "n3d1117/chatgpt-telegram-bot#341", 20, LIMIT)
+busy("429, Gemini's retryDelay of 47 s", GEMINI, 47, {"error": QUOTA})
+busy("429, x-ratelimit-reset of 30 s", ANTHROPIC, 30, {"error": "slow down"}, **RESET)
 
 
 SLOT = threading.Lock()

@@ -24,7 +24,6 @@ class Judgement(_Strict):
     problem: int
     claim: int
     word: str | None
-    seconds: Annotated[float, Field(ge=0, lt=1e6)] | None = None
 
 
 class Note(_Strict):

@@ -105,7 +105,7 @@ class LabelStore:
             self._journal.executescript(
                 "PRAGMA synchronous=FULL;"
                 f"CREATE TABLE IF NOT EXISTS {purpose} (id INTEGER PRIMARY KEY, kind TEXT, "
-                "person TEXT, problem TEXT, claim INTEGER, value TEXT, seconds REAL, time TEXT)"
+                "person TEXT, problem TEXT, claim INTEGER, value TEXT, time TEXT)"
             )
         except sqlite3.DatabaseError as error:
             raise ValueError(
@@ -117,25 +117,21 @@ class LabelStore:
     def follow(self) -> None:
         """Read the events that other programs have added to the journal."""
         query = f"SELECT * FROM {self.purpose} WHERE id > ? ORDER BY id"
-        for number, *key, value, seconds, time in self._journal.execute(
-            query, (self.version,)
-        ):
+        for number, *key, value, time in self._journal.execute(query, (self.version,)):
             self._last[tuple(key)] = Bunch(
-                number=number, value=json.loads(value), seconds=seconds, when=time
+                number=number, value=json.loads(value), when=time
             )
             self.version = number
 
-    def _save(self, kind, by, digest, claim, value, seconds=None):
+    def _save(self, kind, by, digest, claim, value):
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._journal.execute(
-            f"INSERT INTO {self.purpose} VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-            (kind, by, digest, claim, json.dumps(value), seconds, now),
+            f"INSERT INTO {self.purpose} VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+            (kind, by, digest, claim, json.dumps(value), now),
         )
         self.follow()
 
-    def label(
-        self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
-    ) -> None:
+    def label(self, problem: int, claim: int, word: str | None, *, by: str) -> None:
         """Save a verdict on a claim.
 
         Parameters
@@ -148,8 +144,6 @@ class LabelStore:
             was not examined. The value None withdraws the previous verdict.
         by : str
             Annotator name.
-        seconds : float, optional
-            Time that the annotator spent on the claim, in seconds.
 
         Raises
         ------
@@ -158,7 +152,7 @@ class LabelStore:
         """
         check_choice("word", word, WORDS)
         self._check_place(problem, claim)
-        self._save("label", by, self.digests[problem], claim, word, seconds)
+        self._save("label", by, self.digests[problem], claim, word)
 
     def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
         """Save a note on a claim, replacing any earlier note by the annotator.
@@ -242,7 +236,7 @@ class LabelStore:
         Returns
         -------
         events : list of (Bunch or None)
-            For each claim ``number``, ``value``, ``seconds`` and ``when`` (ISO 8601), or None.
+            For each claim ``number``, ``value`` and ``when`` (ISO 8601), or None.
         """
         key = kind, by, self.digests[problem]
         return [self._last.get((*key, v)) for v in range(self.graphs[problem].n_claims)]

@@ -37,7 +37,7 @@ _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def to_label_studio(
-    store: LabelStore, by: str, order: Sequence[int] | None = None
+    store: LabelStore, by: str, order: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return tasks for Label Studio, one per claim, including existing verdicts.
 
@@ -50,7 +50,7 @@ def to_label_studio(
         The problems and the verdicts on their claims.
     by : str
         Name of the annotator whose verdicts are exported.
-    order : sequence of int, optional
+    order : sequence of int
         Positions of the problems, in the order in which the tasks are returned.
 
     Returns
@@ -69,7 +69,7 @@ def to_label_studio(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = LabelStore([graph], f"{folder}/labels.journal")
     ...     store.label(0, 0, "true", by="ann")
-    ...     tasks = to_label_studio(store, "ann")
+    ...     tasks = to_label_studio(store, "ann", [0])
     >>> tasks[0]["annotations"][0]["result"][0]["value"]
     {'choices': ['true']}
     >>> tasks[1]["data"]["premises"]
@@ -124,7 +124,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = LabelStore([graph], f"{folder}/labels.journal")
     ...     store.label(0, 0, "true", by="ann")
-    ...     from_label_studio(to_label_studio(store, "ann"), [graph])
+    ...     from_label_studio(to_label_studio(store, "ann", [0]), [graph])
     {'imported': [['true', None]]}
     """
     rows = {}
@@ -175,7 +175,7 @@ def write_csv(
     path: str | os.PathLike[str],
     store: LabelStore,
     by: str,
-    order: Sequence[int] | None = None,
+    order: Sequence[int],
 ) -> None:
     """Write a CSV table with one row per claim, for labelling in a spreadsheet.
 
@@ -190,7 +190,7 @@ def write_csv(
         The problems and the verdicts on their claims.
     by : str
         Name of the annotator whose verdicts are written.
-    order : sequence of int, optional
+    order : sequence of int
         Positions of the problems, in the order of the table rows. If the order is random, the
         problems that are labelled first are a random sample.
     """
@@ -262,7 +262,7 @@ def _as_text(cell):
 def _rows(store, by, order):
     """Yield one table row per claim, with the problems in the given order."""
     names = _names(store.graphs)
-    for i in range(len(names)) if order is None else order:
+    for i in order:
         graph = store.graphs[i]
         events = store.events("label", i, by)
         notes = store.notes(i, by)
@@ -279,7 +279,6 @@ def _rows(store, by, order):
                 "label": event and event.value,
                 "annotator": event and by,
                 "when": event and event.when,
-                "seconds": event and event.seconds,
                 "note": notes[v],
             }
 

@@ -15,11 +15,12 @@ from sklearn.base import TransformerMixin
 
 from ..._checks import warn
 from ..._parameters import Settings
+from ...datasets.records import plain, read_graph
 from ...datasets.thoughts import without_thoughts
 from ...edges import chain_edges
 from ...exceptions import ParameterWarning
 from ...features import SURPRISAL, surprisal
-from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs import GraphBatch
 from ._model import (
     CallError,
     ChatClient,
@@ -100,35 +101,16 @@ def _read_answer(i, item):
             f"problem {i} must be a (problem, answer) pair of strings, or a dict with a string "
             f'under the key "answer", got {item!r:.100}'
         )
-    keys = [
-        "alternatives",
-        "answer",
-        "context",
-        "group",
-        "id",
-        "logprobs",
-        "metadata",
-        "problem",
-    ]
-    if unknown := sorted(map(str, item.keys() - set(keys))):
-        raise ValueError(
-            f"problem {i} has the unknown keys {unknown}. The valid keys are {keys}. "
-            'Store the question under the key "problem", and other data in "metadata"'
-        )
-    fields = dict(item)
-    answer = without_thoughts(fields.pop("answer"))
-    group = fields.pop("group", None)
-    logprobs = fields.pop("logprobs", None)
-    if isinstance(fields.get("context"), str):
-        fields["context"] = [fields["context"]]
+    record = {"claims": [], **item}
+    answer = without_thoughts(record.pop("answer"))
+    logprobs = record.pop("logprobs", None)
     try:
         if logprobs is not None:
             surprisal(logprobs, answer, ())
-        graph = ReasoningGraph(None, (), claims=(), **fields)
+        graph = read_graph(plain(record))
     except ValueError as error:
         raise ValueError(f"problem {i}: {error}") from error
     metadata = {**(graph.metadata or {}), "answer": answer}
-    metadata |= {} if group is None else {"group": group}
     return graph.replace(metadata=metadata), logprobs
 
 
@@ -183,8 +165,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         Steps that compute feature columns: `Frequency`, `SemanticJudge` and `Verify`. Pass
         features that do not require a model, such as `skdcf.features.reasoning_features`, to the
         parameter ``features`` of the filter instead.
-    verbose : bool, default=False
-        Whether to print the progress of a run.
 
     Attributes
     ----------
@@ -243,7 +223,6 @@ class ClaimExtractor(TransformerMixin, Settings):
         "client": [ChatClient, callable, None],
         **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
         "features": ["array-like"],
-        "verbose": ["verbose"],
     }
 
     model: str | None = None
@@ -253,7 +232,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     graph: DeduceGraph | Callable | None = None
     sample: SampleAnswers | Callable | None = None
     features: Sequence[Step] = ()
-    verbose: bool = False
 
     def validate(self) -> None:
         """Raise ValueError if a parameter or a combination of parameters is invalid."""
@@ -295,12 +273,13 @@ class ClaimExtractor(TransformerMixin, Settings):
         Parameters
         ----------
         X : sequence of (problem, answer) or of dict
-            The answers. Dictionaries must have the key ``answer``, and may have the keys
-            ``problem``, ``id``, ``group`` (which identifies the question), ``alternatives`` (other
-            answers to the question), ``context`` (the passages that must support the answer),
-            ``logprobs`` (log-probabilities of the tokens of the answer, in the format of a
-            chat-completions response, from which the columns of `skdcf.features.surprisal` are
-            computed) and ``metadata``.
+            The answers. Dictionaries must have the key ``answer``. They may have your own keys,
+            which are kept in the metadata, and the keys ``problem``, ``id``, ``group`` (which
+            identifies the question), ``alternatives`` (other answers to the question),
+            ``context`` (the passages that must support the answer), ``logprobs``
+            (log-probabilities of the tokens of the answer, in the format of a chat-completions
+            response, from which the columns of `skdcf.features.surprisal` are computed) and
+            ``metadata``.
 
         Returns
         -------
@@ -309,9 +288,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         self.validate()
         answers = _read_answers(X)
-        graphs, run = run_all(
-            self.client, answers, self._extract, self.model, self.verbose
-        )
+        graphs, run = run_all(self.client, answers, self._extract, self.model)
         self.usage_ = run.usage
         failed = [str(graph) for graph in graphs if isinstance(graph, CallError)]
         if failed:

@@ -196,7 +196,7 @@ class Run:
             "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT)"
         )
 
-    async def gather(self, items, work, show):
+    async def gather(self, items, work):
         """Return the result or the CallError of ``work(run, *item)`` for each item.
 
         An EndpointError, or another exception that is not a CallError, stops all items.
@@ -214,7 +214,7 @@ class Run:
                 finally:
                     bar.update()
 
-        with tqdm(total=len(items), desc="extract", disable=not show) as bar:
+        with tqdm(total=len(items), desc="extract", disable=None) as bar:
             try:
                 return await asyncio.gather(*map(complete, items))
             finally:
@@ -233,15 +233,13 @@ class Run:
         limit=None,
         temperature=0.0,
         seed=0,
-        stride=1,
         logprobs=False,
     ):
         """Return the result of ``read`` for a reply of the model.
 
         ``content`` is the input of the model, given as a string or as an object. If ``read``
-        raises ValueError, the model is asked again with another seed. ``stride`` is the difference
-        between the seeds of two requests. If JSON is expected, the backslashes of the reply are
-        repaired.
+        raises ValueError, the model is asked again with another seed. If JSON is expected, the
+        backslashes of the reply are repaired.
         """
         shown = "\n".join(texts_in(content))
         if not isinstance(content, str):
@@ -287,7 +285,7 @@ class Run:
                 row = key, json.dumps(asdict(reply))
                 self._replies.execute("REPLACE INTO replies VALUES (?, ?)", row)
                 return value
-            call = _ask_again(first, reply, fault, number, stride)
+            call = _ask_again(first, reply, fault, number)
             if self.client.max_tokens is None and limit is not None:
                 call["max_tokens"] = limit * 2**number
         raise UnreadableError(
@@ -478,13 +476,13 @@ def _refused_option(status, text, in_use):
     return None
 
 
-def _ask_again(first, reply, fault, number, stride):
+def _ask_again(first, reply, fault, number):
     """Return the call after an unusable reply, which differs in its seed.
 
     If JSON is expected, the call also contains a description of the fault, and has a higher
     temperature, so the reply is likely to differ.
     """
-    call = first | {"seed": first["seed"] + number * stride}
+    call = first | {"seed": first["seed"] + 1000 * number}
     if first["schema"] is None:
         return call
     if reply.finish_reason == "length":
@@ -503,7 +501,7 @@ def _ask_again(first, reply, fault, number, stride):
     return call
 
 
-def run_all(client, items, work, model, show=False):
+def run_all(client, items, work, model):
     """Return the result or the CallError of ``work(run, *item)`` for each item, and the run.
 
     If an event loop is running, as in a notebook, the work is done in another thread.
@@ -512,7 +510,7 @@ def run_all(client, items, work, model, show=False):
 
     async def work_on_all():
         run = Run(client, model)
-        return await run.gather(items, work, show), run
+        return await run.gather(items, work), run
 
     run: Any = asyncio.run
     with suppress(RuntimeError):

@@ -336,7 +336,7 @@ class SampleAnswers(Step):
     Answer number i has the seed i. If the endpoint supports seeds, a second run therefore
     returns the same answers. Cached answers are not requested again. An answer that is empty,
     refused or cut off provides no evidence about a claim. Such an answer is sampled again with
-    the seeds i + n and i + 2n. If these attempts also fail, the answer is omitted, and the
+    the seeds i + 1000 and i + 2000. If these attempts also fail, the answer is omitted, and the
     extractor adds a flag.
 
     Examples
@@ -368,7 +368,6 @@ class SampleAnswers(Step):
                     run,
                     question,
                     _said,
-                    stride=self.n,
                     n_rows=12,
                     seed=seed,
                     temperature=float(self.temperature),

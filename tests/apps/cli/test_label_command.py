@@ -2,11 +2,6 @@
 
 import json
 import re
-import signal
-import subprocess
-import sys
-import threading
-import urllib.request
 
 import numpy as np
 import pytest
@@ -15,7 +10,6 @@ import skdcf
 from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import LabelStore, RandomOrder, ReviewOrder
-from skdcf.apps.labelling.exchange import to_label_studio
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.features import reasoning_features
 
@@ -77,17 +71,6 @@ def test_answers_are_written_up_to_the_last_judged_one(folder, label, tmp_path):
     assert doubtful.graphs[0].provenance["label_order"] == "doubtful"
 
 
-def test_every_key_survives(folder, label, tmp_path):
-    label.store.label(3, 0, "true", by="ann")
-    assert label("-o", tmp_path / "out") == 0
-    old = lines_of(folder / "new.jsonl")
-    for row in lines_of(tmp_path / "out"):
-        before = old[row["metadata"]["own"]]
-        assert {key: row[key] for key in before if key != "provenance"} == {
-            key: before[key] for key in before if key != "provenance"
-        }
-
-
 def test_sheets_and_label_studio_bring_labels(label, tmp_path, capsys):
     sheet, tasks, out = (tmp_path / name for name in ("s.csv", "t.json", "out"))
     assert label("--csv", sheet, "--label-studio", tasks) == 0
@@ -95,7 +78,7 @@ def test_sheets_and_label_studio_bring_labels(label, tmp_path, capsys):
     rows = sheet.read_text("utf-8-sig").splitlines()
     assert rows[1].startswith(str(label.store.graphs[listed[0]].id or listed[0] + 1))
     done = json.loads(tasks.read_text())
-    choice = to_label_studio(label.store, "ann") and {
+    choice = {
         "from_name": "verdict",
         "to_name": "claim",
         "type": "choices",
@@ -189,46 +172,6 @@ def test_a_review_keeps_what_people_found_true(folder, truth, tmp_path, capsys):
     assert run(*review, "bob", "--json", "-o", out) == 0
     assert all(map(np.array_equal, read_jsonl(out).masks, before))
     assert run("calibrate", folder / "m", out, "-o", tmp_path / "c") == 2
-
-
-@pytest.mark.long
-def test_verdicts_on_the_page_survive_its_end(folder, tmp_path):
-    """Two people on one journal, one of whose programs is killed."""
-    command = [sys.executable, "-m", "skdcf", "label", str(folder / "new.jsonl")]
-    command += ["--no-browser", "--journal", str(tmp_path / "journal")]
-    command += ["-o", str(tmp_path / "out.jsonl")]
-    programs = {
-        by: subprocess.Popen(
-            [*command, "--annotator", by], stderr=subprocess.PIPE, text=True
-        )
-        for by in ("ann", "bob")
-    }
-
-    def judge(by):
-        url = next(line for line in programs[by].stderr if "http://" in line)
-        address, _, token = url[url.index("http") :].strip().partition("/?token=")
-        for i in range(60):
-            body = json.dumps({"problem": i, "claim": 0, "word": "true"}).encode()
-            headers = {"X-Token": token, "Content-Type": "application/json"}
-            request = urllib.request.Request(
-                f"{address}/save?tab=a&at={i}", body, headers
-            )
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                assert reply.status == 200
-
-    threads = [threading.Thread(target=judge, args=(by,)) for by in programs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    programs["ann"].kill()
-    programs["bob"].send_signal(signal.SIGINT)
-    for program in programs.values():
-        program.communicate(timeout=120)
-    assert programs["bob"].returncode == 0
-    assert len(read_jsonl(tmp_path / "out.jsonl").graphs) == 60
-    store = LabelStore(read_jsonl(folder / "new.jsonl").graphs, tmp_path / "journal")
-    assert [len(store.in_order(by)) for by in programs] == [60, 60]
 
 
 def test_no_page_is_opened_if_nothing_can_be_judged(tmp_path, capsys):

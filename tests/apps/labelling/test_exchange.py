@@ -44,12 +44,12 @@ def test_labels_go_out_and_come_back(tmp_path, claims, data):
         *data.draw(st.lists(WORDS, min_size=len(claims) - 1, max_size=len(claims) - 1)),
     ]
     store = stored(tmp_path / "journal", graphs, [words])
-    write_csv(tmp_path / "t.csv", store, "ann")
+    write_csv(tmp_path / "t.csv", store, "ann", [0])
     assert read_csv(tmp_path / "t.csv", graphs) == {"ann": [words]}
     with open(tmp_path / "t.csv", encoding="utf-8-sig", newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t")]
-    tasks = json.loads(json.dumps(to_label_studio(store, "ann")))
+    tasks = json.loads(json.dumps(to_label_studio(store, "ann", [0])))
     assert from_label_studio(tasks, graphs) == {"imported": [words]}
 
 
@@ -81,7 +81,7 @@ def annotation(*choices, control="verdict", by=1, **more):
 @pytest.fixture
 def tasks_with(tmp_path):
     """Tasks of which the first has these annotations."""
-    tasks = to_label_studio(LabelStore(GRAPHS, tmp_path / "journal"), "ann")
+    tasks = to_label_studio(LabelStore(GRAPHS, tmp_path / "journal"), "ann", [0, 1])
 
     def make(*annotations, **more):
         tasks[0] |= {"annotations": list(annotations), **more}
@@ -165,4 +165,4 @@ def test_the_place_of_a_fault_is_named(tmp_path, text, match):
 def test_ids_that_occur_twice_take_no_labels(tmp_path):
     graphs = [graph.replace(id="a") for graph in GRAPHS]
     with pytest.raises(ValueError, match=r"2 .*'a'"):
-        to_label_studio(LabelStore(graphs, tmp_path / "journal"), "ann")
+        to_label_studio(LabelStore(graphs, tmp_path / "journal"), "ann", [0])

@@ -1,7 +1,6 @@
 """The labelling page, as people use it in a browser, and what its server refuses."""
 
 import json
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,7 +11,6 @@ from browser import Browser
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.labelling import (
-    FilterOrder,
     LabelServer,
     LabelStore,
     RandomOrder,
@@ -144,16 +142,6 @@ def test_two_tabs_are_not_asked_about_the_same_answer(server, browser):
     assert sum(map(len, said(server))) == 4 and [None] not in said(server)
 
 
-def test_a_closed_tab_frees_its_answer(server, browser):
-    server = server()
-    first = opened(browser, server)
-    first.send("Page.navigate", url="about:blank")
-    end = time.monotonic() + 30
-    while server.keep("other", -1) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert server.asked("other", -1)["ask"][0][0] == 0
-
-
 def test_nothing_is_lost_while_the_program_is_away(server, browser):
     first = server()
     tab = opened(browser, first)
@@ -186,29 +174,6 @@ def test_edges_and_notes_are_written_by_keyboard(server, browser):
     tab.press("3", "Enter")
     tab.wait(f"{TEXT}.includes('cycle')")
     press(tab, "Escape")
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
-def test_a_filter_asks_only_for_what_moves_the_threshold(server, browser):
-    rng = np.random.default_rng(5)
-    graphs = [
-        ReasoningGraph(rng.normal(size=(3, 1)), [], claims=[f"{i} {v}" for v in "abc"])
-        for i in range(30)
-    ]
-    truth = [rng.integers(0, 2, 3) for _ in graphs]
-    cf = HardCF(0, alpha=0.1).fit(graphs, [[-1] * 3] * 30)
-    server = server(graphs, order=FilterOrder(cf, graphs))
-    tab = opened(browser, server)
-    while not tab.run("document.querySelector('#done').className"):
-        i, v = tab.run("[i, v]")
-        assert said(server)[i][v] is None
-        press(tab, "t" if truth[i][v] else "f")
-    labels = server.store.labels("ann")
-    assert 0 < sum(int((row >= 0).sum()) for row in labels) < 90
-    thresholds = {
-        HardCF(0, alpha=0.1).fit(graphs, y).threshold_ for y in (labels, truth)
-    }
-    assert len(thresholds) == 1
 
 
 def test_a_review_shows_what_is_kept_and_what_to_check(server, browser):
@@ -270,23 +235,6 @@ def test_small_screens_and_fingers(server, browser):
     assert len(sizes) > 12 and np.min(sizes) >= 44
 
 
-def test_buttons_keep_the_focus_and_letters_can_be_turned_off(server, browser):
-    server = server()
-    tab = opened(browser, server)
-    assert tab.run("document.activeElement.classList.contains('here')")
-    button = "document.querySelector('.here button[data-key=u]')"
-    tab.run(f"{button}.focus()")
-    press(tab, "Enter")
-    assert said(server)[0][0] == "unsure"
-    assert tab.run(f"document.activeElement === {button}")
-    tab.run("document.querySelector('#letters').click()")
-    press(tab, "t", "f", "x")
-    assert said(server)[0] == ["unsure", None, None]
-    tab.run("document.querySelector('.here button[data-key=f]').click()")
-    ready(tab)
-    assert said(server)[0] == ["unsure", "false", None]
-
-
 @pytest.mark.parametrize("purpose", ["labels", "review"])
 def test_axe_finds_nothing(checkout, server, browser, purpose):
     path = Path(checkout, ".venv/axe/node_modules/axe-core/axe.min.js")
@@ -326,17 +274,6 @@ def request(server, path, data=None, **headers):
             return reply.status, reply.read().decode(), dict(reply.headers)
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(), dict(error.headers)
-
-
-@pytest.mark.parametrize("path", ["answer", "said", "choices[0].message.content"])
-def test_the_whole_answer_is_shown_whatever_its_key(server, path):
-    metadata = (
-        {"answer": "A"} if path == "answer" else {"names_in_log": {"answer": path}}
-    )
-    metadata |= {"said": "A", "choices": [{"message": {"content": "A"}}]}
-    page = server([problem(1, metadata=metadata)])
-    [shown] = page.problems("a", -1)["problems"]
-    assert shown["answer"] == "A"
 
 
 SAVE = "/save?tab=a&at=0"
@@ -386,7 +323,6 @@ def test_the_page_forbids_other_sources(server):
         {**VERDICT, "claim": 8},
         {**VERDICT, "claim": True},
         {**VERDICT, "problem": "0"},
-        {**VERDICT, "seconds": -1},
         {**VERDICT, "more": 1},
         {"problem": 0},
         [1],
@@ -401,14 +337,3 @@ def test_bad_requests_change_nothing(server, data):
     status, body, _ = request(server, SAVE, data)
     assert status == 422 and json.loads(body)["detail"]
     assert server.store.version == 0
-
-
-def test_a_port_that_is_taken_is_an_error(server):
-    first = server()
-    with pytest.raises(OSError):
-        server(port=first.port)
-
-
-def test_an_unknown_meaning_is_refused(server):
-    with pytest.raises(ValueError, match="nice"):
-        server(meaning="nice")

@@ -34,23 +34,6 @@ def tell(review, place, y):
     review.verdicts_[place] = "true" if y[problem][claim] == 1 else "false"
 
 
-def test_checks_add_only_true_claims_below_kept_ones(reviewed):
-    cf, graphs, y = reviewed
-    before = cf.predict(graphs)
-    review = ReviewOrder(cf, graphs)
-    for _ in range(300):
-        tell(review, review.next(), y)
-    masks = review.masks()
-    assert (holds_false(masks, y) == holds_false(before, y)).all()
-    assert is_closed(masks, graphs)
-    assert all((a >= b).all() for a, b in zip(masks, before, strict=True))
-    n_added = sum(map(len, review.checked()))
-    assert sum(int(m.sum()) for m in masks) == n_added + sum(
-        int(m.sum()) for m in before
-    )
-    assert n_added > 50
-
-
 def test_no_choice_of_checks_adds_an_error(reviewed):
     """A person who knows the labels asks about false claims first."""
     cf, graphs, y = reviewed
@@ -147,16 +130,3 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     for method in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
         with pytest.raises(ValueError, match=r"labelled.*review"):
             method(marked, y)
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-def test_if_the_filter_keeps_nothing_only_checked_claims_are_shown(reviewed):
-    _, graphs, y = reviewed
-    cf = HardCF("frequency-score", alpha=0.01).fit(graphs[:30], y[:30])
-    review = ReviewOrder(cf, graphs[30:60])
-    for _ in range(60):
-        tell(review, review.next(), y[30:60])
-    assert not holds_false(review.masks(), y[30:60]).any()
-    masks = review.masks()
-    assert review.checked() == [np.flatnonzero(mask).tolist() for mask in masks]
-    assert sum(int(mask.sum()) for mask in masks) > 10

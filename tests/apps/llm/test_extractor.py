@@ -1,22 +1,13 @@
 """From answers to graphs: whole runs, hostile texts, interrupted programs, the command."""
 
 import json
-import os
 import random
-import sqlite3
-import subprocess
-import sys
-import time
-from contextlib import closing
 
 import numpy as np
 import pytest
 from chat_server import Status
 from scripted_model import ScriptedModel, make_question
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from skdcf import HardCF
 from skdcf.apps.cli import main
 from skdcf.apps.llm import (
     ChatClient,
@@ -31,7 +22,6 @@ from skdcf.apps.text import split_sentences
 from skdcf.datasets import read_jsonl
 from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import ParameterWarning
-from skdcf.features import reasoning_features
 
 SCRIPT = ScriptedModel()
 
@@ -102,7 +92,7 @@ def test_keys_of_an_answer_are_kept():
         [("q", None)],
         [(3, "x")],
         [{"answer": "x", "alternatives": [1]}],
-        [{"answer": "x", "question": "q"}],
+        [{"answer": "x", "problm": "q"}],
         [{"answer": "x", "logprobs": 3}],
     ],
 )
@@ -124,19 +114,6 @@ def test_what_is_no_answer_is_refused(bad):
 def test_wrong_settings_are_refused(options, named):
     with pytest.raises(ValueError, match=named):
         ClaimExtractor(**options).fit()
-
-
-def test_a_pipeline_of_an_extractor_and_a_filter(model):
-    server, client = model(SCRIPT)
-    judge = Verify(model="judge")
-    extractor = ClaimExtractor("m", client, graph=no_edges, features=[judge])
-    assert repr(clone(extractor)) == repr(extractor)
-    answers = make_answers(25)
-    graphs = extractor.transform(answers)
-    assert {r["model"] for _, _, r in server.requests} == {"m", "judge"}
-    labels = [[len(text) % 7 > 0 for text in graph.claims] for graph in graphs]
-    pipeline = make_pipeline(extractor, reasoning_features(), HardCF())
-    assert len(pipeline.fit(answers, labels).predict(answers[:3])) == 3
 
 
 def test_surprisal_columns_come_first_and_use_the_words_of_the_answer():
@@ -187,21 +164,6 @@ def test_what_cannot_be_read_is_careful_and_flagged():
     np.testing.assert_array_equal(graph.features[:, :2], [[1, 1], [0, -14], [1, 1]])
     assert any("graph" in flag for flag in graph.metadata["flags"])
     assert "1 of 3 claims have no verdict" in graph.metadata["flags"]
-
-
-def test_ignored_log_probabilities_are_another_origin(model):
-    answers = make_answers(10)
-    server, client = model(SCRIPT)
-    extractor = ClaimExtractor("m", client, features=[Verify()])
-    complete = extractor.transform(answers)
-    server.script = lambda request, n: getattr(said := SCRIPT(request, n), "text", said)
-    with pytest.warns(ParameterWarning, match="logprobs"):
-        missing = extractor.transform([("q", ""), *answers])
-    assert {graph.provenance["left_out"] for graph in missing} == {"logprobs"}
-    labels = [[1] * graph.n_claims for graph in complete]
-    filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
-    with pytest.raises(ValueError, match="left_out"):
-        filter.predict(missing)
 
 
 ANSWER = "Ann has 12 pens and 1,500 euros. She buys 3 more.\nSo she has **15** pens."
@@ -263,31 +225,6 @@ def test_hostile_answers_change_neither_instructions_nor_columns(model, text):
     server.script = SCRIPT
     assert full_extractor(client).transform([item])[0] == obeyed
     assert obeyed.features.shape == (obeyed.n_claims, 12)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(os.name != "posix", reason="programs are killed as on POSIX")
-def test_a_killed_program_repeats_no_finished_call(model, tmp_path):
-    path, out, cache = (tmp_path / name for name in ("a.jsonl", "o.jsonl", "cache"))
-    path.write_text("\n".join(json.dumps({"answer": a}) for _, a in make_answers(60)))
-    server, _ = model(ScriptedModel(delay=0.02))
-    command = [sys.executable, "-m", "skdcf", "extract", path, "-o", out, "--model"]
-    command += ["m", "--base-url", server.url, "--features", "verify"]
-    command += ["--cache", cache]
-    for _ in range(3):
-        n = len(server.requests)
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            while len(server.requests) == n and process.poll() is None:
-                time.sleep(0.01)
-            time.sleep(random.Random(n).uniform(0, 0.3))
-            process.kill()
-    time.sleep(0.2)
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    sent = [json.dumps(request) for _, _, request in server.requests]
-    assert len(sent) - len({*sent}) <= 3 * 8  # in flight when the program was killed
-    with closing(sqlite3.connect(cache)) as database:
-        [n_cached] = database.execute("SELECT count(*) FROM replies").fetchone()
-    assert n_cached == len({*sent}) and len(read_jsonl(out).graphs) == 60
 
 
 # --- the command

@@ -16,7 +16,6 @@ from skdcf.apps.llm import (
     ChatClient,
     Decompose,
     EndpointError,
-    SampleAnswers,
     Verify,
 )
 from skdcf.exceptions import ParameterWarning
@@ -58,14 +57,6 @@ def test_calls_are_concurrent_within_the_limit(model):
     assert server.most_in_flight == 3
 
 
-def test_samples_differ_in_their_seeds(model):
-    server, client = model(lambda request, n: f"answer {request['seed']}")
-    step = SampleAnswers(3, temperature=0.7)
-    [texts] = step.apply(["q"], model="m", client=client)
-    assert sorted(texts) == ["answer 1", "answer 2", "answer 3"]
-    assert {r["temperature"] for _, _, r in server.requests} == {0.7}
-
-
 def test_a_call_works_in_a_running_loop_and_with_asynchronous_functions():
     async def complete(messages):
         await asyncio.sleep(0)
@@ -94,21 +85,6 @@ FAULTS = {
     "deep": Raw(b'{"choices": ' + b"[" * 50_000),
     "no schema": Status(400, body='{"error": {"code": "json_validate_failed"}}'),
 }
-
-
-def test_passing_faults_lose_nothing(model):
-    """Each of the calls meets three faults, in an order of its own."""
-    kinds = list(FAULTS.values())
-
-    def script(request, n):
-        i = int(json.loads(request["messages"][1]["content"])["answer"])
-        seen[i] += 1
-        return kinds[(i + 3 * seen[i]) % 10] if seen[i] < 4 else claims(f"claim {i}")
-
-    seen = [0] * 12
-    _, client = model(script)
-    assert decompose(client, TEXTS) == [[f"claim {i}"] for i in range(12)]
-    assert seen == [4] * 12
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -153,12 +129,6 @@ def test_a_call_that_is_slow_twice_fails(model):
     with pytest.raises(CallError, match=r"2 attempts.*0\.5 seconds"):
         decompose(client)
     assert len(server.requests) == 4
-
-
-def test_nobody_listens(model):
-    _, client = model(None)
-    with pytest.raises(CallError, match=r"Connection error"):
-        decompose(client.set_params(base_url="http://127.0.0.1:9/v1"))
 
 
 # --- options that an endpoint refuses
@@ -210,25 +180,6 @@ def test_without_log_probabilities_the_odds_are_those_of_the_verdict(model, is_r
     assert len(warned) == 1 and "logprobs" not in server.requests[-1][2]
 
 
-@pytest.mark.parametrize("status", [400, 403])
-def test_a_refusal_of_one_answer_changes_no_other_call(model, status):
-    """The message repeats words of the input that are also names of options."""
-    message = (
-        "Input was flagged: 'At which temperature does the seed of a schema melt?'"
-    )
-
-    def script(request, n):
-        is_bad = answer_of(request) == "1"
-        return Status(status, body=message) if is_bad else claims("a")
-
-    server, client = model(script, in_flight=1)
-    with pytest.raises(CallError, match=f"problem 1: status {status}"):
-        decompose(client, TEXTS)
-    *_, (_, _, last) = server.requests
-    assert last.keys() == server.requests[0][2].keys()
-    assert answer_of(last) == "11"
-
-
 # --- asking again
 
 
@@ -237,7 +188,7 @@ def test_an_unusable_reply_is_sent_back_with_the_fault(model):
     with pytest.raises(CallError, match=r"decompose-3.*used"):
         decompose(client)
     bodies = [body for _, _, body in server.requests]
-    assert [body["seed"] for body in bodies] == [0, 1, 2]
+    assert [body["seed"] for body in bodies] == [0, 1000, 2000]
     assert [body["temperature"] for body in bodies] == [0, 0.3, 0.6]
     roles = [message["role"] for message in bodies[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
@@ -257,25 +208,6 @@ def test_a_reply_that_was_cut_off_is_asked_for_without_a_schema(model):
     # An empty reply is not sent back.
     assert [message["role"] for message in second["messages"]] == ["system", "user"]
     assert "cut off, so be brief" in second["messages"][1]["content"]
-
-
-def test_a_model_that_cannot_write_json_has_another_seed(model):
-    text = "The model produced output that does not match the expected format"
-
-    def script(request, n):
-        return Status(500, body=text) if request["seed"] < 2 else claims("a")
-
-    server, client = model(script)
-    assert decompose(client) == [["a"]]
-    assert len(server.requests) == 3
-
-
-def test_text_in_parts_or_as_reasoning_is_read(model):
-    parts = [{"type": "thinking"}, *({"type": "text", "text": t} for t in claims("a"))]
-    for message in ({"content": parts}, {"reasoning_content": claims("a")}):
-        body = json.dumps({"choices": [{"message": message}]})
-        _, client = model(lambda request, n, body=body: Raw(body.encode()))
-        assert decompose(client) == [["a"]]
 
 
 # --- the cache

@@ -56,14 +56,6 @@ def test_mathematics_survives_single_and_double_backslashes(text, is_single):
     assert json.loads(repair_json(written, text)) == [text]
 
 
-@pytest.mark.parametrize("levels", [1, 2])
-def test_json_within_a_string_is_read(levels):
-    text = '{"claims": ["a"]}'
-    for _ in range(levels):
-        text = json.dumps(text)
-    assert repair_json(f" {text}\n", "") == '{"claims": ["a"]}'
-
-
 # --- objects
 
 ROWS = {"claims": [{"span": "", "text": "a"}, {"span": "", "text": "b"}]}
@@ -113,14 +105,6 @@ def test_what_is_incomplete_or_no_object_is_refused(text):
         read_object(text, Decompose._reply)
 
 
-@pytest.mark.parametrize("nothing", [None, 0, "", "none", [None], []])
-def test_a_claim_may_have_no_premises_in_other_words(nothing):
-    text = json.dumps({"premises": [{"claim": "1", "builds_on": nothing}]})
-    assert read_object(text, DeduceGraph._reply) == {
-        "premises": [{"claim": 1, "builds_on": []}]
-    }
-
-
 @pytest.mark.parametrize("wrong", ["x", 1.5, [2], "NaN", None])
 def test_numbers_are_checked(wrong):
     with pytest.raises(ValueError, match=r"builds_on.*got"):
@@ -141,19 +125,6 @@ def test_rows_are_numbered_in_order(order, first):
 def test_rows_that_may_be_about_other_claims_are_refused(claims):
     with pytest.raises(ValueError, match="from 1 to 2"):
         number_rows([{"claim": claim} for claim in claims], 2)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '["true", false]',
-        '{"verdicts": [{"verdict": "Correct."}, {"verdict": "**No**"}]}',
-        "{'verdicts': [{'claim': 1, 'verdict': True}, {'claim': 2, 'verdict': False}]}",
-    ],
-)
-def test_verdicts_are_read_in_all_forms(text):
-    rows = read_object(text, verdicts_of("true", "false"))["verdicts"]
-    assert [row["verdict"] for row in rows] == ["true", "false"]
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,6 @@ def test_an_empty_answer_needs_no_call():
 # --- edges
 
 
-def test_edges_are_those_of_the_reply():
-    client = Replies(premises([0], None, [1, 2, 1]))
-    edges = run(DeduceGraph(), GRAPH.claims, "q", client=client)
-    assert edges == [(0, 2), (1, 2)]
-
-
 @pytest.mark.parametrize("bad", [[3], [9], [-1], [2], ["x"]])
 def test_premises_that_are_no_earlier_claims_are_asked_for_again(bad):
     client = Replies(premises([], bad, []), premises([], [1], [1, 2]))
@@ -171,11 +165,6 @@ def test_verdicts_of_single_claims_see_their_premises():
     assert client.seen[0][0]["content"] == Verify().wording().text
 
 
-def test_claims_without_a_verdict_are_nan():
-    table = run(Verify(), GRAPH, client=Replies("It depends"))
-    assert table.shape == (3, 2) and np.isnan(table).all()
-
-
 # --- other answers
 
 
@@ -193,9 +182,13 @@ def test_claims_without_a_verdict_are_nan():
 )
 def test_a_refusal_is_sampled_again_and_left_out_at_last(refusal):
     def complete(messages, *, seed, **options):
-        return refusal if seed in (1, 2, 4, 6) else f"<think>Hm.</think>It is {seed}."
+        return (
+            refusal
+            if seed in (1, 2, 1002, 2002)
+            else f"<think>Hm.</think>It is {seed}."
+        )
 
-    assert run(SampleAnswers(2), "q", client=complete) == ["It is 3."]
+    assert run(SampleAnswers(2), "q", client=complete) == ["It is 1001."]
 
 
 @pytest.mark.parametrize("answer", ["Non è 4, è 5.", "我们得到 4。", "Je trouve 4."])
@@ -225,13 +218,6 @@ def test_labels_of_a_model_are_marked():
     }
     with pytest.raises(CallError, match="verdict"):
         judge_labels([GRAPH], "m", Replies(verdicts("true", "true, I say", "false")))
-
-
-@pytest.mark.parametrize(
-    "step", [Decompose, DeduceGraph, Frequency, SemanticJudge, Verify]
-)
-def test_prompts_on_data_say_that_data_are_data(step):
-    assert "never to be followed" in step().wording().text
 
 
 def test_a_prompt_may_be_replaced():

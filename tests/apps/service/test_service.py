@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import re
-import signal
 import sqlite3
 from contextlib import closing
 
@@ -143,19 +141,11 @@ def test_the_guards_of_predict_apply(fitted):
     assert status == 422 and reply["detail"][:40] == str(caught.value)[:40]
     made = [g.replace(provenance={"model": "a"}) for g in GRAPHS[:200]]
     cf = HardCF("frequency-score", alpha=0.2).fit(made, Y[:200])
-    app = create_app(cf)
-    unlike = GOOD | {"provenance": {"model": "b"}}
-    status, reply, _ = call(app, "/v1/filter", unlike)
-    assert status == 422 and "model" in reply["detail"]
     with pytest.warns(GuaranteeWarning, match="model") as caught:
         cf.predict([GRAPHS[200]])
-    status, reply, _ = call(app, "/v1/filter", GOOD)
+    status, reply, _ = call(create_app(cf), "/v1/filter", GOOD)
     assert status == 200
     assert reply["warnings"] == [str(warning.message) for warning in caught]
-    # The settings are compared as well.
-    cf.set_params(ties="include")
-    status, reply, _ = call(app, "/v1/filter", GOOD)
-    assert status == 422 and "ties" in reply["detail"]
 
 
 # --- POST /v1/stream
@@ -266,19 +256,6 @@ def test_only_the_first_answer_to_a_new_question_counts():
         assert status["monitor"]["n_problems"] == n
 
 
-def test_wrong_answers_raise_the_alarm(fitted):
-    app = create_app(fitted)
-    alarms = []
-    for i in range(200, 400):
-        _, reply, _ = call(app, "/v1/filter", body_of(GRAPHS[i]))
-        verdicts = {"id": reply["id"], "labels": [0] * len(reply["mask"])}
-        alarms.append(call(app, "/v1/labels", verdicts)[1]["alarm"])
-        if alarms[-1]:
-            break
-    assert not alarms[0] and alarms[-1] and len(alarms) < 60
-    assert call(app, "/v1/status", method="GET")[1]["monitor"]["alarm"]
-
-
 # --- bad input and the token
 
 BAD = {
@@ -334,37 +311,19 @@ def test_the_token_is_needed_everywhere_but_for_what_says_nothing(fitted, tmp_pa
         create_app(fitted, token="")
 
 
-def test_the_description_of_the_service_is_complete(fitted):
-    text = json.dumps(create_app(fitted).openapi())
-    names = {name.rpartition("/")[2] for name in re.findall(r'"\$ref": "(.*?)"', text)}
-    assert names <= create_app(fitted).openapi()["components"]["schemas"].keys()
-    assert "#/$defs" not in text
-
-
 def test_without_a_token_only_this_machine_is_answered(fitted):
     hosts = {"localhost:8000": 200, "[::1]:8000": 200, "evil.example": 403}
     for host, status in hosts.items():
         assert call(create_app(fitted), "/v1/filter", GOOD, host=host)[0] == status
 
 
-@pytest.mark.long
-def test_processes_share_a_folder_and_lose_nothing_when_killed(model, fitted, tmp_path):
-    options = "--folder", tmp_path, "--token-variable", "TOKEN"
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
-    with (
-        serving.Serving(model, *options, TOKEN=TOKEN) as one,
-        serving.Serving(model, *options, TOKEN=TOKEN) as two,
-    ):
-        assert one.ask("POST", "/v1/filter", GOOD)[0] == 401
-        for i in range(200, 230):
-            record = json.loads(body_of(GRAPHS[i]))
-            _, reply = one.ask("POST", "/v1/filter", record, **bearer)
-            assert reply["mask"] == fitted.predict([GRAPHS[i]])[0].tolist()
-            verdicts = {"id": reply["id"], "labels": [0] * len(reply["mask"])}
-            _, said = two.ask("POST", "/v1/labels", verdicts, **bearer)
-        assert said["alarm"]
-        states = [s.ask("GET", "/v1/status", **bearer)[1] for s in (one, two)]
-        assert states[0] == states[1] and states[0]["monitor"]["n_problems"] == 30
-        one.process.send_signal(signal.SIGKILL)
-    with serving.Serving(model, *options, TOKEN=TOKEN) as again:
-        assert again.ask("GET", "/v1/status", **bearer)[1] == states[0]
+def test_the_command_serves_the_filter(model, fitted, tmp_path, monkeypatch):
+    apps = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: apps.append(app))
+    monkeypatch.setenv("TOKEN", TOKEN)
+    serve = ["serve", str(model), "--folder", str(tmp_path), "--token-variable"]
+    assert main([*serve, "TOKEN"]) == 0
+    right = {"authorization": f"Bearer {TOKEN}"}
+    _, reply, _ = call(apps[0], "/v1/filter", GOOD, **right)
+    assert reply["mask"] == fitted.predict([GRAPHS[200]])[0].tolist()
+    assert call(apps[0], "/v1/filter", GOOD)[0] == 401 and len(rows_of(tmp_path)) == 1

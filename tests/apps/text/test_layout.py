@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("sentencex", reason="sentencex is not installed")
 
-from skdcf import HardCF, ReasoningGraph, save
-from skdcf.apps.cli import main
+from skdcf import ReasoningGraph
 from skdcf.apps.text import AnswerSplitter, kept_text
-from skdcf.datasets import read_jsonl
-from skdcf.features import reasoning_features
 
 MARKDOWN = """\
 Sure. Here is what I found:
@@ -176,72 +173,3 @@ def test_a_layout_that_does_not_fit_or_has_words_is_not_used(layout):
     metadata = {"layout": layout}
     graph = ReasoningGraph(None, [], claims=["A.", "B."], metadata=metadata)
     assert kept_text(graph, [True, True]) == "A.\nB."
-
-
-CAP = "The cap of house {i} is {cap} euros."
-
-
-def make_lines(n, seed):
-    rng = np.random.default_rng(seed)
-    for i in range(n):
-        cap = int(rng.integers(100, 900))
-        texts = [CAP.format(i=i, cap=cap), f"House {i} has a garden."]
-        said = CAP.format(i=i, cap=cap + int(rng.uniform() < 0.3))
-        answer = (
-            f"## Sales:\r\n\r\n- {said}\r\n- {texts[1]}\r\n\r\nI hope this helps!\r\n"
-        )
-        yield {
-            "problem": f"What is the cap of house {i}?",
-            "context": [" ".join(texts)],
-            "answer": answer,
-        }
-
-
-def write(path, lines):
-    path.write_text("\n".join(map(json.dumps, lines)))
-    return str(path)
-
-
-def test_commands_the_service_and_python_return_the_same_layout(tmp_path):
-    pytest.importorskip("fastapi", reason="fastapi is not installed")
-    from serving import call
-
-    from skdcf.apps.service import create_app
-
-    def split_file(name, lines):
-        out = str(tmp_path / f"{name}-split.jsonl")
-        assert main(["split", write(tmp_path / name, lines), "-o", out]) == 0
-        return out
-
-    judged = read_jsonl(split_file("judged", make_lines(120, seed=0))).graphs
-    labels = [[int(c in graph.context[0]) for c in graph.claims] for graph in judged]
-    cf = HardCF("context_longest_run", features=reasoning_features(), alpha=0.1)
-    cf.fit(judged, labels)
-    save(cf, tmp_path / "m.skops")
-    new = [*make_lines(20, seed=1)]
-    for line in new:
-        line["problem"] += " Now?"
-    problems, out = split_file("new", new), tmp_path / "out.jsonl"
-    command = ["filter", str(tmp_path / "m.skops"), problems, "-o", str(out)]
-    assert main([*command, "--text-key", "answer"]) == 0
-    texts = [json.loads(line)["answer"] for line in out.read_text().splitlines()]
-    assert main(command) == 0
-    one_line = [" ".join(text.split()) for text in texts]
-    assert out.read_text().splitlines() == one_line
-
-    graphs = read_jsonl(problems).graphs
-    assert [*map(kept_text, graphs, cf.predict(graphs))] == texts
-    plain = ["\n".join(graph.claims) for graph in cf.filter(graphs)]
-    assert cf.filter(graphs, output="text") == plain
-    app = create_app(cf)
-    claims_sent = map(
-        json.loads, (tmp_path / "new-split.jsonl").read_text().splitlines()
-    )
-    for line, problem, text in zip(new, claims_sent, texts, strict=True):
-        assert call(app, "/v1/filter", json.dumps(line).encode())[1]["text"] == text
-        sent = {key: value for key, value in problem.items() if key != "answer"}
-        assert call(app, "/v1/filter", json.dumps(sent).encode())[1]["text"] == text
-    whole = [line["answer"].strip() for line in new]
-    shortened = ["## Sales:\r\n\r\n- " + text.split("\r\n- ")[2] for text in whole]
-    assert {t == w for t, w in zip(texts, whole, strict=True)} == {True, False}
-    assert all(t in (w, s) for t, w, s in zip(texts, whole, shortened, strict=True))

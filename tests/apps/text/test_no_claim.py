@@ -106,6 +106,12 @@ def test_text_has_them_only_next_to_a_claim_that_is_kept(mask, start, end):
     assert kept_text(split(ANSWER), [sign == "1" for sign in mask]) == text
 
 
+def test_the_language_is_recorded():
+    for language, n in (("en", 3), ("de", 2)):
+        graph = split("Am 9. Mai. Ja.", language=language)
+        assert (graph.provenance["language"], graph.n_claims) == (language, n)
+
+
 def test_the_list_can_be_replaced_and_is_compared(tmp_path):
     """Whoever splits by another list makes other problems, and filters refuse them."""
     own = tmp_path / "own.txt"

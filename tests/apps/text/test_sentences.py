@@ -1,15 +1,12 @@
 """Answers are cut into sentences, not at every period."""
 
-import json
 import time
 
 import pytest
 
 pytest.importorskip("sentencex", reason="sentencex is not installed")
 
-from skdcf.apps.cli import main
 from skdcf.apps.text import split_sentences
-from skdcf.datasets import read_jsonl
 
 
 @pytest.mark.parametrize(
@@ -33,6 +30,9 @@ from skdcf.datasets import read_jsonl
         ("es", ["El Sr. Ruiz llegó.", "¿Cuándo?", "Ayer."]),
         ("zh", ["你好。", "我很好\uff01"]),
         ("en", ["你好。", "我很好\uff01"]),
+        ("en", ["They can be arranged in 6! ways.", "Then go on."]),
+        ("en", ["A sum of 1! + 2! + 3!", "is nine."]),
+        ("en", ["I. The trace is 5.", "II. The rest is zero.", "Done."]),
         ("ja", ["これは本です。", "そうですか\uff1f"]),
     ],
 )  # fmt: skip
@@ -141,33 +141,3 @@ def test_sentences_do_not_end_within_formulas_brackets_and_wrapped_lines(
 def test_a_language_is_a_code(language):
     with pytest.raises(ValueError, match="language"):
         split_sentences("One.", language=language)
-
-
-def split(tmp_path, *lines, options=()):
-    source, new = tmp_path / "log.jsonl", tmp_path / "new.jsonl"
-    source.write_text("".join(f"{line}\n" for line in lines))
-    status = main(["split", str(source), "-o", str(new), *options])
-    return status, read_jsonl(new) if status == 0 else None
-
-
-def test_the_command_records_the_language(tmp_path):
-    line = json.dumps({"question": "q", "answer": "Am 9. Mai. Ja.", "mine": 1})
-    for options, language, n in (((), "en", 3), (("--language", "de"), "de", 2)):
-        status, data = split(tmp_path, line, options=options)
-        assert (status, data.graphs.n_claims) == (0, n)
-        made = {"splitter": "sentencex", "language": language}
-        assert data.graphs[0].provenance.items() >= made.items()
-        assert data.metadata[0]["mine"] == 1
-    assert split(tmp_path, line, options=("--language", "german"))[0] == 2
-
-
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        ["They can be arranged in 6! ways.", "Then go on."],
-        ["A sum of 1! + 2! + 3!", "is nine."],
-        ["I. The trace is 5.", "II. The rest is zero.", "Done."],
-    ],
-)
-def test_a_fragment_of_one_word_joins_its_neighbour(sentences):
-    assert split_sentences(" ".join(sentences)) == sentences

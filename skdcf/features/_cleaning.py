@@ -9,10 +9,10 @@ _replace_markup = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>").sub
 _replace_powers = re.compile(r"(?<=[\d)])\*\*(?=\d)").sub
 # Patterns for "## Step 3:", "- " and "2. " before a claim. A list marker must precede a word, so
 # "- 3 + 5 = 2" keeps its minus sign.
-_match_label = re.compile(
-    r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
+_replace_label = re.compile(
+    r"\A(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
-).match
+).sub
 # "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
 _replace_steps = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*").sub
 # Replace ".5" with "0.5".
@@ -111,7 +111,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     if not text.isascii():
         text = _replace_digits(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    text = text[_match_label(text).end() :]
+    text = _replace_label("", text)
     text = " ".join(text.split())
     if " ." in text or "(." in text or text[:1] == ".":
         text = _replace_points("0.", text)

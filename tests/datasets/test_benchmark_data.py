@@ -1,7 +1,5 @@
 """Published data that only benchmarks and tests read: counts of the published tables."""
 
-from pathlib import Path
-
 import pytest
 
 from skdcf.labels import pack_labels
@@ -54,31 +52,3 @@ def test_counts(data_home, name, options, expected):
     judged = int((flat == 0).sum()), int((flat == -1).sum())
     assert (*sizes, *judged, len(set(data.groups.tolist()))) == expected
     assert "Source: https://" in data.DESCR
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "content"),
-    [
-        ("prmbench", {"split": "all", "kinds": "all"}, ""),
-        ("refchecker", {}, "[]"),
-        ("gsm8k_solutions", {}, ""),
-        ("perl", {"subset": "all"}, "[]"),
-        ("qags", {}, ""),
-        ("conformal_rag", {"subset": "all"}, '{"data": []}'),
-    ],
-)
-def test_all_sources_are_read(tmp_path, monkeypatch, name, options, content):
-    """Neither is a file without a source asked for, nor is one forgotten."""
-    asked = []
-
-    def published_file(file, *_):
-        asked.append(file)
-        path = tmp_path / Path(file).name
-        path.write_text("[]" if "ref_docs" in file else content)
-        return path
-
-    monkeypatch.setattr("skdcf.datasets.fetch.published_file", published_file)
-    with pytest.raises(ValueError, match=r"data.*contain.*problem"):
-        getattr(sets, f"fetch_{name}")(**options)
-    sources = sets.reading.SOURCES
-    assert sorted(asked) == sorted(n for n in sources if n.startswith(name + "/"))

@@ -175,8 +175,3 @@ def test_what_cannot_be_read_is_named(message, said):
 def test_broken_runs_are_named(runs, said):
     with pytest.raises(ValueError, match=said):
         from_messages(runs)
-
-
-def test_ten_thousand_steps():
-    graph = read(USER, *[says(f"step {v}") for v in range(10_000)])
-    assert graph.n_claims == 10_000 and len(graph.edges) == 9_999

@@ -32,28 +32,6 @@ def test_statistics_of_the_study(kind):
     assert set(np.bincount(batch.edges[:, 1], minlength=len(true))) == {0, 1, 2, 3}
 
 
-def test_kinds_of_problems():
-    """Hallucinated problems are sparse and frequent, and errors are handed on."""
-    data = make_reasoning_graphs(4000, "math", random_state=1)
-    batch, true = data.graphs, np.concatenate(data.labels)
-    none_true = np.array([not labels.any() for labels in data.labels])
-    assert none_true.mean() == pytest.approx(0.07, abs=0.02)
-    frequency = batch.features[:, 0]
-    is_hallucinated = none_true[batch.problem_of]
-    partly = frequency[(true == 0) & ~is_hallucinated]
-    assert frequency[is_hallucinated].mean() > partly.mean() + 0.5
-    density = np.diff(batch.edge_offsets) / batch.sizes
-    assert density[none_true].mean() < 0.7 * density[~none_true].mean()
-    parent, child = batch.edges.T
-    is_partial = np.array([0 < y.mean() < 1 for y in data.labels])
-    is_partial = is_partial[batch.problem_of[child]]
-    below = true[child[is_partial & (true[parent] == 0)]]
-    beside = true[child[is_partial & (true[parent] == 1)]]
-    assert below.mean() < 0.25 < 0.6 < beside.mean()
-    column = batch.features[:, data.feature_names.index("nx_reachability")]
-    assert roc_auc_score(true, column) == pytest.approx(0.65, abs=0.03)
-
-
 @pytest.mark.parametrize(("kind", "n_domains"), [("math", 12), ("felm", 2)])
 def test_columns(kind, n_domains):
     data = make_reasoning_graphs(40, kind, random_state=3)

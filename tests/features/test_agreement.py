@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from random_graphs import ancestors_by_walking, random_edges
-from sklearn.pipeline import make_pipeline
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import ReasoningGraph
 from skdcf.features import AgreementFeatures, reasoning_features
 from skdcf.features._answers import find_answer, normalise_answer
 from skdcf.features._cleaning import clean
@@ -198,34 +197,6 @@ def test_shares_by_counting():
             row += 1
 
 
-def some_graphs():
-    claims = ["Step 1: we need $12 + 7 = 19$ apples", "That is \\boxed{19} apples."]
-    others = ["Step 1: they need **12** + 7 = 19 apples.\nStep 2: answer is 19", "18"]
-    return [graph_of(claims, others), graph_of(claims[1:], others[:1])]
-
-
-def test_line_breaks_and_order_of_alternatives_change_nothing():
-    expected = table_of(some_graphs())
-
-    def changed(text):
-        return text.replace("\n", " ").replace(" ", "\r\n\n").replace("**", "`")
-
-    graphs = [
-        g.replace(
-            claims=map(changed, g.claims),
-            alternatives=[changed(text) for text in g.alternatives[::-1]],
-        )
-        for g in some_graphs()
-    ]
-    assert table_of(graphs) == expected
-
-
-def test_problems_do_not_see_each_other():
-    together = AgreementFeatures().fit_transform(some_graphs()).features
-    alone = [AgreementFeatures().fit_transform([g]).features for g in some_graphs()]
-    np.testing.assert_array_equal(together, np.concatenate(alone))
-
-
 def test_nothing_to_compare():
     table = table_of(
         [graph_of(["so 19", "words alone"], others) for others in ((), [" "])]
@@ -235,16 +206,6 @@ def test_nothing_to_compare():
     assert table == neutral | {"has_new_numbers": [1.0, 0.0] * 2}
     empty = AgreementFeatures().fit_transform([graph_of([], ["a"])])
     assert empty.features.shape == (0, len(NAMES))
-
-
-def test_the_same_answer_again_agrees_in_all():
-    claims = ["Altogether 12 + 7 = 19.", "Twice that makes 38."]
-    table = table_of([graph_of(claims, [" ".join(claims)] * 2000)])
-    for name in NAMES:
-        if "agree" in name and "results" not in name:
-            assert table[name] == [1, 1]
-    assert table["results_agreement"] == table["results_all_agree"] == [1, 0.5]
-    assert set(table["answer_rival"] + table["answer_entropy"]) == {0}
 
 
 @pytest.mark.parametrize(
@@ -304,17 +265,3 @@ def test_recommended_set_has_them_where_fit_saw_them():
     assert without.transform([known]).n_features == 29
     with pytest.raises(ValueError, match="are unknown"):
         with_them.transform([known, unknown])
-
-
-@pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning")
-def test_a_filter_that_was_calibrated_with_alternatives():
-    graphs = [graph_of([f"{k} + 1 = {k + 1}", "so"], [f"{k}"]) for k in range(3, 43)]
-    labels = [[1, k % 2] for k in range(40)]
-    pipeline = make_pipeline(reasoning_features(), HardCF(alpha=0.2, random_state=0))
-    pipeline.fit(graphs, labels, hardcf__groups=False)
-    assert [len(kept) for kept in pipeline.predict(graphs[:2])] == [2, 2]
-    with pytest.raises(
-        ValueError,
-        match=r"problem 0.*alternatives|alternatives.*problem 0",
-    ):
-        pipeline.predict([graphs[0].replace(alternatives=None)])

@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.features import ContextFeatures, reasoning_features
+from skdcf import ReasoningGraph
+from skdcf.features import ContextFeatures
 
 NAMES = ContextFeatures.columns
 
@@ -129,11 +129,6 @@ def test_other_languages_are_found(claim, passage):
     assert changed["context_numbers"] == 0 and changed["context_words"] < 1
 
 
-def test_german_nouns_count_as_names():
-    found = columns_of("Dort steht ein Haus.", "Dort steht ein Baum.")
-    assert found["context_names"] == 0
-
-
 @pytest.mark.parametrize(
     "odd", ["\0", "\ud800", "İstanbul", "a\u0301", "", "。。", "\n\n"]
 )
@@ -156,34 +151,6 @@ def test_unknown_context_is_refused_and_too_much_of_it():
         transformer.transform([huge])
 
 
-def test_recommended_set_has_them_where_fit_saw_a_context():
-    known = graph_of(["a"], ["a"])
-    bare = known.replace(context=None)
-    assert reasoning_features().fit_transform([bare]).n_features == 29
-    fitted = reasoning_features().fit([known])
-    assert tuple(fitted.get_feature_names_out()[29:]) == NAMES
-    with pytest.raises(ValueError, match=r"context.*problem.*0"):
-        fitted.transform([bare])
-
-
-def test_order_and_company_change_nothing():
-    rng = np.random.default_rng(0)
-    words = [f"w{k}" for k in range(30)]
-    passages = [" ".join(rng.choice(words, 50)) + "." for _ in range(5)]
-    graphs = [
-        graph_of([" ".join(rng.choice(words, 8))], rng.choice(passages, 2).tolist())
-        for _ in range(40)
-    ]
-    batch = GraphBatch.from_graphs(graphs)
-    whole = ContextFeatures().fit_transform(batch).features
-    order = rng.permutation(40)
-    np.testing.assert_array_equal(
-        ContextFeatures().fit_transform(batch[order]).features, whole[order]
-    )
-    alone = [ContextFeatures().fit_transform([graph]).features[0] for graph in graphs]
-    np.testing.assert_array_equal(alone, whole)
-
-
 @pytest.mark.parametrize(
     "passage",
     [
@@ -201,23 +168,3 @@ def test_time_is_bounded_whatever_the_passage(passage):
     start = time.process_time()
     columns_of("a " * 2000 + "b", passage)
     assert time.process_time() - start < 20
-
-
-def test_two_hundred_passages_are_one_context():
-    passages = [
-        f"Number {k} is written here. Word{k} follows." for k in range(300, 500)
-    ]
-    found = columns_of("Word431 follows.", *passages)
-    assert found["context_longest_run"] == found["context_sentence"] == 1
-
-
-def test_a_filter_of_one_untrained_column():
-    quoted = ["Trams crossed the bridge."]
-    graphs = [
-        graph_of(["Trams crossed the bridge.", f"It cost {k} pounds."], quoted)
-        for k in range(3, 60)
-    ]
-    cf = HardCF("context_trigrams", features=reasoning_features(), alpha=0.1)
-    cf.fit(graphs, [[1, 0]] * len(graphs), groups=False)
-    kept = cf.predict(graphs[:5])
-    assert [mask.tolist() for mask in kept] == [[True, False]] * 5

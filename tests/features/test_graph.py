@@ -3,8 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -13,7 +11,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import (
     AgreementFeatures,
@@ -96,14 +94,6 @@ def test_other_columns_than_in_fit_are_refused(graphs):
         )
 
 
-def test_pipeline_up_to_a_filter():
-    data = make_reasoning_graphs(120, random_state=0)
-    steps = GraphFeatures(["n_ancestors"]), GraphFeatures(["nx_in_degree"])
-    pipeline = make_pipeline(*steps, HardCF("n_ancestors", alpha=0.2, random_state=0))
-    kept = pipeline.fit(data.graphs, data.labels).predict(data.graphs)
-    assert [len(mask) for mask in kept] == data.graphs.sizes.tolist()
-
-
 def test_tables_of_pandas_are_not_asked_for(graphs):
     """What users set for all of scikit-learn leaves graphs as they are."""
     steps = TextFeatures(), reasoning_features()
@@ -112,27 +102,6 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
         found = make_pipeline(*map(clone, steps)).fit_transform(graphs)
     assert isinstance(found, GraphBatch)
     np.testing.assert_array_equal(found.features, expected.features)
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        [{"claims": ["a"]}],
-        ["a", "b"],
-        "a",
-        pd.DataFrame({"text": ["a", "b"]}),
-        pl.LazyFrame({"text": ["a", "b"]}),
-    ],
-    ids=["dicts", "texts", "text", "table", "lazy"],
-)
-def test_what_is_no_graph_is_sent_to_the_adapters(X):
-    with pytest.raises(ValueError, match=r"skdcf\.adapters"):
-        TextFeatures().fit(X)
-
-
-def test_a_table_of_numbers_has_no_texts():
-    with pytest.raises(ValueError, match="claims="):
-        TextFeatures().fit(pd.DataFrame({"length": [1.0, 2.0]}))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import make_word_problems
@@ -18,13 +15,10 @@ from skdcf.features import TextFeatures, reasoning_features
 
 @pytest.fixture(scope="module")
 def perl(data_home):
-    """PERL gsm8k and math with the features, labels of either kind, groups."""
+    """PERL gsm8k and math with the features, labels, and the problems without features."""
     fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
     data = fetch_perl(label="any", data_home=data_home)
-    native = fetch_perl(label="native", data_home=data_home).labels
-    batch = reasoning_features().fit_transform(data.graphs)
-    labels = {"any": data.labels, "native": native}
-    return batch, labels, np.asarray(data.groups), data.graphs
+    return reasoning_features().fit_transform(data.graphs), data.labels, data.graphs
 
 
 def table_of(graphs):
@@ -96,29 +90,6 @@ def test_words(example):
     assert example["words_in_premises"] == pytest.approx(shared)
 
 
-@pytest.mark.parametrize(
-    "number, derived",
-    [(42, 1), (18, 1), (360, 1), (2.5, 1), (7, 0), (6, 1), (0.4, 1), (11, 0)],
-)
-def test_one_operation_away(number, derived):
-    """From 30, 12 and 36 (and 1 % of each): + - * /, square root."""
-    graph = ReasoningGraph(
-        None, [], claims=[f"It is {number}."], problem="There are 30, 12, 36."
-    )
-    expected = 0.0 if derived else math.log(2)
-    assert table_of([graph])["underived_numbers"] == pytest.approx([expected])
-
-
-@pytest.mark.parametrize("number, derived", [(0.3, 1), (0.02, 1), (0.31, 0), (2.1, 1)])
-def test_sums_of_decimals_are_not_exact(number, derived):
-    """From 0.1, 0.2 and 2.3, where 0.1 + 0.2 is not 0.3 in floating point."""
-    graph = ReasoningGraph(
-        None, [], claims=[f"So {number}."], problem="Mix 0.1, 0.2 and 2.3."
-    )
-    expected = 0.0 if derived else math.log(2)
-    assert table_of([graph])["underived_numbers"] == pytest.approx([expected])
-
-
 def test_tiny_numbers():
     """A hundredth of the smallest number vanishes in rounding and must not divide."""
     tiny = "0.0000000000000001"
@@ -175,24 +146,6 @@ def test_question_unused_and_caps():
     assert table["question_unused"] == [0.5]
 
 
-def test_problems_do_not_see_each_other():
-    rng = random.Random(0)
-    graphs = [
-        ReasoningGraph(
-            None,
-            [(0, 1)],
-            claims=[
-                f"{rng.randint(3, 99)} + 4 = {rng.randint(3, 99)}" for _ in range(2)
-            ],
-            problem=f"Is it {rng.randint(3, 99)}?",
-        )
-        for _ in range(20)
-    ]
-    together = TextFeatures().fit_transform(graphs).features
-    alone = [TextFeatures().fit_transform([graph]).features for graph in graphs]
-    np.testing.assert_array_equal(together, np.concatenate(alone))
-
-
 def test_order_of_claims_need_not_follow_the_graph():
     graph = ReasoningGraph(
         None, [(1, 0)], claims=["so 12 + 7 = 19", "12"], problem="Add 12 and 7"
@@ -242,75 +195,19 @@ def changed(graphs, rng):
 
 
 def test_line_breaks_mark_up_and_case_change_nothing(perl):
-    batch, _, _, graphs = perl
+    batch, _, graphs = perl
     decorated = reasoning_features().fit_transform(changed(graphs, random.Random(0)))
     different = (decorated.features != batch.features).any(axis=0)
     assert [n for n, d in zip(batch.feature_names, different, strict=True) if d] == []
 
 
-def test_labels_and_names_are_not_seen(perl):
-    batch, labels, _, graphs = perl
-    rng = np.random.default_rng(0)
-    shuffled = [rng.permutation(y) for y in labels["native"]]
-    anonymous = [graph.replace(id=None) for graph in graphs]
-    again = reasoning_features().fit_transform(anonymous, shuffled)
-    np.testing.assert_array_equal(again.features, batch.features)
-
-
-def test_features_do_not_say_which_file_a_problem_is_from(perl):
-    """True claims before the first error, planted errors against the original."""
-    batch, labels, groups, _ = perl
-    tables = batch.split(batch.features)
-    first = [int(np.argmin(y)) if not np.all(y) else len(y) for y in labels["any"]]
-    kind = [str(name).split("/")[1] for name in batch.ids]
-    perturbed, original = [], []
-    for i, j in itertools.product(range(len(kind)), repeat=2):
-        if groups[i] == groups[j] and kind[i] == kind[j] + "_perturbed":
-            n = min(first[i], first[j])
-            perturbed.append(tables[i][:n])
-            original.append(tables[j][:n])
-    perturbed, original = np.concatenate(perturbed), np.concatenate(original)
-    assert len(original) > 150
-    from_file = np.repeat([1, 0], len(original))
-    for name, *columns in zip(
-        batch.feature_names, perturbed.T, original.T, strict=True
-    ):
-        auc = roc_auc_score(from_file, np.concatenate(columns))
-        assert 0.45 <= auc <= 0.55, name
-
-
-def out_of_fold_auc(features, false, groups):
-    """Logistic regression, standardised and clipped, five folds by question."""
-    score = np.zeros(len(false))
-    for train, test in GroupKFold(5).split(features, false, groups):
-        center, scale = features[train].mean(axis=0), features[train].std(axis=0)
-        z = np.clip((features - center) / np.where(scale > 0, scale, 1), -3, 3)
-        model = LogisticRegression(C=0.3, max_iter=1000).fit(z[train], false[train])
-        score[test] = model.decision_function(z[test])
-    return roc_auc_score(false, score)
-
-
-@pytest.mark.parametrize("label, least", [("any", 0.80), ("native", 0.72)])
-def test_auc_for_false_claims(perl, label, least):
-    batch, labels, groups, _ = perl
-    false = ~np.concatenate(labels[label]).astype(bool)
-    auc = out_of_fold_auc(batch.features, false, groups[batch.problem_of])
-    assert auc >= least
-
-
 def test_precision_of_the_arithmetic_check(perl):
-    batch, labels, _, _ = perl
+    batch, labels, _ = perl
     column = batch.feature_names.index("arithmetic_wrong")
     flagged = batch.features[:, column] > 0
-    false = ~np.concatenate(labels["any"]).astype(bool)
+    false = ~np.concatenate(labels).astype(bool)
     assert flagged.sum() >= 40
     assert false[flagged].mean() >= 0.85
-
-
-def test_recommended_set():
-    graph = ReasoningGraph(None, [], claims=["a"], problem="b")
-    names = reasoning_features().fit([graph]).get_feature_names_out()
-    assert 26 <= len(names) <= 30
 
 
 def test_blocks_change_nothing():
@@ -338,12 +235,3 @@ def test_one_operation_is_found_as_by_its_definition():
         if 1e-12 < near < 3e-5:  # rounding may go either way
             continue
         assert _is_derived(x, known) == (near <= 1e-12), (x, known)
-
-
-def test_what_is_kept_in_mind_changes_nothing():
-    """Claims are compared with others, in other problems, before they are read again."""
-    batch = make_word_problems(30, random_state=1).graphs
-    first = TextFeatures().fit_transform(batch).features.tobytes()
-    for some in (batch[::-1], batch[[3, 3, 7]], batch[::2].replace_edges(())):
-        TextFeatures().fit_transform(some)
-    assert TextFeatures().fit_transform(batch).features.tobytes() == first

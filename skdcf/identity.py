@@ -150,9 +150,9 @@ def answer_hashes(batch: GraphBatch, columns_are_fine: bool) -> NDArray[np.uint6
     if not columns_are_fine:
         return np.zeros(len(batch), dtype=np.uint64)
     with np.errstate(over="ignore"):
-        single = np.asarray(batch.features, dtype=np.float32).astype(float)
-    batch = batch.replace_edges(()).replace_features(single, batch.feature_names)
-    return np.where(batch.sizes > 0, hash_numbers(batch), np.uint64(0))
+        single = np.asarray(batch.features, dtype=np.float32)
+    hashes = hash_numbers(batch.replace_edges(()).replace_features(single))
+    return np.where(batch.sizes > 0, hashes, np.uint64(0))
 
 
 def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:

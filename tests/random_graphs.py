@@ -1,5 +1,6 @@
 """Random problems for the differentiable part, with ancestors found by walking."""
 
+import networkx as nx
 import numpy as np
 
 from skdcf import GraphBatch
@@ -7,17 +8,9 @@ from skdcf import GraphBatch
 
 def ancestors_by_walking(n, edges):
     """For each claim the sorted list of its proper ancestors."""
-    parents = {v: {u for u, w in edges if w == v} for v in range(n)}
-    out = []
-    for v in range(n):
-        found, todo = set(), list(parents[v])
-        while todo:
-            u = todo.pop()
-            if u not in found:
-                found.add(u)
-                todo.extend(parents[u])
-        out.append(sorted(found))
-    return out
+    digraph = nx.DiGraph(edges)
+    digraph.add_nodes_from(range(n))
+    return [sorted(nx.ancestors(digraph, v)) for v in range(n)]
 
 
 def random_edges(rng, n, density):

@@ -559,7 +559,19 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             i = range(len(self))[key]
             claims = slice(*self.offsets[i : i + 2].tolist())
             edges = self.edges[slice(*self.edge_offsets[i : i + 2].tolist())]
-            return self._unpack(i, claims, read_only(edges - claims.start))
+            fields = {
+                single: optional_rows(getattr(self, name), i)
+                for name, single in ROWS.items()
+            }
+            return ReasoningGraph._trusted(
+                features=optional_rows(self.features, claims),
+                edges=read_only(edges - claims.start),
+                claims=None if self.claims is None else tuple(self.claims[claims]),
+                feature_names=self.feature_names,
+                edges_known=bool(self.edges_known[i]),
+                n_claims=claims.stop - claims.start,
+                **fields,
+            )
         if isinstance(key, tuple) and key[1:] == (Ellipsis,):
             # scikit-learn uses a tuple to index objects that have a shape.
             key = key[0]
@@ -583,9 +595,6 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         fields = {name: optional_rows(getattr(self, name), rows) for name in ROWS}
         if self.features is not None:
             fields["features"] = read_only(self.features[claims])
-        # The depth does not depend on the other problems.
-        if "depth" in self.__dict__:
-            fields["depth"] = self.depth[claims]
         tables = {
             key: (read_only(table[claims]), names)
             for key, (table, names) in (self.tables or {}).items()
@@ -601,21 +610,6 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 "edges_known": read_only(self.edges_known[rows]),
                 "tables": tables,
             }
-        )
-
-    def _unpack(self, i, claims, edges):
-        """Return problem ``i`` as a graph whose features are a view of the batch features."""
-        return ReasoningGraph._trusted(
-            features=optional_rows(self.features, claims),
-            edges=edges,
-            claims=None if self.claims is None else tuple(self.claims[claims]),
-            feature_names=self.feature_names,
-            edges_known=bool(self.edges_known[i]),
-            n_claims=claims.stop - claims.start,
-            **{
-                single: optional_rows(getattr(self, name), i)
-                for name, single in ROWS.items()
-            },
         )
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:

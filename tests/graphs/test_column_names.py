@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skdcf import GraphBatch, ReasoningGraph
+from skdcf import ReasoningGraph
 
 ROWS = {"s": [0.5, 0.25], "t": [1.0, 2.0]}
 FRAMES = {
@@ -26,16 +26,6 @@ def test_a_graph_takes_the_names_of_the_columns(frame):
     np.testing.assert_array_equal(graph.features, [[0.5, 1], [0.25, 2]])
     assert ReasoningGraph.from_parents([[], [0]], frame(ROWS)) == graph
     assert ReasoningGraph.from_dict(graph.to_dict()) == graph
-
-
-def test_a_batch_takes_the_names_of_the_columns(frame):
-    batch = GraphBatch.from_arrays(frame(ROWS), [0, 1, 2])
-    assert batch.feature_names == ("s", "t")
-    swapped = frame({"t": ROWS["t"], "s": ROWS["s"]})
-    assert batch.replace_features(swapped).feature_names == ("t", "s")
-    graph = ReasoningGraph([[1, 2], [3, 4]], feature_names=["a", "b"])
-    assert graph.replace(features=swapped).feature_names == ("t", "s")
-    assert graph.replace(features=[[1, 2], [3, 4]]).feature_names == ("a", "b")
 
 
 def test_columns_without_names_stay_without():

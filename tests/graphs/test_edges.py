@@ -21,15 +21,6 @@ def test_simple_rules():
 
 
 @pytest.mark.parametrize(
-    "guess", [no_edges, chain_edges, cited_edges, heading_edges, number_flow_edges]
-)
-def test_claims_that_are_no_texts(guess):
-    for claims in ("x = 2", ["x = 2", None]):
-        with pytest.raises(ValueError, match=r"claims.*x = 2"):
-            guess(claims)
-
-
-@pytest.mark.parametrize(
     ("question", "claims", "expected"),
     [
         # numbers of the question are given, results are handed on

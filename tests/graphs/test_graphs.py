@@ -24,32 +24,17 @@ def test_ancestors_of_one_claim_in_a_long_chain():
     assert graph.ancestors(0).shape == (0,)
 
 
-def ring(n, start=0):
-    return [(start + v, start + (v + 1) % n) for v in range(n)]
-
-
 def messages():
     """What is said about problems whose id, names and texts hold control characters."""
     one, batch = np.zeros((1, 1)), GraphBatch.from_arrays
     yield lambda: ReasoningGraph([[np.nan]], [], id=CONTROL)
-    yield lambda: ReasoningGraph([[CONTROL]], [])
     yield lambda: ReasoningGraph(np.array([[CONTROL]], dtype=object), [])
     yield lambda: ReasoningGraph(one, [], feature_names=[CONTROL] * 2)
-    yield lambda: ReasoningGraph(one, [], claims=[[CONTROL]])
     yield lambda: ReasoningGraph(one, [], problem=[CONTROL])
     yield lambda: ReasoningGraph(one, [CONTROL])
-    yield lambda: ReasoningGraph.from_dict({"features": one, CONTROL: 1})
-    yield lambda: batch([[np.nan]], [0, 1], ids=[CONTROL])
     yield lambda: batch(one, [0, 1], [(0, 0)], ids=[CONTROL])
     yield lambda: batch(one, [0, 1], claims=[(CONTROL,)])
-    yield lambda: batch(one, [0, 1], problems=[(CONTROL,)])
-    yield lambda: batch(one, [0, 1], feature_names=[CONTROL, "a"])
-    yield lambda: batch(np.zeros((2, 1)), [0, 2], ring(2), ids=[CONTROL])
-    yield lambda: GraphBatch.from_graphs(
-        [ReasoningGraph(one, [], feature_names=[name]) for name in ("a", CONTROL)]
-    )
     yield lambda: pack_labels([[CONTROL]], batch(one, [0, 1]))
-    yield lambda: pack_labels([[2]], batch(one, [0, 1], ids=[CONTROL]))
 
 
 @pytest.mark.parametrize("make", list(messages()))

@@ -1,7 +1,5 @@
 """No other object is converted to a number."""
 
-from decimal import Decimal
-
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -11,7 +9,6 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.features import GraphFeatures
 from skdcf.graphs import as_batch
 from skdcf.labels import pack_labels
-from skdcf.uses import check
 
 RNG = np.random.default_rng(0)
 TRUTH = [RNG.random(3) < 0.7 for _ in range(60)]
@@ -48,20 +45,6 @@ def test_other_objects_are_refused(row):
         for X in (table, pd.DataFrame(table)):
             with pytest.raises((ValueError, TypeError), match=named):
                 HardCF(0).fit(X, [1, 0] * 20)
-
-
-@pytest.mark.parametrize("value", [2, 0.5, True, np.float32(0.5), Decimal("0.5")])
-def test_numbers_stay_numbers_in_every_box(value):
-    table = np.full((40, 1), value, dtype=object)
-    for X in (
-        table,
-        table.tolist(),
-        pd.DataFrame(table),
-        [tuple(row) for row in table],
-    ):
-        assert check(HardCF(0), X).features.tolist() == [[float(value)]] * 40
-        assert as_batch(X).features.tolist() == [[float(value)]] * 40
-        assert ReasoningGraph(X).features.tolist() == [[float(value)]] * 40
 
 
 @pytest.mark.parametrize(

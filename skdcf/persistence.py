@@ -4,15 +4,15 @@ The functions `skdcf.save` and `skdcf.load` are the functions of this module.
 """
 
 import json
-import math
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -223,22 +223,23 @@ def _is_known(name):
 
 
 def save_threshold(
-    filter: Any, path: str | os.PathLike[str], alpha: float | None = None
+    filter: Any, path: str | os.PathLike[str], alphas: Sequence[float] | None = None
 ) -> Path:
-    """Save the threshold of a fitted filter as JSON.
+    """Save the thresholds of a fitted filter as JSON.
 
-    Programs in other languages can compute the path risks and keep the claims whose path risk
-    is below the threshold. With ``ties="include"``, claims whose path risk equals the threshold
-    are kept too. An infinite threshold is stored as a string. The file is written atomically.
+    Any program can then keep the claims whose score is **larger** than the threshold of a level.
+    The score is the negative path risk, and for answers with one claim the score of the claim. The
+    thresholds are larger than those of the filter by 1e-5, relative to 1 plus their size, so that
+    rounded scores do not keep more. The file is written atomically.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter whose threshold is saved.
+        The filter whose thresholds are saved.
     path : path-like
         File path.
-    alpha : float in (0, 1), optional
-        The level. If None, the filter's alpha is used.
+    alphas : sequence of float in (0, 1), optional
+        The levels. If None, the filter's alpha is used.
 
     Returns
     -------
@@ -260,9 +261,9 @@ def save_threshold(
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = json.loads(save_threshold(cf, f"{folder}/threshold.json").read_text())
-    >>> saved["threshold"] == cf.threshold_, saved["alpha"]
-    (True, 0.1)
+    ...     saved = json.loads(save_threshold(cf, f"{folder}/t.json", [0.05, 0.1]).read_text())
+    >>> saved["thresholds"]["0.1"] > -cf.threshold_, saved["n_calibration"]
+    (True, 199)
     """
     guarantee = filter.calibration_.guarantee
     if guarantee.show != 1:
@@ -271,15 +272,18 @@ def save_threshold(
             "The threshold alone does not determine which answers pass. Use skdcf.save "
             "to save the whole filter"
         )
-    alpha = guarantee.level(alpha, filter.alpha)
-    threshold = float(filter.threshold(alpha))
+    levels = [filter.alpha] if alphas is None else alphas
+    thresholds = {}
+    for alpha in levels:
+        level = guarantee.level(alpha, filter.alpha)
+        # JSON has no infinity. No score is larger than the largest number.
+        risk = np.clip(filter.threshold(level), -1e308, 1e308)
+        smallest = np.nextafter(1e-5 * (1 + abs(risk)) - risk, np.inf)
+        thresholds[str(level)] = float(smallest)
     record = {
-        "format": "skdcf threshold 1",
-        # JSON cannot represent infinity as a number.
-        "threshold": str(threshold) if math.isinf(threshold) else threshold,
-        "alpha": alpha,
+        "format": "skdcf thresholds 2",
+        "thresholds": thresholds,
         "n_calibration": int(filter.n_calibration_),
-        "ties": filter.ties,
         "edges": getattr(filter.edges, "__qualname__", filter.edges),
     }
     return write_text(path, [json.dumps(record, indent=1)])

@@ -226,16 +226,20 @@ def test_members_that_overlap(saved):
 
 
 @pytest.mark.parametrize("name", ["hard", "column", "mlp"])
-@pytest.mark.parametrize("alpha", [None, 0.001, 0.999])
 @pytest.mark.filterwarnings("ignore")
-def test_a_threshold_decides_as_its_filter(name, alpha, tmp_path):
+def test_saved_thresholds_never_keep_more_than_their_filter(name, tmp_path):
     cf = fitted(name)
-    path = save_threshold(cf, tmp_path / "t.json", alpha)
+    levels = [0.001, 0.1, 0.3, 0.999]
+    path = save_threshold(cf, tmp_path / "t.json", levels)
     saved = json.loads(path.read_text(), parse_constant=pytest.fail)
     assert saved["n_calibration"] == cf.n_calibration_
-    keeps = np.less_equal if saved["ties"] == "include" else np.less
-    for risk, kept in zip(cf.path_risk(GRAPHS), cf.predict(GRAPHS, alpha), strict=True):
-        assert np.array_equal(keeps(risk, float(saved["threshold"])), kept)
+    scores = -np.concatenate(cf.path_risk(GRAPHS))
+    for level, masks in zip(levels, cf.predict(GRAPHS, levels), strict=True):
+        threshold = saved["thresholds"][str(level)]
+        above = scores > threshold
+        kept = np.concatenate(masks)
+        assert not (above & ~kept).any()
+        assert (scores[kept & ~above] > threshold - 3e-5 * (1 + abs(threshold))).all()
 
 
 @pytest.mark.parametrize(

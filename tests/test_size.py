@@ -19,11 +19,11 @@ LAYOUT = {
 MOST_TOKENS = {
     "adapters": 2165,
     "apps": 1185,
-    "apps/cli": 7255,
+    "apps/cli": 7245,
     "apps/labelling": 7030,
     "apps/llm": 9095,
     "apps/service": 2590,
-    "apps/text": 3575,
+    "apps/text": 3580,
     "datasets": 10840,
     "evaluation": 6720,
     "features": 16030,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,7 +82,7 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     if not mask.any():
         return ""
     claims = graph.claims or ()
-    layout = (graph.metadata or {}).get(LAYOUT)
+    layout: Any = (graph.metadata or {}).get(LAYOUT)
     if not _fits(layout, graph.n_claims):
         return "\n".join(compress(claims, mask))
     gaps, others = layout[::2], layout[1::2]

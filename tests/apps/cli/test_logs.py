@@ -82,16 +82,6 @@ def test_a_wrong_path_is_refused_with_the_right_one(tmp_path, capsys, names, mat
     assert re.search(match, capsys.readouterr().err)
 
 
-def test_answers_with_and_without_logprobs_are_not_mixed(tmp_path, capsys):
-    token = {"token": "Yes.", "logprob": -0.1}
-    rows = [{"answer": "Yes.", "logprobs": [token]}, {"answer": "Yes."}]
-    log = write_lines(tmp_path / "log.jsonl", rows)
-    assert run("split", log, "-o", "-") == 2
-    assert re.search(r"log\.jsonl.*answer 2", capsys.readouterr().err)
-    graph = split(tmp_path, write_lines(log, rows[:1]))[0]
-    assert graph.features.shape == (1, len(graph.feature_names))
-
-
 @pytest.mark.parametrize(
     ("by", "n_questions"), [(None, 1), ("context", 3), ("none", 4), ("shift.n", 2)]
 )

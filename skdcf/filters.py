@@ -879,7 +879,7 @@ class ConformalFilter(Settings):
             masks.append(problems.shaped(classes))
         if not masks:
             raise ValueError("alpha must contain at least one level, got []")
-        return np.stack(masks) if np.ndim(alpha) else masks[0]
+        return np.stack(masks) if np.ndim(alpha) else masks[0]  # type: ignore[arg-type]
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """Return the smallest alpha at which each claim is kept.

@@ -549,7 +549,7 @@ def _calibrate(cf, problems, origin, older=None):
         answers += [
             each for each, differ in zip(before, differs, strict=True) if differ
         ]
-    graphs, labels, equal = zip(*answers, strict=True)
+    graphs, known, equal = zip(*answers, strict=True)
     labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
     cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
@@ -557,7 +557,7 @@ def _calibrate(cf, problems, origin, older=None):
     cf._calibrate_on(part[rows], False, candidates)
     cf._labelled = LabelledAnswers(
         batch=labelled,
-        labels=np.concatenate(labels),
+        labels=np.concatenate(known),
         groups=part[rows].groups or [None] * len(rows),
         answer=np.array(equal),
         gain=cf.scorer_.gain,

@@ -203,7 +203,7 @@ class ClassifierScorer(Scorer):
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         if not _is_linear(self.estimator_):
             return None
-        n = batch.n_features
+        n: Any = batch.n_features
         probes = self._decide(np.vstack([np.zeros(n), np.eye(n)]))
         form = LinearForm.unbounded(probes[1:] - probes[0], probes[0])
         form.weights[self._noise] = 0.0

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
@@ -24,7 +25,7 @@ def demo(options):
     # The printed table already contains the information in the warning.
     warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
-    problems = make_word_problems(options.n_problems, random_state=options.seed)
+    problems: Any = make_word_problems(options.n_problems, random_state=options.seed)
     graphs = reasoning_features().fit_transform(problems.graphs)
     groups = problems.groups
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)

@@ -161,7 +161,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
-        about, names = _inspect(content)
+        made_with, names = _inspect(content)
         untrusted = sorted(name for name in names - trusted if not _is_known(name))
         if untrusted:
             raise ValueError(
@@ -176,12 +176,12 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     except Exception as error:
         damage = "" if type(error) is ValueError else "it is damaged: "
         raise ValueError(f"{path} cannot be loaded: {damage}{error}") from error
-    warn_of_versions(type(loaded).__name__, about["versions"])
+    warn_of_versions(type(loaded).__name__, made_with)
     return loaded
 
 
 def _inspect(content):
-    """Return the header of a file and the dotted names in it that skops does not trust.
+    """Return the versions in a file and the dotted names in it that skops does not trust.
 
     The size and the format of the file are checked first.
     """
@@ -201,7 +201,7 @@ def _inspect(content):
         )
     names = set(io.get_untrusted_types(data=content))
     # A partial function may name itself as anything that is trusted.
-    return about, names | (
+    return about["versions"], names | (
         {"functools.partial"} if '"PartialNode"' in schema else set()
     )
 

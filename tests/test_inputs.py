@@ -156,39 +156,26 @@ def test_labels(inputs, tmp_path, capsys, name, told):
 
 ANSWERS = ["The first is 1.", "The second is 2.", "The third is 3."]
 CLAIMS = {"claims": [{"span": "is", "text": "It is so."}]}
-ESCAPED = {"claims": [{"span": "is", "text": "caf\\u00e9"}]}
-FORMS = {
-    "m07_json_in_tool_call.json": None,
-    "m10_wrapped_in_the_name_of_the_schema.json": {"reply": CLAIMS},
-    "m12_json_in_a_string.json": json.dumps(CLAIMS),
-    "m14_unicode_escaped_twice.json": ESCAPED,
-}
 
 
-def extract(model, script, **steps):
+def extract(model, script):
     from skdcf.apps.llm import ClaimExtractor
 
     server, client = model(script, in_flight=1)
-    extractor = ClaimExtractor("m", client, **{"graph": no_edges, **steps})
+    extractor = ClaimExtractor("m", client, graph=no_edges)
     batch = extractor.transform([("What is it?", answer) for answer in ANSWERS])
     return server, [graph.claims for graph in batch]
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_forms_of_replies(read, model, name):
+def test_json_in_a_tool_call(read, model):
     from chat_server import Raw, Say, completion
 
-    said = read(name)["reply"]
-
-    def script(request, n):
-        reply = completion(Say(json.dumps(FORMS[name])))
-        if FORMS[name] is None:
-            said["tool_calls"][0]["function"]["arguments"] = json.dumps(CLAIMS)
-            reply["choices"][0]["message"] = said
-        return Raw(json.dumps(reply).encode())
-
-    text = "caf\u00e9" if "unicode" in name else "It is so."
-    assert extract(model, script)[1] == [(text,)] * 3
+    message = read("m07_json_in_tool_call.json")["reply"]
+    message["tool_calls"][0]["function"]["arguments"] = json.dumps(CLAIMS)
+    reply = completion(Say(""))
+    reply["choices"][0]["message"] = message
+    _, claims = extract(model, lambda *_: Raw(json.dumps(reply).encode()))
+    assert claims == [("It is so.",)] * 3
 
 
 @pytest.mark.filterwarnings("ignore:.*answers have no claims")
@@ -215,23 +202,8 @@ def test_errors_of_servers(read, model, name):
         return fault if fails else json.dumps(CLAIMS)
 
     server, claims = extract(model, script)
-    fails = "second" in given["when"]
-    assert claims == [("It is so.",), () if fails else ("It is so.",), ("It is so.",)]
+    so = ("It is so.",)
+    assert claims == [so, () if "second" in given["when"] else so, so]
     bodies = [body for *_, body in server.requests]
     later = [body for body in bodies if "third" in json.dumps(body)]
     assert later[0].keys() == bodies[0].keys()
-
-
-def test_no_premises(read, model):
-    premises = read("m15_no_premises_as_null_or_0.json")["reply"]
-    two = {"claims": [{"span": "is", "text": f"It is {k}."} for k in range(2)]}
-
-    def script(request, n):
-        asks_premises = "premises" in json.dumps(request.get("response_format"))
-        return json.dumps(premises if asks_premises else two)
-
-    from skdcf.apps.llm import DeduceGraph
-
-    server, claims = extract(model, script, graph=DeduceGraph())
-    assert claims == [("It is 0.", "It is 1.")] * 3
-    assert len(server.requests) <= 6

@@ -1011,7 +1011,9 @@ class ReasoningGraph:
             The graph, which is validated as in the constructor.
         """
         rows = check_list("parents", parents)
-        edges = [(u, v) for v, row in enumerate(rows) for u in row]
+        edges = [
+            (u, v) for v, row in enumerate(rows) for u in check_list("parents", row)
+        ]
         graph = cls(features, edges, **fields)
         if graph.n_claims != len(rows):
             raise ValueError(

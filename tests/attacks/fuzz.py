@@ -129,42 +129,6 @@ def need(condition, what):
         raise SilentError(what)
 
 
-def same_graph(one, other):
-    need(repr(one.to_dict()) == repr(other.to_dict()), "a graph changed")
-
-
-class Graphs:
-    """Every way to make problems, and a filter that uses them."""
-
-    def __init__(self, folder):
-        rng = np.random.default_rng(0)
-        self.filter = HardCF(0, alpha=0.4).fit(
-            rng.random((30, 2)), rng.integers(2, size=30)
-        )
-
-    def run(self, rng):
-        way = rng.randrange(5)
-        if way == 0:
-            made = ReasoningGraph.from_dict(mutated(GRAPH, rng))
-        elif way == 1:
-            made = ReasoningGraph(**changed_arguments(GRAPH, rng))
-        elif way == 2:
-            made = ReasoningGraph.from_parents(**changed_arguments(PARENTS, rng))
-        elif way == 3:
-            batch = GraphBatch.from_arrays(**changed_arguments(ARRAYS, rng))
-            need(len(list(batch)) == len(batch), "a batch changed")
-            made = batch[0]
-        else:
-            X = changed_arguments({"X": [[0.1, 0.2], [0.3, 0.4]]}, rng)["X"]
-            try:
-                masks = self.filter.predict(X)
-            except TypeError as error:  # which scikit-learn asks for in a table
-                raise ValueError(str(error)) from error
-            need(len(masks) == len(X), "problems were lost")
-            return
-        same_graph(ReasoningGraph.from_dict(made.to_dict()), made)
-
-
 class Jsonl:
     """Lines as bytes: what is read can be written and is read as the same."""
 
@@ -200,38 +164,40 @@ UQLM = {
         [{"claim": "x", "entailment": 0.9}, {"claim": "y", "entailment": 0.2}]
     ],
 }
+POLYGRAPH = {"claims": [["x", "y"]], "estimates": {("claim", "e"): [0.1, 0.2]}}
 FRAME = {"answer": [0, 0], "claim": ["a", "b"], "label": [1, 0], "f": [1.0, 2.0]}
 NAMES = {"answer": "answer", "claim": "claim", "label": "label", "features": ["f"]}
-POLYGRAPH = {"claims": [["x", "y"]], "estimates": {("claim", "e"): [0.1, 0.2]}}
 
 
-class Adapters:
-    """What other tools write, changed at random."""
+def of_frame(**columns):
+    try:
+        frame = pd.DataFrame(columns)
+    except Exception as error:  # what pandas itself refuses is no frame
+        raise ValueError(str(error)) from error
+    return from_frame(frame, **NAMES).graphs
+
+
+class Graphs:
+    """Every way to make problems, also from what other tools write."""
+
+    WAYS = (
+        (lambda graph: [ReasoningGraph.from_dict(graph)], {"graph": GRAPH}),
+        (lambda **graph: [ReasoningGraph(**graph)], GRAPH),
+        (lambda **graph: [ReasoningGraph.from_parents(**graph)], PARENTS),
+        (GraphBatch.from_arrays, ARRAYS),
+        (lambda result: from_uqlm(result).graphs, {"result": UQLM}),
+        (lambda **result: from_lm_polygraph(**result).graphs, POLYGRAPH),
+        (of_frame, FRAME),
+    )
 
     def __init__(self, folder):
         pass
 
     def run(self, rng):
-        way = rng.randrange(3)
-        if way == 0:
-            data = from_uqlm(**changed_arguments({"result": UQLM}, rng))
-        elif way == 1:
-            data = from_lm_polygraph(**changed_arguments(POLYGRAPH, rng))
-        else:
-            frame = self.frame(changed_arguments(FRAME, rng))
-            data = from_frame(frame, **NAMES)
-        for graph in data.graphs:
-            same_graph(ReasoningGraph.from_dict(graph.to_dict()), graph)
-
-    def frame(self, columns):
-        """A table of those that are lists; what pandas itself refuses is no frame."""
-        lists = {k: v for k, v in columns.items() if isinstance(v, list)}
-        if len({len(v) for v in lists.values()}) > 1:
-            raise ValueError("no frame")
-        try:
-            return pd.DataFrame(lists)
-        except OverflowError as error:  # older versions, of huge integers
-            raise ValueError("no frame") from error
+        make, arguments = rng.choice(self.WAYS)
+        for graph in make(**changed_arguments(arguments, rng)):
+            same = repr(ReasoningGraph.from_dict(graph.to_dict()).to_dict())
+            need(same == repr(graph.to_dict()), "a graph changed")
 
 
 class Saved:
@@ -276,7 +242,7 @@ class Saved:
         return buffer.getvalue()
 
 
-TARGETS = {"graphs": Graphs, "jsonl": Jsonl, "adapters": Adapters, "saved": Saved}
+TARGETS = {"graphs": Graphs, "jsonl": Jsonl, "saved": Saved}
 DOCUMENTED = ValueError, ImportError
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from .._checks import check_choice
 from .._parameters import settings
@@ -175,6 +176,12 @@ class GraphUnion(GraphTransformer):
     keep_input : bool, default=True
         Whether the input columns are kept.
 
+    Raises
+    ------
+    ValueError
+        If an entry is not a transformer of this package, or if two transformers add a column with
+        the same name.
+
     Examples
     --------
     >>> from skdcf.datasets import make_word_problems
@@ -183,11 +190,16 @@ class GraphUnion(GraphTransformer):
     GraphBatch(n_graphs=3, n_claims=13, n_edges=10, n_features=33)
     """
 
-    requires_fit = False
     _parameter_constraints = {"transformers": [list], "keep_input": ["boolean"]}
 
     transformers: list[GraphTransformer]
     keep_input: bool = True
+
+    @property
+    def requires_fit(self) -> bool:  # type: ignore[override]
+        """Return whether a transformer needs fitting."""
+        ours = (t for t in self.transformers if isinstance(t, GraphTransformer))
+        return any(get_tags(each).requires_fit for each in ours)
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
@@ -196,7 +208,15 @@ class GraphUnion(GraphTransformer):
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         batch = as_batch(X)
-        self.fitted_ = [clone(each).fit(batch) for each in self.transformers]
+        self.validate()
+        for each in self.transformers:
+            if not isinstance(each, GraphTransformer):
+                raise ValueError(
+                    "transformers must contain transformers from skdcf.features, got "
+                    f"{each!r}. Add other transformers after the union, for example "
+                    "make_pipeline(GraphUnion(...), PCA(3))"
+                )
+        self.fitted_ = [clone(each).fit(batch, y) for each in self.transformers]
         return super().fit(batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

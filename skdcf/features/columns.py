@@ -208,12 +208,14 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
 
 
 def _count_own(steps):
-    """Return the number of leading steps that belong to this package."""
+    """Return the number of leading steps that belong to this package and need no fitting."""
     return len(list(takewhile(_is_own, steps)))
 
 
 def _is_own(step):
-    return type(step).__module__.startswith("skdcf.")
+    """Return whether a step and the members of a union belong to this package."""
+    is_ours = type(step).__module__.startswith("skdcf.")
+    return is_ours and all(map(_is_own, getattr(step, "transformers", ())))
 
 
 def _digest(steps):

@@ -17,6 +17,7 @@ from skdcf.features import (
     AgreementFeatures,
     DomainIndicators,
     GraphFeatures,
+    GraphUnion,
     TextFeatures,
     paper_features,
     reasoning_features,
@@ -192,3 +193,31 @@ def test_a_bare_transformer_of_scikit_learn_says_what_to_do():
     with pytest.raises(TypeError, match=r"features=StandardScaler\(\)"):
         StandardScaler().fit(graphs)
     assert np.asarray(graphs, dtype=object).tolist() == list(graphs)
+
+
+def test_union(graphs):
+    members = [GraphFeatures(["nx_in_degree"]), TextFeatures()]
+    batch = GraphUnion(members).fit_transform(graphs)
+    assert batch.feature_names[:3] == (*graphs[0].feature_names, "nx_in_degree")
+    own = GraphUnion(members, keep_input=False).fit_transform(graphs)
+    assert own.feature_names == batch.feature_names[2:]
+    np.testing.assert_array_equal(own.features, batch.features[:, 2:])
+
+
+class Learning(GraphFeatures):
+    def fit(self, X, y=None):
+        return super().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ([GraphFeatures(), GraphFeatures()], "nx_in_degree"),
+        ([TextFeatures(), ("a", TextFeatures())], r"transformers .*'a'"),
+        ("ab", "transformers.*'ab'"),
+        ([Learning()], "calibration problems.*features="),
+    ],
+)
+def test_what_a_union_cannot_contain(graphs, members, said):
+    with pytest.raises(ValueError, match=said):
+        GraphUnion(members).fit_transform(graphs)

@@ -20,24 +20,6 @@ COUNTS = [
         {"setting": ["accurate_context", "noisy_context"]},
         (1400, 7414, 0, 1285, 0, 200),
     ),
-    pytest.param(
-        "fetch_prmbench",
-        {"split": "train", "kinds": "all"},
-        (4744, 77206, 72462, 7119, 323, 401),
-        marks=pytest.mark.long,
-    ),
-    pytest.param(
-        "fetch_gsm8k_solutions",
-        {},
-        (5228, 16681, 12099, 7783, 0, 1318),
-        marks=pytest.mark.long,
-    ),
-    pytest.param(
-        "fetch_conformal_rag",
-        {"subset": "live_qa"},
-        (100, 1103, 0, 50, 0, 100),
-        marks=pytest.mark.long,
-    ),
 ]
 
 

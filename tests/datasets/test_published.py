@@ -17,7 +17,6 @@ from skdcf.datasets import (
 )
 from skdcf.datasets.fetch import SOURCES
 from skdcf.edges import chain_edges
-from skdcf.identity import text_code
 from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 
@@ -94,18 +93,6 @@ def test_coherent_math_with_claims_before_their_parents(place):
     names, reasons = zip(*data.dropped, strict=True)
     assert names == ("coherent_math/llama/1", "coherent_math/llama/2")
     assert "cycle" in reasons[0] and "'2'" in reasons[1]
-
-
-def test_felm_with_another_number_of_labels(place):
-    record = {"index": "1", "domain": "math", "prompt": "?"}
-    record |= {"segmented_response": ["a\\nb", "c"], "labels": [True, False]}
-    broken = record | {"index": "2", "labels": [True]}
-    home = place("felm/all.jsonl", [record, broken], lines=True)
-    data = fetch_felm(data_home=home)
-    assert data.labels[0].tolist() == [1, 0]
-    assert data.graphs[0].claims == ("a\\nb", "c")
-    assert [name for name, _ in data.dropped] == ["felm/math/2"]
-    assert data.metadata == [{"domain": "math", "group": text_code(" ? ")}]
 
 
 def test_mr_ben_steps_without_numbers(place):

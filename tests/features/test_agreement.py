@@ -5,7 +5,7 @@ import pytest
 from random_graphs import ancestors_by_walking, random_edges
 
 from skdcf import ReasoningGraph
-from skdcf.features import AgreementFeatures, reasoning_features
+from skdcf.features import AgreementFeatures
 from skdcf.features._answers import find_answer, normalise_answer
 from skdcf.features._cleaning import clean
 from skdcf.features._equations import find_results, split_clauses
@@ -253,15 +253,3 @@ def test_unknown_alternatives_are_refused():
         assert fitted.transform([known.replace(alternatives=())]).n_features == 12
     with pytest.raises(ValueError, match="are unknown"):
         AgreementFeatures().fit([unknown])
-
-
-def test_recommended_set_has_them_where_fit_saw_them():
-    known = graph_of(["a", "b"], ["b"])
-    unknown = known.replace(alternatives=None)
-    assert reasoning_features().fit_transform([unknown]).n_features == 29
-    with_them = reasoning_features().fit([known])
-    assert list(with_them.get_feature_names_out())[29:] == NAMES
-    without = reasoning_features().fit([unknown])
-    assert without.transform([known]).n_features == 29
-    with pytest.raises(ValueError, match="are unknown"):
-        with_them.transform([known, unknown])

@@ -250,10 +250,6 @@ def test_number_words(text, found):
 
 HOSTILE = {
     "brackets": lambda n: "(" * n + "1 = 1" + ")" * n,
-    "brackets and signs": lambda n: "((1+" * n + "= 2",
-    "signs": lambda n: "1=" * n,
-    "sum": lambda n: "1+" * n + "1 = 3",
-    "digits": lambda n: "9" * n + " = 1 + 1",
     "groups": lambda n: "1" + ",000" * n + " = 1 + 1",
     "numbers": lambda n: " ".join(map(str, range(n))) + " 1 + 1 = 2",
     "powers": lambda n: "9^" * n + "9 = 1 + 1",
@@ -262,16 +258,12 @@ HOSTILE = {
     "text": lambda n: r"\text{" * n + "= 1 + 1",
     "roots": lambda n: r"\sqrt{" * n + "4 = 2",
     "names": lambda n: "cost " * n + "= 3 * 5 " + "cost " * n + "= 15",
-    "null bytes": lambda n: "\0" * n + "1 + 1 = 2",
     "right to left": lambda n: "\u202e\u05d0 \u0663+\u0664=\u0667 " * n,
     "every script": lambda n: (
         "".join(chr(c) for c in range(0x110000) if chr(c).isdecimal()) * (n // 700)
         + "= 1 + 1"
     ),
-    "dots": lambda n: "." * n + "1 + 1 = 2",
     "steps": lambda n: "step 1, " * n + "= 2",
-    "blanks": lambda n: " \n\t" * n + "1 + 1 = 2",
-    "surrogates": lambda n: "\ud800" * n + "1 + 1 = 2",
 }
 
 

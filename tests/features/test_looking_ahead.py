@@ -75,10 +75,3 @@ def columns_looking_ahead(transformer, graphs):
 def test_columns_that_look_ahead_are_declared(transformer, graphs):
     ahead = columns_looking_ahead(transformer, graphs)
     assert ahead <= transformer.looks_ahead
-
-
-def test_metrics_that_look_back_are_not_declared(graphs):
-    metrics = GraphFeatures(list(METRICS))
-    assert columns_looking_ahead(metrics, graphs) == metrics.looks_ahead
-    assert GraphFeatures(["nx_is_sink"]).looks_ahead == {"nx_is_sink"}
-    assert "n_ancestors" not in metrics.looks_ahead

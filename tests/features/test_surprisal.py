@@ -107,16 +107,3 @@ def test_split_computes_the_columns_of_an_answer(tmp_path, capsys, key, options)
     assert graph.feature_names == SURPRISAL
     assert np.allclose(graph.features, EXPECTED)
     assert "with logprobs: 1" in capsys.readouterr().err
-
-
-def test_split_names_the_line_of_wrong_or_missing_log_probabilities(tmp_path, capsys):
-    good = {"answer": ANSWER, "logprobs": logprobs()}
-    for second, named in (
-        ({"answer": "Other words.", "logprobs": logprobs()}, "after 0 characters"),
-        ({"answer": ANSWER, "logprobs": None}, "logprobs"),
-    ):
-        log = write_log(tmp_path / "log.jsonl", good, second)
-        assert main(["split", log, "-o", str(tmp_path / "out.jsonl")]) != 0
-        said = capsys.readouterr().err
-        assert "line 2" in said or "answer 2" in said
-        assert named in said

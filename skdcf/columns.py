@@ -232,27 +232,6 @@ def _is_per_problem(y):
     return isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) == 1
 
 
-def with_names(problems, guarantee):
-    """Return the given problems, including the computed columns that the guarantee names."""
-    passed = problems.batch
-    columns = problems.columns.feature_names or ()
-    names_passed = passed.feature_names or ()
-    metadata_keys = {key for row in passed.metadata_rows for key in row}
-    names = [
-        name
-        for name in guarantee.entries
-        if isinstance(name, str)
-        and name in columns
-        and name not in (*names_passed, *metadata_keys)
-    ]
-    if not names:
-        return passed
-    table = problems.columns.features[:, [columns.index(name) for name in names]]
-    if names_passed:
-        table = np.hstack([passed.features, table])
-    return passed.replace_features(table, [*names_passed, *names])
-
-
 def confidence_of(scorer, batch):
     """Return a scorer's confidences as a float array of shape (n_claims,).
 

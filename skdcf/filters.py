@@ -39,7 +39,6 @@ from .columns import (
     flat_labels,
     read_problems,
     transformer_for,
-    with_names,
 )
 from .features.columns import (
     apply_columns,
@@ -226,6 +225,7 @@ class ConformalFilter(Settings):
             if not (learns or self._chooses_share):
                 training = training[:0]
             held = problems.take(calibration)
+            # Training answers that equal a held-out answer are left out.
             candidates = problems.hashes[training]
             training = training[guards.not_held_out(candidates, held.hashes)]
             origin = self._guard_split(problems, held, training, calibration)
@@ -239,9 +239,13 @@ class ConformalFilter(Settings):
             several = len(training) and question.max() + 1 < len(question)
             task = self._task(question[training] if several else None, rng)
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
+            # The share of answers that may pass is chosen on training problems only.
             if self._chooses_share:
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
+
+            # Score the held-out problems. One answer to each question calibrates. If nothing was
+            # held out deliberately, as few questions as reach the same rank are used.
             if n_held:
                 uses_all = n_held == question.max() + 1
                 part = self._part(held, origin)
@@ -512,11 +516,10 @@ class ConformalFilter(Settings):
         path = path_risk(risk, problems.columns)
         jumps = guarantee.jumps(path, problems.labels, batch.offsets)
         lowest = segment_min(path, batch.offsets)
-        named = with_names(problems, guarantee)
-        groups = guarantee.path_risks(path, named).groups
+        groups = guarantee.path_risks(path, batch).groups
 
         guards.warn_of_direction(confidence, problems.labels, batch.problem_of)
-        guards.refuse_dependence(guarantee, named, groups)
+        guards.refuse_dependence(guarantee, batch, groups)
         rounding = 0.0
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
@@ -740,14 +743,13 @@ class ConformalFilter(Settings):
 
     def _path_risks(self, problems, confidence=None):
         """Return the path risks, with the groups in which the guarantee holds."""
-        guarantee = self._resolved_guarantee()
-        named = with_names(problems, guarantee)
         if self._labelled is not None:
-            return full.path_risks(self, problems, named)
+            return full.path_risks(self, problems)
         if confidence is None:
             confidence = self._confidence(problems)
-        risk = self._risk(confidence, problems.batch)
-        return guarantee.path_risks(path_risk(risk, problems.columns), named)
+        batch = problems.batch
+        risk = path_risk(self._risk(confidence, batch), problems.columns)
+        return self._resolved_guarantee().path_risks(risk, batch)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.

@@ -578,7 +578,7 @@ def _remember_training(cf, stored):
     cf._record = replace(cf._record, trained=joined)
 
 
-def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
+def path_risks(cf: Any, problems: Any) -> Any:
     """Return the levels of all claims as path risks, with the groups of the problems.
 
     Parameters
@@ -587,8 +587,6 @@ def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
         The filter.
     problems : ReadProblems
         The new answers.
-    named : GraphBatch
-        The same answers, with the columns that the guarantee names.
 
     Returns
     -------
@@ -602,5 +600,6 @@ def path_risks(cf: Any, problems: Any, named: GraphBatch) -> Any:
     """
     batch = problems.columns
     _check_answers(batch)
-    risks = cf._resolved_guarantee().path_risks(np.ones(batch.n_claims), named)
+    ones = np.ones(batch.n_claims)
+    risks = cf._resolved_guarantee().path_risks(ones, problems.batch)
     return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))

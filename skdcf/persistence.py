@@ -26,25 +26,22 @@ __all__ = ["save_threshold"]
 FORMAT = 5
 
 #: Modules and packages whose classes a file may contain. The functions of edges are included.
-HOMES = tuple(
-    f"skdcf.{name}"
-    for name in (
-        "choosing",
-        "edges",
-        "evaluation",
-        "features",
-        "filters",
-        "full",
-        "graphs",
-        "guarantees",
-        "guards",
-        "identity",
-        "monitoring",
-        "presets",
-        "relaxation",
-        "scorers",
-        "training",
-    )
+HOMES = (
+    "skdcf.choosing",
+    "skdcf.edges",
+    "skdcf.evaluation",
+    "skdcf.features",
+    "skdcf.filters",
+    "skdcf.full",
+    "skdcf.graphs",
+    "skdcf.guarantees",
+    "skdcf.guards",
+    "skdcf.identity",
+    "skdcf.monitoring",
+    "skdcf.presets",
+    "skdcf.relaxation",
+    "skdcf.scorers",
+    "skdcf.training",
 )
 #: Types of other packages that a file may contain, besides those that skops trusts.
 TRUSTED = {

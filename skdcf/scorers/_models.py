@@ -11,7 +11,7 @@ model into a scorer, trains one.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import warn
+from .._checks import is_integer, warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ..ops.price import exact_log_price
@@ -141,13 +141,8 @@ class MLPModel(Settings):
         ValueError
             If the number of units in any layer is not a positive integer.
         """
-        sizes = self.hidden_layer_sizes
-        # An int is an Integral, but type checkers do not recognise this relation.
-        hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
-        is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
-        if not is_sequence or not all(
-            isinstance(n, Integral) and n > 0 for n in hidden
-        ):
+        hidden = np.atleast_1d(self.hidden_layer_sizes).tolist()
+        if not all(is_integer(n_units) and n_units > 0 for n_units in hidden):
             raise ValueError(
                 "hidden_layer_sizes must contain one or more positive integers, got "
                 f"{self.hidden_layer_sizes!r}"
@@ -302,11 +297,10 @@ class ConfTrScorer(Scorer):
         need_features(batch)
         task = task or FitTask()
         model = LinearModel() if self.model is None else clone(self.model, safe=False)
-        settings: Any = task
         result = train(
             model=model,
-            relaxation=settings.relaxation or PathRelaxation(),
-            training=settings.training or SoftTraining(),
+            relaxation=task.relaxation or PathRelaxation(),
+            training=task.training or SoftTraining(),
             batch=batch,
             labels=labels,
             alpha=task.alpha,

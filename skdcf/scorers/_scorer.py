@@ -111,8 +111,8 @@ class FitTask:
     alpha: float = 0.1
     groups: np.ndarray | None = None
     rng: np.random.RandomState = field(default_factory=np.random.RandomState)
-    relaxation: object = None
-    training: object = None
+    relaxation: Any = None
+    training: Any = None
     n_jobs: int | None = None
     verbose: int = 0
 

@@ -1,7 +1,5 @@
 """Properties that every filter has, as sentences."""
 
-import itertools
-
 import numpy as np
 
 
@@ -10,13 +8,6 @@ def assert_coherent(masks, graphs):
     for mask, graph in zip(masks, graphs, strict=True):
         parent, child = graph.edges.T
         assert not (mask[child] & ~mask[parent]).any()
-
-
-def assert_nested_in_alpha(filter, X, alphas):
-    """A larger alpha keeps at least as much."""
-    kept = [np.concatenate(list(filter.predict(X, alpha=a))) for a in sorted(alphas)]
-    for smaller, larger in itertools.pairwise(kept):
-        assert (smaller <= larger).all()
 
 
 def assert_permutation_equivariant(filter, graphs, rng):

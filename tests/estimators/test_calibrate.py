@@ -185,18 +185,6 @@ def test_parts_with_names_and_parts_with_texts_are_refused():
         cf.calibrate_parts([cf.calibration_part(*X) for X in (named, by_text)])
 
 
-def test_rows_and_parts_in_any_order_give_the_same_filter():
-    X, y = answers(90, key=lambda i: i // 3)
-    cf = HardCF(0, alpha=0.1).fit(X, y)
-    scores = cf.nonconformity_scores_
-    rows = np.random.default_rng(0).permutation(90)
-    X, y = [X[i] for i in rows], [y[i] for i in rows]
-    np.testing.assert_array_equal(clone(cf).fit(X, y).nonconformity_scores_, scores)
-    parts = [cf.calibration_part(X[a:b], y[a:b]) for a, b in ((0, 20), (20, 90))]
-    cf.calibrate_parts(parts)
-    np.testing.assert_array_equal(cf.nonconformity_scores_, scores)
-
-
 def test_which_answers_calibrate_differs_between_samples_and_ignores_labels():
     """In many splits, no question of a pool is always in, and none is always out."""
     rng = np.random.default_rng(0)

@@ -95,15 +95,6 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     np.testing.assert_array_equal(np.concatenate(filter.predict_alpha(graphs)), before)
 
 
-def test_verbose_shows_loss_and_retention(data, capsys):
-    graphs, y = data
-    linear(verbose=1, training=SoftTraining(LBFGS(max_iter=2))).fit(graphs[:80], y[:80])
-    shown = capsys.readouterr().err
-    assert "2/2" in shown and "loss=" in shown
-    linear().fit(graphs, y)
-    assert capsys.readouterr().err == ""
-
-
 def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
     graphs, y = data
 

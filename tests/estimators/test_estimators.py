@@ -15,7 +15,6 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    cross_val_predict,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -140,16 +139,6 @@ def test_a_table_is_one_claim_per_row(filter):
     assert [g.n_claims for g in table.filter(X)] == kept.astype(int).tolist()
     arrays = [np.array([int(value)]) for value in y]
     assert clone(filter).fit(X, arrays).threshold_ == table.threshold_
-
-
-def test_model_selection(data):
-    graphs, y = data
-    search = GridSearchCV(
-        SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 0.5, 1.0]}, n_jobs=2, cv=3
-    ).fit(graphs, y)
-    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    kept = cross_val_predict(HardCF(), graphs, y, n_jobs=2)
-    assert [len(k) for k in kept] == [g.n_claims for g in graphs]
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)

@@ -88,24 +88,6 @@ def test_noise_that_breaks_ties_ignores_later_claims():
     assert_streamed(cf.fit(X[:100], y[:100]), X[100:])
 
 
-def test_a_rule_reads_its_edges_in_the_whole_answer():
-    """Every claim builds on the first one, which the last two claims do not show."""
-    rng = np.random.default_rng(0)
-    answers = [
-        ReasoningGraph(rng.random((4, 1)), (), claims=[f"{i} {j}" for j in range(4)])
-        for i in range(80)
-    ]
-    y = list((rng.random((80, 4)) < 0.8).astype(int))
-
-    def fitted(rule):
-        return HardCF(0, alpha=0.3, edges=rule, online=True).fit(answers[:60], y[:60])
-
-    cf = fitted(lambda texts, question: [(0, i) for i in range(1, len(texts))])
-    assert_streamed(cf, answers[60:])
-    masks = zip(cf.predict(answers), fitted("none").predict(answers), strict=True)
-    assert any((a != b).any() for a, b in masks)
-
-
 def test_refused():
     with pytest.raises(NotFittedError, match="HardCF"):
         HardCF(0, online=True).stream([])

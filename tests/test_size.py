@@ -30,7 +30,7 @@ MOST_TOKENS = {
     "graphs": 6820,
     "guarantees": 4140,
     "inspection": 1420,
-    "monitoring": 2610,
+    "monitoring": 2140,
     "ops": 7140,
     "plots": 2430,
     "scorers": 4830,

@@ -32,14 +32,15 @@ def watch(rng, n, **more):
     """Where the coverage monitor gives its alarm, None where it does not."""
     calibration, stream = scores(rng, n, **more)
     cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
-    monitor = CoverageMonitor(cf, delta=DELTA)
+    monitor = CoverageMonitor(delta=DELTA).fit(cf)
     return monitor.update_losses(stream < cf.threshold_).alarm_at
 
 
 def test(rng, n, **more):
     calibration, stream = scores(rng, n, **more)
+    cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
     found = ExchangeabilityTest(delta=DELTA, random_state=rng.integers(2**31))
-    return found.fit(calibration[:, None]).update(stream[:, None]).alarm_at
+    return found.fit(cf).update(-stream[:, None]).alarm_at
 
 
 def show_false_alarms(n_streams):

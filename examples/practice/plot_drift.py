@@ -41,7 +41,7 @@ stream = stream.replace_features(features, stream.feature_names)
 
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 
-monitor = CoverageMonitor(cf, delta=0.05)
+monitor = CoverageMonitor(delta=0.05).fit(cf)
 test = ExchangeabilityTest(delta=0.05, random_state=0).fit(cf)
 for start in range(0, len(truth), 100):
     now = slice(start, start + 100)

@@ -16,6 +16,7 @@ detected even after months.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from copy import copy
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import full
 from .._parameters import SHARE, Settings, settings
-from ..graphs import Problems, pack_graphs
+from ..graphs import Problems
 from ..guards import compare_origin
 from ..identity import Groups, hashes_of
 from ..labels import Labels
@@ -59,11 +60,58 @@ class BettingMonitor(Settings):
     #: Part of delta that is reserved for the event that the calibration set is unfavourable.
     calibration_delta_ = 0.0
 
-    @property
-    def wealth(self) -> float:
-        """Return the current wealth. Values far above 1 are evidence against the null."""
-        # The exponential of a larger number is infinite.
-        return float(np.exp(min([0.0, *self.log_wealth_[-1:]][-1], 700.0)))
+    def fit(self, filter: Any, y: Any = None) -> Self:
+        """Start to monitor a filter with its current calibration.
+
+        Parameters
+        ----------
+        filter : fitted filter
+            The filter. If it is calibrated again, fit a monitor again.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The monitor, without bets.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or if the filter cannot be monitored.
+        """
+        self.validate()
+        filter.check_calibrated()
+        full.refuse(filter, "a monitor")
+        self._start(filter)
+        # The calibration of the copy does not change.
+        self.filter_ = copy(filter)
+        self.log_wealth_ = np.empty(0)
+        self.n_repeated_ = 0
+        self.taken_ = {}
+        return self
+
+    def _start(self, filter):
+        raise NotImplementedError
+
+    def _first(self, hashes, name):
+        """Return which answers are the first to a new question in the group."""
+        calibrated = self.filter_._record.calibrated
+        # During calibration, the question may have had an id, but only its text is known here.
+        is_old = hashes.among(calibrated)
+        contents_differ = len(calibrated["content"]) >= self.filter_.n_calibration_
+        if contents_differ:
+            is_old |= np.isin(hashes.content, calibrated["content"])
+        first = ~is_old
+        for i, question in enumerate(hashes.question.tolist()):
+            key = f"q{question} {name!r}"
+            if question < 0:
+                key = f"c{hashes.content[i]} {name!r}"
+            if question >= 0 or contents_differ:
+                first[i] &= key not in self.taken_
+                self.taken_[key] = True
+        self.n_repeated_ += int(np.sum(~first))
+        return first
 
     @property
     def p_value(self) -> float:
@@ -88,10 +136,10 @@ class BettingMonitor(Settings):
         Returns
         -------
         summary : dict
-            The keys are ``n_problems``, ``wealth``, ``p_value``, ``alarm`` and ``alarm_at``. The
+            The keys are ``n_problems``, ``p_value``, ``alarm`` and ``alarm_at``. The
             values are plain numbers, booleans or None.
         """
-        names = "wealth", "p_value", "alarm", "alarm_at"
+        names = "p_value", "alarm", "alarm_at"
         values = {name: getattr(self, name) for name in names}
         return {"n_problems": len(self.log_wealth_)} | values
 
@@ -172,48 +220,19 @@ class ExchangeabilityTest(BettingMonitor):
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None
 
-    def fit(self, path_risk: Any, y: Any = None) -> Self:
-        """Set the reference problems, with which later problems are compared.
-
-        Parameters
-        ----------
-        path_risk : fitted filter, or sequence of 1-D arrays, one per problem
-            A fitted filter, whose calibration problems become the reference problems, or the path
-            risks of the reference problems. The filter's method ``path_risk`` computes path
-            risks. The reference problems must not have been used to train the scorer, and must
-            belong to different questions.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The monitor, without bets.
-        """
-        self.validate()
-        is_filter = hasattr(path_risk, "calibration_")
-        if is_filter:
-            full.refuse(path_risk, "a test of exchangeability")
-        values = path_risk.max_path_risks_ if is_filter else largest_of(path_risk)
-        self.filter_ = path_risk if is_filter else None
-        self.seen_ = np.sort(values)
-        self.taken_ = {}
+    def _start(self, filter):
+        self.seen_ = np.sort(filter.max_path_risks_)
         self.state_ = None
-        self.log_wealth_ = np.empty(0)
-        self.n_repeated_ = 0
         seed = check_random_state(self.random_state).randint(2**31)
         self.rng_ = check_random_state(seed)
-        return self
 
     def update(self, X: Problems, groups: Groups = None) -> Self:
         """Add new problems in chronological order.
 
         Parameters
         ----------
-        X : sequence of ReasoningGraph, or GraphBatch
-            The problems, in the format of the filter passed to `fit`, or their path risks as one
-            array per problem. If path risks are passed, the caller must ensure that each question
-            occurs only once.
+        X : problems, as in the filter's `predict`
+            The answers.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in the filter's ``calibrate``.
 
@@ -225,19 +244,16 @@ class ExchangeabilityTest(BettingMonitor):
         Raises
         ------
         ValueError
-            If a path risk is NaN, or if problems are passed but no filter was passed to `fit`.
+            If the problems are invalid.
         """
         check_is_fitted(self)
-        batch = pack_graphs(X)
-        if batch is not None:
-            values = self._first_answers(batch, groups)
-        elif groups is None:
-            values = largest_of(X)
-        else:
-            raise ValueError(
-                "groups must be None if X contains path risks, because every path risk is "
-                "counted. Pass the problems instead"
-            )
+        fitted = self.filter_
+        problems = fitted._look(X)
+        # As in calibration, the risks are not raised.
+        risk = fitted._risk(fitted._confidence(problems), problems.batch, steady=True)
+        values = segment_max(risk, problems.batch.offsets)
+        hashes = hashes_of(problems.batch, groups)
+        values = values[self._first(hashes, None)]
         p = self._p_values(values)[:, None] - 0.5
         # Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets
         # favour small p-values, large p-values, both extremes, or values in the middle.
@@ -247,23 +263,6 @@ class ExchangeabilityTest(BettingMonitor):
         log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
         self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
         return self
-
-    def _first_answers(self, batch, groups):
-        """Return the largest path risks of answers to new questions."""
-        if self.filter_ is None:
-            raise ValueError(
-                "a filter is required to score the problems in X, but none was passed. Call "
-                "fit(filter) first, or pass path risks"
-            )
-        problems = self.filter_._look(batch)
-        confidence = self.filter_._confidence(problems)
-        # As in calibration, the risks are not raised.
-        risk = self.filter_._risk(confidence, problems.batch, steady=True)
-        risks = segment_max(risk, problems.batch.offsets)
-        keys = _keys(self.filter_, hashes_of(problems.batch, groups))
-        rows = [i for i, key in enumerate(keys) if _take(key, self.taken_)]
-        self.n_repeated_ += len(risks) - len(rows)
-        return risks[rows]
 
     def _p_values(self, values):
         """Return the ranks of the values among all earlier problems, with ties broken at random."""
@@ -279,31 +278,17 @@ class ExchangeabilityTest(BettingMonitor):
         return np.array(ranks)
 
 
-def largest_of(path_risk):
-    """Return each problem's largest path risk, or -inf for a problem without claims."""
-    values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
-    if np.isnan(values).any():
-        raise ValueError(
-            f"the path risk of problem {np.isnan(values).argmax()} must be a number, got "
-            "NaN"
-        )
-    return values
-
-
 @settings
 class CoverageMonitor(BettingMonitor):
     """Test whether the guarantee of a filter holds in production, based on judged answers.
 
     The monitor bets that errors are more frequent or that the mean loss is larger than the
     guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
-    most ``delta``. The bound holds for any duration of the monitoring, any number of inspections
-    and any number of recalibrations.
+    most ``delta``. The bound holds for any duration of the monitoring and any number of
+    inspections. To monitor several calibrations, divide ``delta`` by their number.
 
     Parameters
     ----------
-    filter : fitted filter
-        The filter, which is monitored at its own alpha. The filter may be recalibrated at any
-        time.
     delta : float, default=0.05
         Upper bound, in (0, 1), on the probability of a false alarm.
 
@@ -312,11 +297,6 @@ class CoverageMonitor(BettingMonitor):
     n_errors_ : int
         Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim`, the
         number of problems with a kept false claim.
-    lost_ : float
-        Sum of the losses. If the guarantee bounds an error rate, the sum of the losses is the
-        number of errors.
-    n_calibrations_ : int
-        Number of monitored calibrations of the filter.
     n_repeated_ : int
         Number of answers that were ignored because their question was already used for an earlier
         answer or for calibration.
@@ -324,8 +304,8 @@ class CoverageMonitor(BettingMonitor):
         Number of answers that were ignored because they do not pass (``show=``), or because the
         filter keeps nothing or has no guarantee in their group.
     games_ : list of dict
-        State of the bets on each group since the last calibration, with the name of the ``group``,
-        which is None if there are no groups.
+        State of the bets on each group, with the name of the ``group``, which is None if there are
+        no groups.
     log_wealth_ : ndarray of shape (n_problems,)
         Log wealth after each monitored problem.
 
@@ -346,12 +326,7 @@ class CoverageMonitor(BettingMonitor):
     answers.
 
     If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
-    mean over the groups. New urns are started after each calibration. The wealth of the j-th
-    calibration has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is
-    at most ``delta``.
-
-    As in calibration, model verdicts are ignored once the filter or the monitored answers contain
-    a human verdict. The wealth is reset after the first human verdict.
+    mean over the groups.
 
     As in calibration, only one answer to each question is used. The answers in an update are
     shuffled by a hash, so the order of errors within an update has no effect.
@@ -372,7 +347,7 @@ class CoverageMonitor(BettingMonitor):
     >>> from skdcf.monitoring import CoverageMonitor
     >>> graphs, y = make_reasoning_graphs(1500, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs[:500], y[:500])
-    >>> monitor = CoverageMonitor(cf).update(graphs[500:1000], y[500:1000])
+    >>> monitor = CoverageMonitor().fit(cf).update(graphs[500:1000], y[500:1000])
     >>> monitor.alarm
     False
     >>> wrong = [np.where(np.arange(len(row)) % 4, row, 0) for row in y[1000:]]
@@ -380,10 +355,32 @@ class CoverageMonitor(BettingMonitor):
     True
     """
 
-    filter: Any
-
-    n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
-    lost_ = 0.0
+    def _start(self, filter):
+        level = filter._level()
+        groups = {
+            name: steps
+            for name, steps in filter.calibration_.by_group().items()
+            if not steps.keeps_nothing(level)
+        }
+        if filter.ties == "include" or not groups:
+            raise ValueError(
+                "a monitor requires a filter with a guarantee that keeps something at its alpha, "
+                f"got ties={filter.ties!r} and {len(groups)} groups with kept claims"
+            )
+        is_urn = all(steps.is_count for steps in filter.calibration_.steps)
+        self.calibration_delta_ = 0.0 if is_urn else self.delta / 2
+        self.games_ = []
+        for name, steps in groups.items():
+            # The loss of the new answer is at most 1. All other answers share the rest.
+            total = max((steps.n + 1) * level - 1, 0.0)
+            share = self.delta / (2 * len(groups))
+            game = {"group": name, "cut": steps.cut, "n": steps.n}
+            game["rank"] = steps.rank(level) if is_urn else None
+            game["mean"] = None if is_urn else largest_mean(total, steps.n, share)
+            self.games_.append(
+                game | {"n_problems": 0, "lost": 0.0, "log_wealth": 0.0, "state": None}
+            )
+        self.n_errors_ = self.n_unwatched_ = 0
 
     def update(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Add judged answers to the monitor.
@@ -412,27 +409,24 @@ class CoverageMonitor(BettingMonitor):
         The choice of the answers to judge must not depend on whether they are wrong. Answers
         that users complain about are not representative of other answers.
         """
-        self._restart()
-        fitted = self.filter
+        check_is_fitted(self)
+        fitted = self.filter_
         part = fitted.calibration_part(X, y, groups)
         compare_origin(fitted._record, part.origin)
         batch, labels = check(fitted, X, y)
         [kept] = flat_masks(fitted, batch, [None])
         losses = fitted.calibration_.guarantee.loss(labels, kept, batch.offsets)
+        rows = np.lexsort(part.orders())
         names = part.groups or [None] * len(part)
-        keys = _keys(fitted, part.hashes)
-        steps = self._steps
-        rows_of: dict[Any, list[int]] = {name: [] for name in steps}
-        for row in np.lexsort(part.orders()).tolist():
-            name, key = names[row], keys[row]
-            if name not in steps or part.lowest[row] >= steps[name].cut < np.inf:
-                self.n_unwatched_ += 1
-            elif _take(key and f"{key} {name!r}", self.taken_):
-                rows_of[name].append(row)
-            else:
-                self.n_repeated_ += 1
-        for name, rows in rows_of.items():
-            self._bet(name, losses[rows])
+        self.n_unwatched_ += len(rows)
+        for game in self.games_:
+            is_own = np.array([names[row] == game["group"] for row in rows], bool)
+            if game["cut"] < np.inf:
+                is_own &= part.lowest[rows] < game["cut"]
+            own = rows[is_own]
+            self.n_unwatched_ -= len(own)
+            first = self._first(part.hashes[own], game["group"])
+            self._bet(game, losses[own[first]])
         return self
 
     def update_losses(self, losses: ArrayLike, group: Any = None) -> Self:
@@ -462,113 +456,32 @@ class CoverageMonitor(BettingMonitor):
         losses = np.asarray(losses, dtype=np.float64)
         if not (np.isfinite(losses) & (losses >= 0)).all():
             raise ValueError(f"losses must be finite and nonnegative, got {losses}")
-        self._restart()
-        if group in self._games:
-            self._bet(group, losses)
-        else:
-            self.n_unwatched_ += len(losses)
+        check_is_fitted(self)
+        games = [game for game in self.games_ if game["group"] == group]
+        for game in games:
+            self._bet(game, losses)
+        self.n_unwatched_ += 0 if games else len(losses)
         return self
 
-    def why_not_watched(self) -> str | None:
-        """Return the reason why the guarantee cannot be monitored, or None if it can be.
-
-        Returns
-        -------
-        reason : str or None
-            The reason as a sentence, or None if the guarantee can be monitored.
-        """
-        self.validate()
-        self.filter.check_calibrated()
-        if self.filter._labelled is not None:
-            return 'there is no monitor for filters with calibration_size="all"'
-        if self.filter.ties == "include":
-            return 'there is no guarantee to monitor, because ties is "include"'
-        if not self._steps:
-            return "there is nothing to monitor, because the filter keeps nothing at its alpha"
-        return None
-
-    @property
-    def _games(self):
-        return {game["group"]: game for game in getattr(self, "games_", [])}
-
-    @property
-    def _level(self):
-        return self.filter.calibration_.guarantee.level(None, self.filter.alpha)
-
-    @property
-    def _steps(self):
-        """Step function of each group in which claims may be kept."""
-        by_group = self.filter.calibration_.by_group()
-        level = self._level
-        return {
-            n: steps for n, steps in by_group.items() if not steps.keeps_nothing(level)
-        }
-
-    @property
-    def _is_urn(self):
-        """Whether the threshold of each group is a score with a known rank."""
-        return all(steps.is_count for steps in self.filter.calibration_.steps)
-
-    def _restart(self):
-        """Start new urns, with a new fraction of the wealth, if the filter was recalibrated."""
-        if reason := self.why_not_watched():
-            raise ValueError(reason)
-        scores = np.append(self.filter.nonconformity_scores_, self._level)
-        if np.array_equal(getattr(self, "calibration_", []), scores):
-            return
-        self.calibration_ = scores
-        self.n_calibrations_ += 1
-        self.calibration_delta_ = 0.0 if self._is_urn else self.delta / 2
-        self.taken_ = getattr(self, "taken_", {})
-        self.games_ = [
-            {
-                "group": name,
-                "n_problems": 0,
-                "lost": 0.0,
-                "log_wealth": 0.0,
-                "state": None,
-            }
-            for name in self._steps
-        ]
-
-    def _chances(self, name, count, lost_before):
-        """Return the largest mean loss that the null hypothesis allows for each new problem.
-
-        If e of the first t - 1 new problems were errors, the next one is an error with
-        probability (k + e) / (n + t). A mean loss has an upper bound instead, which holds for
-        all but a share of the calibration sets.
-        """
-        steps = self._steps[name]
-        level = self._level
-        if self._is_urn:
-            n_drawn = steps.n + count + 1 + np.arange(len(lost_before))
-            return (steps.rank(level) + lost_before) / n_drawn
-        j = self.n_calibrations_
-        share = self.delta / (2 * j * (j + 1) * len(self.games_))
-        # The loss of the new answer is at most 1. All other answers share the rest.
-        total = max((steps.n + 1) * level - 1, 0.0)
-        return np.full(len(lost_before), largest_mean(total, steps.n, share))
-
-    def _bet(self, name, losses):
-        """Bet on the problems of a group, given their losses."""
-        game = self._games[name]
+    def _bet(self, game, losses):
         lost_before = game["lost"] + np.append(0.0, np.cumsum(losses))[:-1]
-        chance = self._chances(name, game["n_problems"], lost_before)
+        chance = np.full(len(losses), game["mean"])
+        if game["mean"] is None:
+            n_drawn = game["n"] + game["n_problems"] + 1 + np.arange(len(losses))
+            chance = (game["rank"] + lost_before) / n_drawn
         # Each bet is on an odds ratio of an error, relative to the rate under the null.
         gains = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
         factors = np.log(1 + losses[:, None] * gains)
         factors -= np.log1p(chance[:, None] * gains)
         log_wealth, game["state"] = play(game["n_problems"], game["state"], factors)
         others = [each["log_wealth"] for each in self.games_ if each is not game]
-        j = self.n_calibrations_
         wealth = np.logaddexp(logsumexp([*others, -np.inf]), log_wealth)
-        wealth -= np.log(len(self.games_) * j * (j + 1))
+        wealth -= np.log(len(self.games_))
         self.log_wealth_ = np.append(self.log_wealth_, wealth)
         game["log_wealth"] = float([game["log_wealth"], *log_wealth][-1])
         game["n_problems"] += len(losses)
         game["lost"] += float(losses.sum())
         self.n_errors_ += int((losses > 0).sum())
-        self.lost_ += float(losses.sum())
 
     def summary(self) -> dict[str, Any]:
         """Return a summary of the current state.
@@ -586,52 +499,6 @@ class CoverageMonitor(BettingMonitor):
         return super().summary() | {
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n,
-            "mean_loss": self.lost_ / n,
-            "alpha": self._level,
+            "mean_loss": sum(game["lost"] for game in self.games_) / n,
             "n_repeated": self.n_repeated_,
-            "n_calibrations": self.n_calibrations_,
-            "cannot_see": [
-                "errors in answers that were not judged, or that were judged because an error "
-                "was suspected",
-                "errors in further answers to a question, because only the first judged answer "
-                "to each question is counted",
-                "a coverage below a target of your own choice: the monitor only tests the "
-                "guarantee of the filter",
-                "a loss of coverage in some answers if the overall coverage, or that of their "
-                "group, is unchanged",
-                f"errors in {self.n_unwatched_} answers that did not pass, or whose group has "
-                "no kept claims or no guarantee",
-            ],
         }
-
-
-def _take(key, taken):
-    """Note the key of an answer, and return whether it is new.
-
-    The key is None if the answer cannot be recognised, and "" if it was used for calibration.
-    """
-    if key is None:
-        return True
-    is_new = key != "" and key not in taken
-    taken[key] = True
-    return is_new
-
-
-def _keys(fitted, hashes):
-    """Return a key for each answer, as in `_take`.
-
-    An answer without a question is identified by its content, unless some calibration answers
-    have the same content.
-    """
-    calibrated = fitted._record.calibrated
-    contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
-    # During calibration, the question may have had an id, but only its text is known here.
-    is_old = hashes.among(calibrated)
-    if contents_differ:
-        is_old |= np.isin(hashes.content, calibrated["content"])
-    contents = [f"c{c}" if contents_differ else None for c in hashes.content.tolist()]
-    asked = [f"q{q}" if q >= 0 else None for q in hashes.question.tolist()]
-    return [
-        "" if old else question or content
-        for old, question, content in zip(is_old, asked, contents, strict=True)
-    ]

@@ -269,7 +269,7 @@ def test_answers_without_a_theorem_are_refused(cf, data):
         lambda cf, X, y: choose(cf, X),
         lambda cf, X, y: release(cf, X, 0.2),
         lambda cf, X, y: ExchangeabilityTest().fit(cf),
-        lambda cf, X, y: CoverageMonitor(cf).update(X, y),
+        lambda cf, X, y: CoverageMonitor().fit(cf),
         lambda cf, X, y: compare_filters({"all": cf}, X, y),
     ],
 )

@@ -110,7 +110,7 @@ def look(
 
 def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> str:
     """A batch of answers, and a monitor."""
-    monitor = CoverageMonitor(cf).update(graphs[:5], labels[:5])
+    monitor = CoverageMonitor().fit(cf).update(graphs[:5], labels[:5])
     app = create_app(cf)
     kept: Masks = release(cf, graphs[:20], alpha=0.3)
     return f"{monitor}{app}{len(kept)}"

@@ -61,7 +61,7 @@ WHERE judged > ? AND filter = ? AND part IS NOT NULL AND (question < 0 OR judged
 (SELECT min(judged) FROM answers AS same WHERE same.question = answers.question
 AND same.filter = answers.filter AND same.part IS NOT NULL))
 ORDER BY judged"""
-_SHOWN = "alarm", "n_problems", "n_errors", "p_value", "cannot_see"
+_SHOWN = "alarm", "n_problems", "n_errors", "p_value"
 
 
 class _Strict(BaseModel):
@@ -346,9 +346,14 @@ class Store:
             filter.describe().encode() + filter.nonconformity_scores_.tobytes()
         ).hexdigest()
         self._guarantee = filter.calibration_.guarantee
-        self._monitor = CoverageMonitor(filter)
-        self._reason = self._monitor.why_not_watched()
-        self._parts = [] if self._reason else list(filter.calibration_.by_group())
+        self._monitor = CoverageMonitor()
+        self._reason = None
+        self._parts: list[Any] = []
+        try:
+            self._monitor.fit(filter)
+            self._parts = list(filter.calibration_.by_group())
+        except ValueError as error:
+            self._reason = str(error)
         # Answers since the service started, because `predict` compares the answers of a call.
         self._n_alternatives: Counter[int] = Counter()
         self._n_answers: Counter[int] = Counter()  # of each hashed question
@@ -440,10 +445,11 @@ class Store:
             "FROM answers WHERE filter = ?"
         )
         counts = self._db.execute(query, (self._digest,)).fetchone()
-        summary = self.watch().summary()
+        monitor = self.watch()
+        summary = None if self._reason else monitor.summary()
         return {
             "guarantee": self.filter.describe(),
             **dict(counts),
-            "monitor": {name: summary[name] for name in _SHOWN},
+            "monitor": summary and {name: summary[name] for name in _SHOWN},
             "not_monitored": self._reason,
         }

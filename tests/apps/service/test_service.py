@@ -230,7 +230,7 @@ def test_labels_feed_the_monitor_once(fitted, tmp_path):
     assert call(app, "/v1/labels", verdicts | {"labels": [2]})[0] == 422
     assert call(app, "/v1/labels", verdicts)[0] == 200
     assert call(app, "/v1/labels", {"id": "nobody", "labels": [1]})[0] == 404
-    expected = CoverageMonitor(fitted).update_losses(losses).summary()
+    expected = CoverageMonitor().fit(fitted).update_losses(losses).summary()
     for again in (app, create_app(fitted, folder=tmp_path)):
         _, status, _ = call(again, "/v1/status", method="GET")
         assert status["guarantee"] == fitted.describe()

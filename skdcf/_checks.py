@@ -57,17 +57,13 @@ def check_count(name, value, low):
         raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
 
 
-def check_list(name, value, *, sized=True):
-    """Return ``value``, or raise ValueError unless it is list-like."""
+def check_list(name, value):
+    """Return a value, or raise ValueError if it cannot be used as a list."""
     try:
-        iter(value)
-        if sized:
-            len(value)
+        is_list = len(value) >= 0 and not isinstance(value, (str, bytes))
     except TypeError:
-        listed = False
-    else:
-        listed = not isinstance(value, (str, bytes, type))
-    if not listed:
+        is_list = False
+    if not is_list:
         raise ValueError(f"{name} must be a list, got {type(value).__name__}")
     return value
 
@@ -146,9 +142,9 @@ def is_missing(value):
 
 
 def is_number(value):
-    """Return whether an object is a real number or a boolean, not a string of digits."""
-    is_real = isinstance(value, Number) and not isinstance(value, complex)
-    return is_real or isinstance(value, (np.number, np.bool_))
+    """Return whether a value is a real number, including booleans of Python and numpy."""
+    is_real = isinstance(value, (Number, np.bool_))
+    return is_real and not isinstance(value, (complex, np.complexfloating))
 
 
 def other_row(rows):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
@@ -75,9 +74,6 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: Public classes that are valid parameter values, given as a module followed by its class
-    #: names. The first class is the default value of the parameter.
-    _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Reset the inherited ``requires_fit`` in a class that defines its own `fit`."""
@@ -122,24 +118,10 @@ class Settings(BaseEstimator):
             value = params.get(name, getattr(self, name, self))
             if nested and not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"{key} cannot be set because {name}={value!r} has no parameters. "
-                    f"{self._advise_value(name, nested.partition('__')[0])}"
+                    f"{key} cannot be set because {name}={value!r} has no parameters. Set "
+                    f"{name} to an object that has the parameter {nested!r} first"
                 )
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
-
-    def _advise_value(self, name, parameter):
-        """Return advice on which values of a parameter have the given nested parameter."""
-        module, *names = self._values.get(name, ("skdcf",))
-        classes = [getattr(import_module(module), value) for value in names]
-        fitting = [
-            f"{name}={kind.__name__}()"
-            for kind in classes
-            if parameter in kind._get_param_names()
-        ]
-        if fitting:
-            return f"Pass {' or '.join(fitting)} first"
-        example = ", as in scorer=LogisticRegression()" if name == "scorer" else ""
-        return f"Set {name} to an object that has the parameter {parameter!r}{example}"
 
     if TYPE_CHECKING:
 

@@ -113,12 +113,6 @@ class ConformalFilter(Settings):
     n_jobs: int | None = None
     verbose: int = 0
 
-    _values = {
-        "relaxation": ("skdcf.relaxation", "PathRelaxation", "GridRelaxation"),
-        "training": ("skdcf.training", "SoftTraining"),
-        "guarantee": ("skdcf.guarantees", "NoFalseClaim", "ExpectedFalse"),
-        "scorer": ("skdcf.scorers", "ConfTrScorer", "FrequencyScorer"),
-    }
     _parameter_constraints = {
         "features": [None, StrOptions({"auto"}), HasMethods(["fit", "transform"])],
         "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],

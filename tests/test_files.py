@@ -44,14 +44,13 @@ WRITERS = {
 
 @POSIX
 @pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("mode", [0o640])
-def test_who_may_read_a_file_stays_as_it_was(fitted, tmp_path, name, mode):
+def test_who_may_read_a_file_stays_as_it_was(fitted, tmp_path, name):
     path = tmp_path / "file"
     path.write_text("before")
-    path.chmod(mode)
+    path.chmod(0o640)
     WRITERS[name](fitted, path)
     assert path.read_bytes() != b"before"
-    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_a_file_that_may_not_be_written_is_refused(tmp_path):

@@ -22,7 +22,7 @@ MOST_TOKENS = {
     "apps/cli": 7245,
     "apps/labelling": 7030,
     "apps/llm": 9095,
-    "apps/service": 2590,
+    "apps/service": 2610,
     "apps/text": 3580,
     "datasets": 10840,
     "evaluation": 6720,

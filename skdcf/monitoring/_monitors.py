@@ -489,11 +489,9 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         summary : dict
-            The keys ``n_problems``, ``wealth``, ``p_value``, ``alarm`` and ``alarm_at`` are the
-            same as for every monitor. The other keys are ``n_errors``, ``coverage`` and
-            ``mean_loss`` (NaN before the first problem), ``alpha``, ``n_repeated``,
-            ``n_calibrations`` and ``cannot_see``, a list of the changes that this monitor cannot
-            detect.
+            The keys ``n_problems``, ``p_value``, ``alarm`` and ``alarm_at`` are the same as for
+            every monitor. The other keys are ``n_errors``, ``n_repeated``, and ``coverage`` and
+            ``mean_loss``, which are NaN before the first problem.
         """
         n = len(self.log_wealth_) or np.nan
         return super().summary() | {

@@ -249,7 +249,6 @@ class SoftTraining(Settings):
     SoftTraining(optimizer=Adam(learning_rate=0.01))
     """
 
-    _values = {"optimizer": ("skdcf.training", "LBFGS", "Adam")}
     _parameter_constraints = {
         "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
         "loss": [allowed.StrOptions({"log-retention", "retention"})],

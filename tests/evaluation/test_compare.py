@@ -15,7 +15,6 @@ from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
 from skdcf.evaluation.compare import make_splits
-from skdcf.exceptions import CalibrationWarning
 from skdcf.scorers import Scorer
 
 ALPHAS = [0.1, 0.15, 0.3]
@@ -219,17 +218,6 @@ def test_bad_input_is_refused_before_any_work(data, filters, change, message):
     run = {"filters": filters, "X": graphs, "y": labels, "alphas": ALPHAS}
     with pytest.raises(ValueError, match=message):
         compare_filters(**run | change)
-
-
-def test_too_few_calibration_problems_are_told_once(data, filters):
-    graphs, labels = data
-    with pytest.warns(CalibrationWarning, match=r"18 .* 0.02.* 49 ") as w:
-        report = compare_filters(
-            filters, graphs, labels, [0.05, 0.02, 0.2], cv=2, random_state=0
-        )
-    assert len(w) == 1
-    few = [row for row in report.rows if row["alpha"] < 0.1]
-    assert {(row["shown"], row["coverage"]) for row in few} == {(0.0, 1.0)}
 
 
 def test_an_error_names_the_filter(data):

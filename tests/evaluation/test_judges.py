@@ -127,8 +127,6 @@ def test_one_class_and_a_silent_judge():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"judged": {}}, ["judged"]),
-        ({"judged": {"ann": [1]}}, ["ann", "(1,)"]),
         ({"judged": {"ann": [1, np.nan, 0]}}, ["ann", "claim 1"]),
         ({"labels": [[1, 0], [0, 1]]}, ["labels", "(2, 2)", "people"]),
         ({"labels": [1, 2, 0]}, ["labels"]),

@@ -1,8 +1,6 @@
 """Searches that stay valid: what calibrates is new to whatever was chosen or fitted."""
 
 import pickle
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -15,10 +13,10 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from skdcf import GraphBatch, HardCF, SingleFeatureCF
+from skdcf import HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch, compare_filters, evaluate_filter
-from skdcf.features import AgreementFeatures, GraphFeatures
+from skdcf.features import GraphFeatures
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain
@@ -209,18 +207,6 @@ def test_a_search_over_the_guarantee_is_refused(key, values, listed):
         CalibratedSearch(search).fit(GRAPHS, Y)
 
 
-def test_scoring_of_ones_own():
-    def worst(filter, X, y):
-        return -filter.score(X, y)
-
-    grid = {"feature": ["frequency-score", "claim_index"]}
-    search = GridSearchCV(SingleFeatureCF(alpha=0.3), grid, cv=3)
-    best = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y).best_params_
-    search.set_params(scoring=worst)
-    other = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y).best_params_
-    assert other != best
-
-
 def test_bad_input_is_refused():
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0]}, cv=2)
     with pytest.raises(ValueError, match=r"y.*90 problems.*89"):
@@ -303,29 +289,6 @@ def test_columns_that_learn_nothing_are_computed_once(n_jobs, monkeypatch):
         assert Counting.rows == GRAPHS.n_claims
     fitted.predict(GRAPHS[:5])
     assert Counting.rows == GRAPHS.n_claims + GRAPHS[:5].n_claims
-
-
-def test_columns_of_a_function_that_was_written_anew_are_computed_anew():
-    """A cell of a notebook that runs again makes another function of the same name."""
-    notebook = types.ModuleType("__notebook__")
-    sys.modules["__notebook__"] = notebook
-    graphs = [
-        g.replace(
-            claims=[f"{i}, so 2"] * g.n_claims,
-            problem=f"Why {i}?",
-            alternatives=["so 3"],
-        )
-        for i, g in enumerate(GRAPHS[:30])
-    ]
-    columns = []
-    batch = GraphBatch.from_graphs(graphs)
-    for conclusion in ("text[-1]", "'the same'"):
-        exec(f"def conclude(text):\n    return {conclusion}", vars(notebook))
-        features = AgreementFeatures(answer=notebook.conclude)
-        cf = HardCF(0, features=features)
-        batch = check(cf, batch)
-        columns.append(cf.fit(batch, Y[:30]).transform_features(batch).features)
-    assert (columns[0] != columns[1]).any()
 
 
 def test_carried_columns_stay_at_home():

@@ -156,7 +156,7 @@ def test_keys_of_labels_are_compared_only_with_labels():
     cf.predict(new)
     for use in (
         cf.score,
-        CoverageMonitor(cf).update,
+        CoverageMonitor().fit(cf).update,
         lambda *data: evaluate_filter(cf, *data),
     ):
         with pytest.raises(ValueError, match="label_meaning"):

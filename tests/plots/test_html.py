@@ -3,14 +3,12 @@
 import re
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf._html import STYLE, card, escape, problem_html, table
-from skdcf.apps.reporting import page
+from skdcf._html import card, escape, problem_html, table
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "
@@ -89,45 +87,3 @@ def test_dropped_claims_are_struck_out_with_their_reason():
     assert re.search(r'<del><span class="said">x &lt; 0</span></del>', html)
     assert "<del>" not in html.split("x = 1")[0] and html.count("<del>") == 1
     assert "It is too risky." in html
-
-
-def test_large_and_empty_problems():
-    many = ReasoningGraph(None, [], claims=["x"] * 500)
-    assert "and 100 more" in many._repr_html_()
-    assert "no claims" in ReasoningGraph(None, [], claims=[])._repr_html_()
-    assert "claim 1" in ReasoningGraph([[1.0]], [])._repr_html_()
-
-
-def test_a_page_asks_nothing_of_any_server():
-    source = page("".join(html_of("x")), title="<b>")
-    assert "&lt;b&gt;" in source
-    found = Elements(source.replace("<!DOCTYPE html>", ""))
-    assert {"script", "link", "img", "iframe"}.isdisjoint(found.tags)
-    assert not {"src", "href"} & {name for name, _ in found.attributes}
-    assert "url(" not in source and "@import" not in source
-
-
-def luminance(colour):
-    """Of "#rgb" or "#rrggbb", as WCAG 2 defines it."""
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
-    parts = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
-    parts = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return parts @ [0.2126, 0.7152, 0.0722]
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def test_texts_can_be_read_in_the_light_and_in_the_dark():
-    blocks = re.findall(r"\{((?:--\w+:#\w+;?\s*)+)\}", STYLE)
-    palettes = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in blocks]
-    assert len(palettes) == 3  # light, dark by a switch, dark by the reader's settings
-    assert palettes[1] == palettes[2] != palettes[0]
-    for colours in palettes:
-        for ink in ("ink", "soft", "gone", "false"):
-            assert contrast(colours[ink], colours["paper"]) > 4.5
-        assert contrast(colours["ink"], colours["quote"]) > 4.5
-    used = set(re.findall(r"var\(--(\w+)\)", STYLE))
-    assert used == palettes[0].keys()

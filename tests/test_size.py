@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "datasets": 10840,
     "evaluation": 6720,
     "features": 16030,
-    "graphs": 6820,
+    "graphs": 6715,
     "guarantees": 4140,
     "inspection": 1420,
     "monitoring": 2140,

@@ -16,7 +16,6 @@ from skdcf.edges import number_flow_edges
 
 _STEP = re.compile(r"(add|subtract|multiply by) (\d+)")
 _SUM = re.compile(r"(-?\d+) ([-+*]) (\d+) = (-?\d+)")
-_RANGE = re.compile(r"(-?\d+) ([-+*]) (\d+) is between (-?\d+) and (-?\d+)")
 _SIGNS = {"add": "+", "subtract": "-", "multiply by": "*"}
 _RATING = {
     "coherent_to_ancestors": 1.0,
@@ -43,11 +42,8 @@ def calculate(a, sign, b):
 
 
 def is_right(text):
-    """Whether every calculation in a text is right, also one that says between what it is."""
+    """Whether every calculation in a text is right."""
     return all(
-        int(low) <= calculate(int(a), s, int(b)) <= int(high)
-        for a, s, b, low, high in _RANGE.findall(text)
-    ) and all(
         calculate(int(a), s, int(b)) == int(c) for a, s, b, c in _SUM.findall(text)
     )
 

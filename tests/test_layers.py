@@ -175,6 +175,13 @@ def test_mathematics_without_scikit_learn():
     assert [place(path) for path in importing if is_in(path, MATHEMATICS)] == []
 
 
+def test_one_module_imports_private_names_of_scikit_learn():
+    names = [(place(path), name) for path in FILES for name, _ in imports(path)]
+    assert {p for p, n in names if n.startswith("sklearn") and "._" in n} == {
+        "_sklearn.py"
+    }
+
+
 def test_heavy_modules_inside_functions():
     early = {
         place(path): packages_of(path, late=False) & HEAVY

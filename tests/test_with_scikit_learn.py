@@ -3,9 +3,7 @@
 The page "With scikit-learn" has the table of these, and prints the errors.
 """
 
-import ast
 import pickle
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -22,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import resample
 
-import skdcf
 from skdcf import HardCF
 from skdcf.datasets import (
     make_reasoning_graphs,
@@ -98,27 +95,6 @@ def test_scores_of_lists_are_those_of_batches():
     )
     masks = cross_val_predict(CF, GRAPHS, LABELS, cv=2)
     assert [len(row) for row in masks] == [len(row) for row in LABELS]
-
-
-def private_imports(path):
-    """Private names of scikit-learn that a module imports, as ``module.name``."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-            "sklearn"
-        ):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [a.name for a in node.names if a.name.startswith("sklearn")]
-        else:
-            continue
-        yield from (name for name in names if "._" in name)
-
-
-def test_one_module_imports_private_names_of_scikit_learn():
-    package = Path(skdcf.__file__).parent
-    found = {p.name: [*private_imports(p)] for p in package.rglob("*.py")}
-    assert {name for name, imports in found.items() if imports} == {"_sklearn.py"}
-    assert len(found["_sklearn.py"]) == 9
 
 
 @pytest.mark.parametrize(

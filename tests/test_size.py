@@ -33,8 +33,8 @@ MOST_TOKENS = {
     "monitoring": 2140,
     "ops": 7140,
     "plots": 2430,
-    "scorers": 4830,
-    "top": 31760,
+    "scorers": 4580,
+    "top": 29300,
     "training": 3710,
 }
 

@@ -1,10 +1,8 @@
 """Write files atomically."""
 
 import contextlib
-import glob
 import gzip
 import os
-import time
 import uuid
 from pathlib import Path
 
@@ -14,8 +12,7 @@ def replaced(path, mode="w", **options):
     """Open a new file that replaces ``path`` once it is completely written.
 
     If writing is interrupted, for example because the disk is full or the process is killed, the
-    old file is unchanged. A killed process leaves behind a hidden file with the suffix ``.part``,
-    which is removed when the same path is written to a day later.
+    old file is unchanged. A killed process leaves behind a hidden file with the suffix ``.part``.
 
     Parameters
     ----------
@@ -33,7 +30,6 @@ def replaced(path, mode="w", **options):
         with open(path, mode, **options) as file:
             yield file
         return
-    _remove_drafts(path)
     draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
     try:
         if path.exists():
@@ -75,12 +71,3 @@ def write_text(path, lines):
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)
-
-
-def _remove_drafts(path):
-    """Remove the hidden files that other processes began to write a day ago."""
-    for draft in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
-        # The file may be in use or belong to another user.
-        with contextlib.suppress(OSError):
-            if time.time() - draft.stat().st_mtime > 86400:
-                draft.unlink()

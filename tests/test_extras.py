@@ -18,7 +18,7 @@ CALLS = [
     (
         "matplotlib",
         "plot",
-        lambda cf: plots.ReportDisplay.from_estimator(cf, GRAPHS, LABELS),
+        lambda cf: plots.ReasoningGraphDisplay.from_graph(GRAPHS[0]),
     ),
     ("xgboost", "xgboost", lambda cf: XGBoostCF(alpha=0.2).fit(GRAPHS, LABELS)),
     ("pandas", "frame", lambda cf: from_frame(None, claim="c", answer="a")),

@@ -80,15 +80,6 @@ def test_a_new_file_follows_the_umask(fitted, tmp_path):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
 
 
-def test_a_later_writer_removes_what_a_killed_one_left(tmp_path):
-    old, new = (tmp_path / f".a.jsonl.{name}.part" for name in ("old", "new"))
-    for draft in (old, new):
-        draft.touch()
-    os.utime(old, (0, 0))
-    write_jsonl(tmp_path / "a.jsonl", GRAPHS)
-    assert not old.exists() and new.exists()
-
-
 @pytest.mark.long
 @POSIX
 def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):

@@ -5,14 +5,14 @@ Each display uses the axes passed as ``ax``, or creates a figure with enough axe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import import_extra, printable
-from ..evaluation import Table, evaluate_filter
+from ..evaluation import Table
 from ..inspection import permutation_importance
 from ..uses import check
 
@@ -115,45 +115,15 @@ class ReportDisplay(Display):
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import evaluate_filter
     >>> from skdcf.plots import ReportDisplay
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF().fit(graphs[:150], y[:150])
-    >>> display = ReportDisplay.from_estimator(cf, graphs[150:], y[150:])
+    >>> report = evaluate_filter(cf, graphs[150:], y[150:])
+    >>> display = ReportDisplay.from_report(report)
     >>> len(display.axes_)
     3
     """
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
-        *,
-        ax: Any = None,
-    ) -> Self:
-        """Evaluate a fitted filter on test problems, and draw the report.
-
-        Parameters
-        ----------
-        estimator : fitted filter
-            The filter.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Test problems.
-        y : sequence of 1-D arrays, one per problem
-            Claim labels of the problems.
-        alphas : sequence of float in (0, 1)
-            The levels.
-        ax : sequence of three matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
-
-        Returns
-        -------
-        display : ReportDisplay
-            The display that was drawn.
-        """
-        return cls.from_report(evaluate_filter(estimator, X, y, alphas), ax=ax)
 
     def _layout(self):
         return len(PANELS), (3.7 * len(PANELS), 3.7)

@@ -41,14 +41,6 @@ def test_sharp_relaxations_are_the_hard_procedure(fitted, relaxation):
     assert (report.agreement >= 0.99).all()
 
 
-def test_lambda_1_ties_the_two_ends_of_the_grid(fitted):
-    tied = SHARP_GRID.get_params() | {"violation_weight": 1.0}
-    report = surrogate_agreement(
-        *fitted, [0.05, 0.1], relaxation=GridRelaxation(**tied)
-    )
-    assert report.numbers()[0] < 0.95
-
-
 def test_last_safe_threshold_by_trying_all():
     graphs, y = make_reasoning_graphs(200, kind="felm", random_state=1, return_X_y=True)
     risk = np.random.default_rng(0).integers(0, 5, graphs.n_claims).astype(float)

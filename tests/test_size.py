@@ -28,7 +28,7 @@ MOST_TOKENS = {
     "evaluation": 6720,
     "features": 16030,
     "graphs": 6715,
-    "guarantees": 4140,
+    "guarantees": 3480,
     "inspection": 1420,
     "monitoring": 2140,
     "ops": 7140,

@@ -17,16 +17,16 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "adapters": 2165,
+    "adapters": 1860,
     "apps": 1185,
     "apps/cli": 7245,
     "apps/labelling": 7030,
     "apps/llm": 9095,
     "apps/service": 2610,
     "apps/text": 3580,
-    "datasets": 10840,
+    "datasets": 10180,
     "evaluation": 6720,
-    "features": 16030,
+    "features": 15095,
     "graphs": 6715,
     "guarantees": 3480,
     "inspection": 1420,

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from random_graphs import ancestors_by_walking, random_edges
 
 from skdcf import ReasoningGraph
 from skdcf.features import AgreementFeatures
@@ -161,40 +160,6 @@ def test_every_column_by_hand():
     # together that makes: {together, makes} of {together, that, makes, this}
     assert table["words_agreement"] == [2 / 4 / 4, 0, 0]
     assert table["numbers_agreement_above"] == pytest.approx([0.5, 0.5, 7 / 16])
-
-
-def random_problem(rng, n_others):
-    """Claims and alternatives that are lists of numbers, and the numbers."""
-    n = int(rng.integers(1, 7))
-    sets = [set(rng.integers(3, 12, rng.integers(0, 5)).tolist()) for _ in range(n)]
-    others = [set(rng.integers(3, 12, 6).tolist()) for _ in range(n_others)]
-    edges = random_edges(np.random.RandomState(int(rng.integers(1000))), n, 0.4)
-    texts = [[f"has {sorted(s)}" for s in part] for part in (sets, others)]
-    return graph_of(*texts, problem="3 or 4", edges=edges), sets, others
-
-
-def test_shares_by_counting():
-    rng = np.random.default_rng(0)
-    made = [random_problem(rng, k % 4) for k in range(40)]
-    table = table_of([graph for graph, _, _ in made])
-    row = 0
-    for graph, sets, others in made:
-        mean, every = [], []
-        for numbers in sets:
-            new = numbers - {3, 4}
-            empty = not new or not others
-            held = [[x in other for x in new] for other in others]
-            mean.append(0.5 if empty else np.mean(held))
-            every.append(0.5 if empty else np.mean([all(h) for h in held]))
-        above = ancestors_by_walking(graph.n_claims, graph.edges.tolist())
-        for v, numbers in enumerate(sets):
-            counted = [mean[u] for u in (*above[v], v) if sets[u] - {3, 4}]
-            assert table["numbers_agreement"][row] == pytest.approx(mean[v])
-            assert table["numbers_all_agree"][row] == pytest.approx(every[v])
-            assert table["has_new_numbers"][row] == bool(numbers - {3, 4})
-            lowest = min(counted, default=0.5)
-            assert table["numbers_agreement_above"][row] == pytest.approx(lowest)
-            row += 1
 
 
 def test_nothing_to_compare():

@@ -318,7 +318,7 @@ class ConformalFilter(Settings):
         if size is None and learns:
             size = self._resolved_guarantee().calibration_count(n, self._level())
         elif size is None:
-            size = n - -(-n // 5)  # four fifths of all questions choose only the share
+            size = n - -(-n // 5)  # a fifth of the questions only chooses the share
         return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held, training, calibration):

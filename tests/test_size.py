@@ -19,7 +19,7 @@ LAYOUT = {
 MOST_TOKENS = {
     "adapters": 1860,
     "apps": 1185,
-    "apps/cli": 7245,
+    "apps/cli": 7250,
     "apps/labelling": 7030,
     "apps/llm": 9095,
     "apps/service": 2610,

@@ -202,6 +202,7 @@ def _write_judged(options, store, problems, about):
         rows = [i for i in range(len(store.graphs)) if any(store.said(i, by))]
     if not rows:
         inform(f"no claim is judged yet, so {options.output} is not written")
+        options.output = None
         return
     exported = store.export(by)
     of_people = store.labels(by, known=False)

@@ -9,12 +9,7 @@ from one_claim import one_claim_each
 from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
-from skdcf.datasets import (
-    jsonl_partitions,
-    make_reasoning_graphs,
-    read_jsonl,
-    write_jsonl,
-)
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
@@ -35,20 +30,18 @@ KNOWN = make_reasoning_graphs(120, random_state=2, return_X_y=True)
     ],
     ids=str,
 )
-def test_parts_are_the_whole(cf, size, tmp_path):
+def test_parts_are_the_whole(cf, size):
     """To rounding: how closely a scorer repeats itself is measured in each part."""
-    path = write_jsonl(tmp_path / "all.jsonl", GRAPHS, Y)
-    parts = [part.read() for part in jsonl_partitions(path, size)]
+    slices = [slice(start, start + size) for start in range(0, 300, size)]
     cf = clone(cf).fit(*KNOWN)
-    cf.calibrate_parts([cf.calibration_part(p.graphs, p.labels) for p in parts])
+    cf.calibrate_parts([cf.calibration_part(GRAPHS[own], Y[own]) for own in slices])
     scores, unused = cf.nonconformity_scores_, cf.unused_indices_
-    masks = [mask for part in parts for mask in cf.predict(part.graphs)]
-    data = read_jsonl(path)
-    cf.calibrate(data.graphs, data.labels)
+    masks = [mask for own in slices for mask in cf.predict(GRAPHS[own])]
+    cf.calibrate(GRAPHS, Y)
     np.testing.assert_allclose(scores, cf.nonconformity_scores_, rtol=1e-7, atol=1e-9)
     assert len(scores) == 299  # of rank 30, like 300
     np.testing.assert_array_equal(unused, cf.unused_indices_)
-    assert all(map(np.array_equal, masks, cf.predict(data.graphs)))
+    assert all(map(np.array_equal, masks, cf.predict(GRAPHS)))
     with pytest.raises(ValueError, match=r"parts.*least one"):
         cf.calibrate_parts([])
 

@@ -1022,6 +1022,64 @@ class ReasoningGraph:
             )
         return graph
 
+    @classmethod
+    def from_adjacency(
+        cls, matrix: ArrayLike, features: ArrayLike | None = None, **fields: Any
+    ) -> ReasoningGraph:
+        """Create a graph from an adjacency matrix.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (n_claims, n_claims)
+            1 in row v and column u if claim v directly depends on claim u, and otherwise 0.
+        features : array-like of shape (n_claims, n_features), optional
+            Features of the claims.
+        **fields
+            Further constructor arguments.
+
+        Returns
+        -------
+        graph : ReasoningGraph
+            The graph, which is validated as in the constructor.
+        """
+        matrix = np.asarray(matrix)
+        is_square = matrix.ndim == 2 and len({*matrix.shape}) == 1
+        if not is_square or not np.isin(matrix, (0, 1)).all():
+            raise ValueError(
+                f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}"
+            )
+        parents = [np.flatnonzero(row).tolist() for row in matrix]
+        return cls.from_parents(parents, features, **fields)
+
+    @classmethod
+    def from_networkx(
+        cls, digraph: Any, features: ArrayLike | None = None, **fields: Any
+    ) -> ReasoningGraph:
+        """Create a graph from a ``networkx.DiGraph`` with edges from parents to children.
+
+        Parameters
+        ----------
+        digraph : networkx.DiGraph
+            The graph, whose nodes are the claim indices from 0 on.
+        features : array-like of shape (n_claims, n_features), optional
+            Features of the claims.
+        **fields
+            Further constructor arguments.
+
+        Returns
+        -------
+        graph : ReasoningGraph
+            The graph, which is validated as in the constructor.
+        """
+        n = len(digraph)
+        if not digraph.is_directed() or {*digraph} != {*range(n)}:
+            raise ValueError(
+                f"digraph must be directed, with the nodes 0 to {n - 1}, got {digraph}. Rename "
+                "the nodes with networkx.convert_node_labels_to_integers"
+            )
+        parents = [[*digraph.predecessors(v)] for v in range(n)]
+        return cls.from_parents(parents, features, **fields)
+
 
 def _alone(value):
     """Return a column for a batch of one problem."""

@@ -4,6 +4,7 @@ import pickle
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,19 @@ def test_problems_are_what_they_were(graphs):
             assert fields(form) == fields(graph) and hash(form) == hash(graph)
 
 
+@given(problems())
+def test_structures_are_converted_and_back(graph):
+    matrix = np.zeros((graph.n_claims,) * 2)
+    matrix[graph.edges[:, 1], graph.edges[:, 0]] = 1
+    edges = graph.edges.tolist()
+    for made in (
+        ReasoningGraph.from_networkx(graph.to_networkx(), claims=graph.claims),
+        ReasoningGraph.from_networkx(digraph_of(graph), claims=graph.claims),
+        ReasoningGraph.from_adjacency(matrix, claims=graph.claims),
+    ):
+        assert made.edges.tolist() == edges
+
+
 @given(MANY, st.data())
 def test_parts_of_a_batch_are_the_parts_of_the_list(graphs, data):
     batch = GraphBatch.from_graphs(graphs)
@@ -132,3 +146,11 @@ def test_a_subgraph_is_the_induced_one(graph, data):
     assert {k: v for k, v in fields(part).items() if k not in rest} == {
         k: v for k, v in fields(graph).items() if k not in rest
     }
+
+
+@pytest.mark.parametrize("other", [nx.Graph([(0, 1)]), nx.DiGraph([("a", "b")])])
+def test_other_graphs_and_matrices_are_refused(other):
+    with pytest.raises(ValueError, match="digraph"):
+        ReasoningGraph.from_networkx(other, claims=["a", "b"])
+    with pytest.raises(ValueError, match=r"matrix.*\(1, 2\)"):
+        ReasoningGraph.from_adjacency([[0, 1]], claims=["a", "b"])

@@ -1,4 +1,4 @@
-"""No folder of the package grows."""
+"""No folder grows, no file is long, and few names of modules are in capitals."""
 
 import ast
 import io
@@ -27,7 +27,7 @@ MOST_TOKENS = {
     "datasets": 10180,
     "evaluation": 6720,
     "features": 15095,
-    "graphs": 6715,
+    "graphs": 6925,
     "guarantees": 3480,
     "inspection": 1420,
     "monitoring": 2140,
@@ -37,6 +37,8 @@ MOST_TOKENS = {
     "top": 29300,
     "training": 3710,
 }
+MOST_LINES = 700
+MOST_CAPITALS = 224
 
 
 def lines_of_docstrings(tree):
@@ -48,12 +50,13 @@ def lines_of_docstrings(tree):
                 yield from range(statement.lineno, statement.end_lineno + 1)
 
 
-def tokens_of(path):
-    """Count the tokens of a file without comments and docstrings."""
+def lines_of_code(path):
+    """Return the line of each token that is not in a comment or docstring."""
     source = path.read_text(encoding="utf-8")
     skipped = set(lines_of_docstrings(ast.parse(source)))
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return sum(t.type not in LAYOUT and t.start[0] not in skipped for t in tokens)
+    lines = [t.start[0] for t in tokens if t.type not in LAYOUT]
+    return [line for line in lines if line not in skipped]
 
 
 def folder_of(path):
@@ -63,10 +66,21 @@ def folder_of(path):
     return parts[0] if len(parts) > 1 else "top"
 
 
-def test_no_folder_grows():
+def test_no_folder_grows_and_no_file_is_long():
     tokens = Counter()
     for path in PACKAGE.rglob("*.py"):
-        tokens[folder_of(path)] += tokens_of(path)
+        lines = lines_of_code(path)
+        tokens[folder_of(path)] += len(lines)
+        assert len(set(lines)) <= MOST_LINES, path
     assert {
         folder: n for folder, n in tokens.items() if n > MOST_TOKENS.get(folder, 0)
     } == {}
+
+
+def test_few_names_in_capitals():
+    n_names = 0
+    for path in PACKAGE.rglob("*.py"):
+        for line in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = getattr(line, "targets", [getattr(line, "target", None)])
+            n_names += sum(getattr(t, "id", "").isupper() for t in targets)
+    assert n_names <= MOST_CAPITALS

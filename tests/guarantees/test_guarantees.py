@@ -41,7 +41,7 @@ def flat(rows):
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=["delta", "share", "groups"])
 @pytest.mark.parametrize("ties", ["exclude", "jitter"])
 def test_all_methods_agree_and_sets_are_nested(data, guarantee, ties):
     graphs, y = data

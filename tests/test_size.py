@@ -31,7 +31,7 @@ MOST_TOKENS = {
     "guarantees": 3480,
     "inspection": 1420,
     "monitoring": 2140,
-    "ops": 7330,
+    "ops": 7365,
     "plots": 2430,
     "scorers": 4580,
     "top": 29300,

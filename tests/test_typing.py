@@ -9,7 +9,7 @@ import skdcf
 def test_the_program_of_a_user_runs(checkout, tmp_path, capsys):
     program = checkout / "tests/typing/whole_package.py"
     runpy.run_path(str(program))["main"](tmp_path)
-    assert "n_calibration" in capsys.readouterr().out
+    assert "claims kept at alpha" in capsys.readouterr().out
 
 
 def test_the_stub_names_what_the_lazy_imports_find(checkout):

@@ -186,8 +186,9 @@ class GraphUnion(GraphTransformer):
     --------
     >>> from skdcf.datasets import make_word_problems
     >>> from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
-    >>> GraphUnion([GraphFeatures(), TextFeatures()]).fit_transform(make_word_problems(3).graphs)
-    GraphBatch(n_graphs=3, n_claims=13, n_edges=10, n_features=33)
+    >>> graphs = make_word_problems(3, random_state=0).graphs
+    >>> GraphUnion([GraphFeatures(), TextFeatures()]).fit_transform(graphs).n_features
+    33
     """
 
     _parameter_constraints = {"transformers": [list], "keep_input": ["boolean"]}

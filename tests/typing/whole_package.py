@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -126,12 +127,13 @@ def read(graphs: GraphBatch, labels: list[NDArray[np.int64]], folder: Path) -> s
     verdicts = labels_from_first_error(n_claims=2, first_error=1)
     kappa = agreement([verdicts], [verdicts])
     columns = reasoning_features().fit_transform([graph]).features
-    data = from_frame(columns, claim="claim", answer="answer")
+    frame = DataFrame({"answer": ["p"], "claim": ["One."]})
+    data = from_frame(frame, claim="claim", answer="answer")
     client = ChatClient("http://127.0.0.1:9/v1", key_variable=None)
     extractor = ClaimExtractor("a-model", client)
     edges = number_flow_edges(claims)
     agreeing = AgreementFeatures(optional=True)
-    return f"{kappa}{data}{extractor}{edges}{agreeing}{share}"
+    return f"{kappa}{columns}{data}{extractor}{edges}{agreeing}{share}"
 
 
 def main(folder: Path) -> None:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(tests[0].resolve()))
 from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question
 
-server = ChatServer(ScriptedModel(mislabelled=0.05)).__enter__()
+server = ChatServer(ScriptedModel()).__enter__()
 rng = random.Random(0)
 questions = [make_question(rng) for _ in range(140)]
 print(questions[0])

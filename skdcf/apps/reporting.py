@@ -81,6 +81,7 @@ def write_report(
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
         Levels in the results table. Single answers are shown at the filter's level.
+
     Returns
     -------
     path : pathlib.Path

@@ -239,7 +239,6 @@ def test_coverage_of_a_search_over_noise():
         y = rng.random(n + 600) < 0.5
         search = GridSearchCV(HardCF(alpha=0.2), grid, cv=2)
         plain = clone(search).fit(X[:n], y[:n]).best_estimator_
-        search.set_params(estimator__calibration_size=19)
         apart = CalibratedSearch(search, random_state=repeat).fit(X[:n], y[:n])
         for name, filter in zip(covered, (plain, apart), strict=True):
             kept = filter.predict(X[n:])

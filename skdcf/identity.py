@@ -412,7 +412,7 @@ def hashes_of(
     Returns
     -------
     hashes : Hashes
-        The hashes of the question, the content and the answer of each problem.
+        Hashes of each problem's question, content and answer.
     """
     question, text, named_by = _find_questions(batch, groups)
     return Hashes(

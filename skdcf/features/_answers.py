@@ -205,8 +205,8 @@ class AgreementFeatures(OptionalColumns):
     as a value if it is a single number, fraction or product (``\frac{3}{4}`` equals 0.75, "$1,200"
     equals "1200 dollars", "50%" equals 50), and units of measurement must be equal too ("5 km" and
     "5 miles" differ). Other final answers, such as dates, ranges and bounds ("at least 5"), are
-    compared as texts without markup or spaces. A single letter is read as the choice of an
-    option if the question has options.
+    compared as texts without markup or spaces. If the question has options, a single letter
+    is the letter of an option.
 
     Parameters
     ----------

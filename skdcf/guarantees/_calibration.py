@@ -398,7 +398,8 @@ class Calibration:
             f"{n} calibration problems are too few for {' and '.join(asked)}, so nothing can be "
             f"kept. At least {needed} are needed for calibration, or alpha >= {least:.4g}. All "
             "labelled problems can be used for calibration with a scorer that needs no training, "
-            'such as a column, or with scorer="linear" and calibration_size="all"'
+            'such as a column. With scorer="linear" and calibration_size="all", n labelled answers '
+            "keep claims at alpha >= 1 / (n + 1)"
         )
 
     # ------------------------------------------------------------------- for reports

@@ -40,7 +40,7 @@ from ..uses import check, flat_masks
 def waiting(t):
     """Return the fraction of the initial wealth that has not been bet after ``t`` problems.
 
-    After 100 problems, 63 % has not been bet.
+    After 100 problems, 63 % of the wealth is left to bet.
     """
     return 1 / np.log2(2 + t / 100)
 

@@ -78,12 +78,10 @@ def agent_runs(judge):
     """Truth, verdicts and runs of agents. A missing verdict does not accept a step."""
 
     def steps(name):
-        path = fetch.published_file(
-            f"agent_process_bench/{name}/tau2.jsonl", None, SOURCES
-        )
+        file = f"agent_process_bench/{name}/tau2.jsonl"
         return {
             (row["query_index"], row["sample_index"], step): label
-            for row in fetch.read_json(path)
+            for row in fetch.read_published(file, None, SOURCES)
             for step, label in row["step_labels"].items()
         }
 

@@ -5,6 +5,22 @@ intended for demonstrations and tests. Each word problem is generated from a tem
 contains a question and the solution steps. The operands of a step are either numbers in the
 question, which the template denotes by letters, or results of earlier steps, which the template
 denotes by their positions.
+
+``simulation.json`` contains the parameters of the reasoning graphs. A list contains the values for
+clean, partly wrong and hallucinated problems. ``semantic`` contains the means of the semantic
+columns for true, false and hallucinated claims.
+
+================  ==================================================================
+share             proportions of the problems
+extra_claims      mean number of claims beyond the first two
+source            probability that a claim has no parent
+more_parents      probability of each of the two additional parents
+recency           factor by which the weight of a parent decreases for each step back
+inherit           probability that an error propagates
+frequency         log odds that a claim occurs in a resampled answer: ``constant``,
+                  ``deviation`` of the problem, factor of the ``difficulty``, and terms
+                  of true, false and hallucinated claims (``by_state``)
+================  ==================================================================
 """
 
 import json
@@ -24,44 +40,9 @@ from ..labels import LabelList
 from ..ops.ancestors import pass_on
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 
-PARTIAL = 1
-HALLUCINATED = 2
-DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
-#: Parameters of the simulation. Each triple contains the values for clean, partly wrong and
-#: hallucinated problems.
-_SETTINGS = {
-    "math": {
-        "share": (0.812, 0.118, 0.07),  # proportions of the problems
-        "extra_claims": (5.7, 4.6, 3.0),  # mean number of claims beyond the first two
-        "source": (0.11, 0.20, 0.50),  # probability that a claim has no parent
-        "more_parents": 0.17,  # probability of each of the two additional parents
-        "recency": 0.55,  # factor by which the weight of a parent decreases for each step back
-        "inherit": 0.85,  # probability that an error propagates
-        # Terms of the log odds that a claim occurs in a resampled answer: constant, deviation of
-        # the problem, factor of the difficulty, and terms of true, false and hallucinated claims.
-        "frequency": (-0.3, 0.9, 0.6, (0.9, 0, 0.7)),
-    },
-    "felm": {
-        "share": (0.624, 0.336, 0.04),
-        "extra_claims": (2.1, 2.1, 1.3),
-        "source": (0.20, 0.24, 0.40),
-        "more_parents": 0.12,
-        "recency": 0.60,
-        "inherit": 0.75,
-        "frequency": (-0.9, 0.7, 0.7, (2.0, 0, 0.6)),
-    },
-}
-#: Means of the semantic columns for true, false and hallucinated claims.
-_SEMANTIC = {
-    "coherent_to_ancestors": (0.90, 0.80, 0.70),
-    "inference_gap_size": (1.2, 1.6, 2.0),
-    "has_missing_dependencies": (0.15, 0.24, 0.34),
-    "has_unnecessary_dependencies": (0.12, 0.12, 0.12),
-    "problem_relevance": (0.90, 0.86, 0.76),
-    "uses_problem_data": (0.45, 0.41, 0.32),
-    "is_well_formed": (0.95, 0.95, 0.95),
-}
+def _read(name):
+    return json.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
 def make_reasoning_graphs(
@@ -124,10 +105,11 @@ def make_reasoning_graphs(
     >>> [len(labels) == graph.n_claims for graph, labels in zip(X, y)]
     [True, True, True]
     """
-    check_choice("kind", kind, _SETTINGS)
+    check_choice("kind", kind, ("math", "felm"))
     check_count("n_problems", n_problems, 1)
     rng = check_random_state(random_state)
-    setting = _SETTINGS[kind]
+    parameters = _read("simulation.json")
+    setting = parameters[kind]
     type_of = rng.choice(3, size=n_problems, p=setting["share"])
     extra = np.array(setting["extra_claims"])[type_of]
     sizes = 2 + rng.poisson(rng.gamma(4, extra / 4))
@@ -137,13 +119,23 @@ def make_reasoning_graphs(
     type_of = type_of[batch.problem_of]
     difficulty = rng.normal(size=batch.n_claims)
     true = _draw_labels(rng, setting["inherit"], batch, type_of, difficulty)
-    state = np.where(type_of == HALLUCINATED, 2, ~true)
-    frequency = _draw_frequency(rng, setting["frequency"], batch, state, difficulty)
-    columns = {"frequency-score": frequency, **_draw_semantic(rng, batch, state)}
+    state = np.where(type_of == 2, 2, ~true)
+    terms = setting["frequency"]
+    deviation = rng.normal(0, terms["deviation"], n_problems)
+    logit = terms["constant"] + deviation[batch.problem_of]
+    logit += np.array(terms["by_state"])[state]
+    frequency = rng.binomial(5, expit(logit - terms["difficulty"] * difficulty))
+    position = np.arange(batch.n_claims) - offsets[batch.problem_of]
+    columns = {"frequency-score": frequency, "claim_index": position}
+    for name, means in parameters["semantic"].items():
+        mean = np.array(means)[state]
+        if name == "inference_gap_size":
+            columns[name] = rng.poisson(mean)
+        else:
+            columns[name] = rng.random_sample(batch.n_claims) < mean
     columns |= _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
-    table = [*columns.values(), compute_metrics(batch, PAPER_METRICS)]
-    names = [*columns, *PAPER_METRICS]
-    batch = batch.replace_features(np.column_stack(table), names)
+    table = np.column_stack([*columns.values(), compute_metrics(batch, PAPER_METRICS)])
+    batch = batch.replace_features(table, [*columns, *PAPER_METRICS])
     return _dataset(batch, batch.split(true.astype(np.int64)), return_X_y)
 
 
@@ -192,33 +184,13 @@ def _draw_labels(rng, inherit, batch, type_of, difficulty):
     """Draw labels with errors at difficult claims, and propagate the errors along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
-    partial = type_of == PARTIAL
+    partial = type_of == 1
     # Mark at least one claim per problem as wrong.
     wrong = partial & ((pressure > 0) | (pressure == worst))
     handed_on = partial & (rng.random_sample(batch.n_claims) < inherit)
     kept = batch.replace_edges(batch.edges[handed_on[batch.edges[:, 1]]])
     wrong = pass_on(np.bitwise_or, wrong, kept)
-    return ~(wrong | (type_of == HALLUCINATED))
-
-
-def _draw_frequency(rng, terms, batch, state, difficulty):
-    base, deviation, hard, by_state = terms
-    logit = base + rng.normal(0, deviation, len(batch))[batch.problem_of]
-    logit += np.array(by_state)[state]
-    return rng.binomial(5, expit(logit - hard * difficulty))
-
-
-def _draw_semantic(rng, batch, state):
-    """Draw the semantic features, which depend weakly on the labels."""
-    position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
-    columns = {"claim_index": position}
-    for name, means in _SEMANTIC.items():
-        mean = np.array(means)[state]
-        if name == "inference_gap_size":
-            columns[name] = rng.poisson(mean)
-        else:
-            columns[name] = rng.random_sample(batch.n_claims) < mean
-    return columns
+    return ~wrong & (type_of < 2)
 
 
 def _draw_topics(rng, batch):
@@ -236,13 +208,10 @@ def _draw_domains(rng, batch):
     """Draw one of the four FELM domains for each problem, and return the domain features."""
     shares = np.array([125, 207, 184, 194]) / 710
     domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
-    return {name: domain == k for k, name in enumerate(DRAWN_DOMAINS)}
+    return {"domain_science": domain == 0, "domain_reasoning": domain == 1}
 
 
-_CARELESS = 0.03  # probability of a mistake per step
 _SIGNS = {"+": add, "-": sub, "*": mul}
-_NAMES = ("Ann", "Bob", "Carla", "Deniz", "Eva", "Femi", "Grace", "Hana", "Ivan", "Jo")
-_GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 
 def make_word_problems(
@@ -301,9 +270,7 @@ def make_word_problems(
     check_count("n_problems", n_problems, 1)
     check_count("n_alternatives", n_alternatives, 0)
     rng = check_random_state(random_state)
-    plots = json.loads(
-        files(__package__).joinpath("word_problems.json").read_text("utf-8")
-    )
+    plots = _read("word_problems.json")
     problems = [_draw_problem(i, plots, n_alternatives, rng) for i in range(n_problems)]
     graphs, labels = zip(*problems, strict=True)
     return _dataset(GraphBatch.from_graphs(graphs), labels, return_X_y)
@@ -312,7 +279,9 @@ def make_word_problems(
 def _draw_problem(i, plots, n_alternatives, rng):
     """Draw a question and an answer, and return their graph and the claim labels."""
     plot = plots[rng.randint(len(plots))]
-    words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
+    names = "Ann Bob Carla Deniz Eva Femi Grace Hana Ivan Jo"
+    goods = "apples cups pens tiles bulbs plates"
+    words = {"name": rng.choice(names.split()), "goods": rng.choice(goods.split())}
     steps = plot["steps"]
     numbers = {
         k: rng.randint(low, high + 1) for k, (low, high) in plot["numbers"].items()
@@ -326,11 +295,9 @@ def _draw_problem(i, plots, n_alternatives, rng):
     ]
     (claims, labels), *alternatives = answers
     used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
+    used.append((len(steps) - 1, len(steps)))
     graph = ReasoningGraph(
-        edges=[
-            *((u, v) for u, v in used if isinstance(u, int)),
-            (len(steps) - 1, len(steps)),
-        ],
+        edges=[(u, v) for u, v in used if isinstance(u, int)],
         claims=claims,
         problem=plot["question"].format(**words, **numbers),
         alternatives=[" ".join(texts) for texts, _ in alternatives],
@@ -350,30 +317,27 @@ def _draw_answer(steps, numbers, words, trap, rng):
     values = dict(numbers)
     claims = []
     labels = []
-    for v, (text, *terms) in enumerate(steps):
-        first, sign, second = terms
+    for v, (text, first, sign, second) in enumerate(steps):
         right_values[v] = _SIGNS[sign](right_values[first], right_values[second])
         left = values[first]
         right = values[second]
-        value = _SIGNS[sign](left, right)
         kind = None
+        error = 0
         if v == tempting and rng.rand() < chance:
             kind, choice = mistake
-        elif rng.rand() < _CARELESS:
+        elif rng.rand() < 0.03:  # probability of a careless mistake
             kind, choice = rng.randint(3), rng.randint(100)
         if kind == 0:  # The result is miscalculated.
-            value += (-10, -2, -1, 1, 2, 10)[choice % 6]
-        elif kind is not None:
-            if kind == 1 and isinstance(second, str):  # The wrong number is used.
-                others = [n for n in numbers.values() if n != right] or [right + 1]
-                right = others[choice % len(others)]
-            else:  # The wrong operation is used.
-                sign = {"+": "-", "-": "+", "*": "+"}[sign]
-            value = _SIGNS[sign](left, right)
-        values[v] = value
+            error = (-10, -2, -1, 1, 2, 10)[choice % 6]
+        elif kind == 1 and isinstance(second, str):  # The wrong number is used.
+            others = [n for n in numbers.values() if n != right] or [right + 1]
+            right = others[choice % len(others)]
+        elif kind is not None:  # The wrong operation is used.
+            sign = {"+": "-", "-": "+", "*": "+"}[sign]
+        values[v] = value = _SIGNS[sign](left, right) + error
         equation = f"{left} {sign} {right} = {value}"
         claims.append(text.format(equation=equation, **words))
-        labels.append(value == right_values[v] == _SIGNS[sign](left, right))
+        labels.append(not error and value == right_values[v])
     claims.append(f"The answer is {value}.")
     labels.append(value == right_values[v])
     return claims, np.array(labels, dtype=int)

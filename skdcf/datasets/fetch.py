@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -28,18 +28,9 @@ from ..identity import text_code
 from .records import build_dataset
 
 _HERE = files(__package__)
-_VERSIONS = {
-    "gpt": "MATH_annotations.json",
-    "llama": "MATH_open_subclaims_with_scores.json",
-}
-#: Scores of claims, with higher values for more confidence.
-SCORES = ("frequency-score", "gpt-score")
-_DOMAINS = ("math", "reasoning", "science", "wk")
-_SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
-_STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
 
 
-def read_sources(table: Any) -> dict[str, tuple[str, str]]:
+def read_sources(table):
     """Return the address and the SHA-256 of each file in a JSON table, keyed by its local path."""
     return {
         f"{folder}/{Path(name).name}": (f"{place['url']}/{name}", sha256)
@@ -51,12 +42,10 @@ def read_sources(table: Any) -> dict[str, tuple[str, str]]:
 SOURCES = read_sources(_HERE / "sources.json")
 
 
-def published_file(
-    name: str,
-    data_home: str | PathLike[str] | None = None,
-    sources: Mapping[str, tuple[str, str]] = SOURCES,
-) -> Path:
-    """Return the path of a published file, after verifying or downloading it.
+def read_published(name, data_home=None, sources=SOURCES):
+    """Return the object in a published file, or the list of objects in a JSON Lines file.
+
+    The file is verified, or downloaded if it is missing.
 
     Raises
     ------
@@ -76,18 +65,14 @@ def published_file(
             f"{url} could not be downloaded ({error}). Check the connection, or save the file as "
             f"{path}"
         ) from error
-    return path
-
-
-def read_json(path: Path) -> Any:
-    """Return the content of a JSON file, or the list of objects in a JSON Lines file."""
     text = path.read_text("utf-8")
-    if path.suffix == ".json":
+    try:
         return json.loads(text)
-    return [json.loads(line) for line in text.split("\n") if line]
+    except ValueError:
+        return [json.loads(line) for line in text.split("\n") if line]
 
 
-def chosen(name: str, value: str | Sequence[str], choices: Sequence[str]) -> list[str]:
+def chosen(name, value, choices):
     """Return the distinct names that the caller selected: a name, "all", or a list of names."""
     if isinstance(value, str):
         value = choices if value == "all" else [value]
@@ -98,12 +83,7 @@ def chosen(name: str, value: str | Sequence[str], choices: Sequence[str]) -> lis
     return list(dict.fromkeys(value))
 
 
-def load(
-    name: str,
-    records: Mapping[str, dict[str, Any]],
-    parse: Callable[[dict[str, Any]], dict[str, Any]],
-    folder: Any = _HERE / "descr",
-) -> Bunch:
+def load(name, records, parse, folder=_HERE / "descr"):
     """Return the data set of a ``fetch_*`` function. Invalid records are listed as dropped.
 
     By default, the group of a problem is its question, and the edges are a chain.
@@ -119,9 +99,7 @@ def load(
     return data
 
 
-def add_alternatives(
-    records: Mapping[str, dict[str, Any]], question: str, model: str, answer: str
-) -> None:
+def add_alternatives(records, question, model, answer):
     """Add the other answers to its question to each record, sorted by their models.
 
     The arguments ``question``, ``model`` and ``answer`` name fields of the records. An answer is a
@@ -208,9 +186,9 @@ def fetch_coherent_math(
     Rubin-Toles, Gambhir, Ramji, Roth, Goel, *Conformal Language Model Reasoning with
     Coherent Factuality*, ICLR 2025.
     """
-    check_choice("version", version, _VERSIONS)
-    path = published_file(f"coherent_factuality/{_VERSIONS[version]}", data_home)
-    records = read_json(path)["data"]
+    check_choice("version", version, ("gpt", "llama"))
+    stem = "MATH_annotations" if version == "gpt" else "MATH_open_subclaims_with_scores"
+    records = read_published(f"coherent_factuality/{stem}.json", data_home)["data"]
     named = {f"coherent_math/{version}/{i}": record for i, record in enumerate(records)}
     return load("coherent_math", named, _parse_coherent)
 
@@ -222,23 +200,22 @@ def _parse_coherent(record):
     return row | {"edges": np.argwhere(record["dep_graph"])[:, ::-1].tolist()}
 
 
-def parse_scored(
-    record: dict[str, Any], label: str, verdicts: Mapping[str, int]
-) -> dict[str, Any]:
+def parse_scored(record, label, verdicts):
     """Convert a record with scored claims to the format of `build_dataset`."""
     claims = record["claims"]
+    scores = ["frequency-score", "gpt-score"]
     return {
         "problem": record["prompt"],
         "claims": [claim["subclaim"] for claim in claims],
         # In one of the files, a "Y" is followed by hundreds of spaces.
         "labels": [verdicts[str(claim[label]).strip()] for claim in claims],
-        "features": [[float(claim[name]) for name in SCORES] for claim in claims],
-        "feature_names": list(SCORES),
+        "features": [[float(claim[name]) for name in scores] for claim in claims],
+        "feature_names": scores,
     }
 
 
 def fetch_felm(
-    domains: str | Sequence[str] = _DOMAINS,
+    domains: str | Sequence[str] = ("math", "reasoning", "science", "wk"),
     *,
     data_home: str | PathLike[str] | None = None,
 ) -> Bunch:
@@ -272,10 +249,11 @@ def fetch_felm(
     Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
     NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
     """
-    names = chosen("domains", domains, (*_DOMAINS, "writing_rec"))
+    known = ("math", "reasoning", "science", "wk", "writing_rec")
+    names = chosen("domains", domains, known)
     records = {
         f"felm/{record['domain']}/{record['index']}": record
-        for record in read_json(published_file("felm/all.jsonl", data_home))
+        for record in read_published("felm/all.jsonl", data_home)
         if record["domain"] in names
     }
     return load("felm", records, _parse_felm)
@@ -326,7 +304,7 @@ def fetch_process_bench(
         f"process_bench/{name}/{i}": record | {"subset": name}
         for name in chosen("subset", subset, ("gsm8k", "math"))
         for i, record in enumerate(
-            read_json(published_file(f"process_bench/{name}.json", data_home))
+            read_published(f"process_bench/{name}.json", data_home)
         )
     }
     add_alternatives(records, "problem", "generator", "steps")
@@ -379,13 +357,15 @@ def fetch_mr_ben(
     Zeng et al., *MR-Ben: A Meta-Reasoning Benchmark for Evaluating System-2 Thinking in
     LLMs*, NeurIPS 2024, arXiv:2406.13975.
     """
-    records = {}
-    for subject in chosen("subjects", subjects, _SUBJECTS):
-        path = published_file(f"mr_ben/{subject}.json", data_home)
-        for question, answers in read_json(path).items():
-            for k, record in enumerate(answers):
-                name = f"mr_ben/{subject}/{question}/{k}"
-                records[name] = record | {"subject": subject}
+    known = ("math", "biology", "chemistry", "medicine", "physics")
+    records = {
+        f"mr_ben/{subject}/{question}/{k}": record | {"subject": subject}
+        for subject in chosen("subjects", subjects, known)
+        for question, answers in read_published(
+            f"mr_ben/{subject}.json", data_home
+        ).items()
+        for k, record in enumerate(answers)
+    }
     add_alternatives(records, "Question_UUID", "Sampled_Model", "Model_Solution_Steps")
     return load("mr_ben", records, _parse_mr_ben)
 
@@ -394,7 +374,7 @@ def _parse_mr_ben(record):
     numbers = []
     claims = []
     for line in filter(str.strip, record["Model_Solution_Steps"]):
-        begins = _STEP.match(line)
+        begins = re.match(r"\s*(?:Step\s+(\d+)|Solution\s*:)", line)
         if begins or not claims:
             numbers.append(begins and begins[1])
             claims.append(line)

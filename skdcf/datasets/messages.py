@@ -13,18 +13,18 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from .records import build_dataset
+from .records import BROKEN, build_dataset
 from .thoughts import without_reasoning, without_thoughts
 
-_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_REASONING = ("reasoning_content", "reasoning")
 #: Known keys of a message and of the objects in it.
 _KEYS = {
     "message": (
         *("role", "content", "name", "tool_calls", "tool_call_id", "function_call"),
-        *("refusal", "audio", "annotations", *_REASONING),
+        *("refusal", "audio", "annotations", "reasoning_content", "reasoning"),
     ),
-    "part": ("type", "text", "refusal", "image_url", "citations"),
+    "text": ("type", "text", "citations"),
+    "refusal": ("type", "refusal", "citations"),
+    "image_url": ("type", "image_url", "citations"),
     "audio": ("id", "data", "expires_at", "transcript"),
     "call": ("id", "type", "function", "custom"),
     "function": ("name", "arguments"),
@@ -109,7 +109,8 @@ def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
 
 def _read_run(run):
     """Return the problem line of a run."""
-    task, messages = run.get("task"), run.get("messages")
+    line = dict(run)
+    task, messages = line.pop("task", None), line.pop("messages", None)
     if isinstance(task, bool) or not isinstance(task, str | int) or task == "":
         raise ValueError(
             f"task must be a string or an integer that identifies the task, got {task!r}"
@@ -118,60 +119,47 @@ def _read_run(run):
         raise ValueError(
             f"messages must be a list of messages, got a {type(messages).__name__}"
         )
-    question, steps, n_reasoning = _steps_of(messages)
-    positions = [position for position, _, _ in steps]
-    record = {key: run[key] for key in run if key not in ("task", "messages")}
-    return record | {
-        "claims": [step for _, step, _ in steps],
-        "problem": question,
-        "features": [
-            [v, math.log1p(len(step)), n_calls]
-            for v, (_, step, n_calls) in enumerate(steps)
-        ],
-        "feature_names": ["position", "log_length", "n_calls"],
-        "edges": [[v - 1, v] for v in range(1, len(steps))],
-        "group": str(task),
-        "metadata": {
-            **(run.get("metadata") or {}),
-            "messages": positions,
-            "n_reasoning": n_reasoning,
-        },
-    }
-
-
-def _steps_of(messages):
-    """Return question, steps (position, text, number of calls) and number of reasoning messages."""
-    steps: list[tuple[int, str, int]] = []
-    called: set[str] = set()
-    question = None
+    steps, features, positions = [], [], []
+    questions = []
+    called = set()
     n_reasoning = 0
     for position, given in enumerate(messages):
         try:
             role, text, calls, is_thinking = _read_message(given, called)
-        except ValueError as error:
+        except BROKEN as error:
             raise ValueError(f"message {position}: {error}") from error
-        if role == "user" and question is None:
-            question = text
-        if role != "assistant":
-            continue
-        n_reasoning += is_thinking
-        called.update(id for id, _ in calls)
-        if step := "\n".join(filter(None, [text, *(line for _, line in calls)])):
-            steps.append((position, step, len(calls)))
+        if role == "user":
+            questions.append(text)
+        if role == "assistant":
+            n_reasoning += is_thinking
+            if step := "\n".join(filter(None, [text, *calls])):
+                features.append([len(steps), math.log1p(len(step)), len(calls)])
+                steps.append(step)
+                positions.append(position)
     if not steps:
         raise ValueError(
             "each run must have at least one step, but no message of the assistant has text "
             "or calls"
         )
-    return question, steps, n_reasoning
+    found = {"messages": positions, "n_reasoning": n_reasoning}
+    return line | {
+        "claims": steps,
+        "problem": questions[0] if questions else None,
+        "features": features,
+        "feature_names": ["position", "log_length", "n_calls"],
+        "edges": [[v - 1, v] for v in range(1, len(steps))],
+        "group": str(task),
+        "metadata": {**(run.get("metadata") or {}), **found},
+    }
 
 
 def _read_message(given, called):
-    """Return role, text, calls and whether there is reasoning, given the ids of earlier calls."""
+    """Return role, text, calls and whether there is reasoning, and add to the ids of the calls."""
     message = _known(given, "message")
     role = message.get("role")
-    if role not in _ROLES:
-        raise ValueError(f"role must be one of {_ROLES}, got {role!r}")
+    roles = ("system", "developer", "user", "assistant", "tool", "function")
+    if role not in roles:
+        raise ValueError(f"role must be one of {roles}, got {role!r}")
     text, is_thinking = _text_of(message, role)
     calls = _calls_of(message)
     if role in ("tool", "function"):
@@ -187,7 +175,8 @@ def _read_message(given, called):
         raise ValueError(
             "a message of the assistant must have text or calls, but this message has none"
         )
-    return role, text, calls, is_thinking
+    called.update(id for id, _ in calls)
+    return role, text, [call for _, call in calls], is_thinking
 
 
 def _known(value, what):
@@ -204,16 +193,10 @@ def _known(value, what):
     return full
 
 
-def _string(value, name):
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a string, got {value!r:.40}")
-    return value
-
-
 def _text_of(message, role):
     """Return the text of a message, and whether reasoning was dropped from it."""
     content = message.get("content", "")
-    is_thinking = any(key in message for key in _REASONING)
+    is_thinking = "reasoning" in message or "reasoning_content" in message
     if isinstance(content, list | tuple):
         parts = without_reasoning(content) if role == "assistant" else content
         is_thinking |= len(parts) < len(content)
@@ -221,53 +204,44 @@ def _text_of(message, role):
     spoken = _known(message.get("audio", {}), "audio")
     if spoken and "transcript" not in spoken:
         raise ValueError("audio must have a transcript, but it has none")
-    texts = [
-        _string(content, "content"),
-        _string(message.get("refusal", ""), "refusal"),
-        _string(spoken.get("transcript", ""), "transcript"),
-    ]
+    texts = content, message.get("refusal"), spoken.get("transcript")
     text = "\n".join(filter(None, texts)).strip()
     said = without_thoughts(text) if role == "assistant" else text
     return said, is_thinking or said != text
 
 
 def _text_of_part(part, role):
-    part = _known(part, "part")
-    kind = part.pop("type", None)
+    kind = part.get("type")
     kinds = ("text", "refusal") if role == "assistant" else ("text", "image_url")
     if kind not in kinds:
         raise ValueError(
             f"the type of a part in a message of the {role} must be one of {kinds}, got {kind!r}"
         )
-    if unread := part.keys() - {kind, "citations"}:
-        raise ValueError(
-            f"a part of the type {kind!r} cannot have the key {min(unread)!r}"
-        )
-    return "[image_url]" if kind == "image_url" else _string(part.get(kind, ""), kind)
+    part = _known(part, kind)
+    return "[image_url]" if kind == "image_url" else part.get(kind, "")
 
 
 def _calls_of(message):
-    """Return the id of each tool call of a message, and the call as text."""
-    lines = []
-    for given in message.get("tool_calls", []):
-        call = _known(given, "call")
+    """Return the id of each call of a message, and the call as the text ``name(arguments)``."""
+    given = list(message.get("tool_calls", ()))
+    if old := message.get("function_call"):
+        given.append({"id": old.get("name"), "function": old})
+    calls = []
+    for call in given:
+        call = _known(call, "call")
         kinds = [kind for kind in ("function", "custom") if kind in call]
         if len(kinds) != 1:
             raise ValueError(
                 f'a call must have either "function" or "custom", got the keys {[*call]}'
             )
-        id = _string(call.get("id"), "the id of a call")
-        lines.append((id, _written(call[kinds[0]], kinds[0])))
-    if "function_call" in message:
-        call = message["function_call"]
-        lines.append((call.get("name"), _written(call, "function")))
-    return lines
-
-
-def _written(tool, kind):
-    """Return a call as the text ``name(arguments)``."""
-    tool = _known(tool, kind)
-    arguments = tool.get("arguments" if kind == "function" else "input", "")
-    if not isinstance(arguments, str):  # Some servers parse the arguments.
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    return f"{_string(tool.get('name'), 'the name of a tool')}({arguments})"
+        tool = _known(call[kinds[0]], kinds[0])
+        id, name = call.get("id"), tool.get("name")
+        if not (isinstance(id, str) and isinstance(name, str)):
+            raise ValueError(
+                f"a call must have an id and a name, got {id!r} and {name!r}"
+            )
+        arguments = tool.get("arguments", tool.get("input", ""))
+        if not isinstance(arguments, str):  # Some servers parse the arguments.
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        calls.append((id, f"{name}({arguments})"))
+    return calls

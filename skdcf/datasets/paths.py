@@ -5,23 +5,16 @@ In a path, a dot selects a key of an object, ``[]`` selects every entry of a lis
 path goes on.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
 
 #: Sentinel for a missing value, which cannot be None, because None is a valid value.
 MISSING = object()
-_DEEPEST = 6
-_KEY = re.compile(r"([^.\[]+)\.?(.*)", re.DOTALL)
-_ENTRY = re.compile(r"\[(-?\d+)?\]\.?(.*)", re.DOTALL)
-#: Keys that must be read from the messages of a certain role.
-_ROLES = {"answer": "assistant", "problem": "user"}
+# A key, or the position of an entry in a list, and the rest of the path.
+_match_step = re.compile(r"(?s)(?:([^.\[]+)|\[(-?\d+)?\])\.?(.*)").fullmatch
 
 
-def decoded(value: Any) -> Any:
+def decoded(value):
     """Return the list or object in a JSON string, or the value if there is none."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
@@ -31,7 +24,7 @@ def decoded(value: Any) -> Any:
     return value
 
 
-def value_at(record: Any, path: str, target: str | None = None) -> Any:
+def value_at(record, path, target=None):
     """Return the value at a path in an object, or MISSING if the path does not exist.
 
     Parameters
@@ -64,24 +57,27 @@ def value_at(record: Any, path: str, target: str | None = None) -> Any:
     >>> value_at({"hits": [{"text": "a"}, {"text": "b"}, {}]}, "hits[1].text")
     'b'
     """
-    if target in _ROLES and path.endswith("].content"):
+    author = {"answer": "assistant", "problem": "user"}.get(target)
+    if author and path.endswith("].content"):
         role = value_at(record, path.removesuffix("content") + "role")
-        if isinstance(role, str) and role != _ROLES[target]:
+        if isinstance(role, str) and role != author:
             raise ValueError(
-                f"{target} must be the text of the {_ROLES[target]}, but {path} belongs to the "
-                f"role {role!r}. Select another message"
+                f"{target} must be the text of the {author}, but {path} belongs to the role "
+                f"{role!r}. Select another message"
             )
     if path == "":
         return record
     record = decoded(record)
     if record is None:
         return None
-    if isinstance(record, dict):
-        return _value_in_object(record, path)
-    step = _ENTRY.fullmatch(path)
-    if not step or not isinstance(record, list):
+    if isinstance(record, dict) and path in record:
+        return record[path]
+    step = _match_step(path)
+    if not step or not isinstance(record, dict if step[1] else list):
         return MISSING
-    position, rest = step.groups()
+    key, position, rest = step.groups()
+    if key:
+        return value_at(record[key], rest) if key in record else MISSING
     if position is None:
         values = [value_at(entry, rest) for entry in record]
         values_found = [value for value in values if value is not MISSING]
@@ -91,16 +87,7 @@ def value_at(record: Any, path: str, target: str | None = None) -> Any:
     return value_at(record[k], rest) if is_inside else MISSING
 
 
-def _value_in_object(record, path):
-    if path in record:
-        return record[path]
-    step = _KEY.fullmatch(path)
-    if not step or not step[2]:
-        return MISSING
-    return value_at(record.get(step[1], MISSING), step[2])
-
-
-def put_at(record: Any, path: str, value: Any) -> None:
+def put_at(record, path, value):
     """Replace the value at an existing path without ``[]``.
 
     Parameters
@@ -112,19 +99,17 @@ def put_at(record: Any, path: str, value: Any) -> None:
     value : object
         The new value.
     """
-    step = (_ENTRY if isinstance(record, list) else _KEY).fullmatch(path)
-    key: Any = path
-    rest = ""
-    if step and path not in record:
-        key = int(step[1]) if isinstance(record, list) else step[1]
-        rest = step[2]
+    key, rest = path, ""
+    if isinstance(record, list) or path not in record:
+        name, position, rest = _match_step(path).groups()
+        key = name or int(position)
     if rest:
         put_at(record[key], rest, value)
     else:
         record[key] = value
 
 
-def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
+def paths_of(record, depth=0):
     """Yield the path of each value in an object, except values that are objects themselves.
 
     Parameters
@@ -146,7 +131,7 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
         if isinstance(inside, list) and inside:
             inside = inside[0]
             mark = "[]."
-        if isinstance(inside, dict) and inside and depth < _DEEPEST:
+        if isinstance(inside, dict) and inside and depth < 6:
             yield from (f"{key}{mark}{path}" for path in paths_of(inside, depth + 1))
         else:
             yield str(key)

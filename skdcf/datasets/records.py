@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal
@@ -42,8 +42,6 @@ KEYS: dict[str, tuple[Any, ...]] = {
 }
 #: Meanings of the values that a label may have in a file. The values true and false equal 1 and 0.
 _LABELS = {1: 1, 0: 0, -1: -1, None: -1, "": -1, "unsure": 0, "no claim": 1}
-_PLAIN = {str, int, float, bool, type(None)}
-_UNKNOWN = np.empty((0, 2), np.int64)
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
 #: Metadata key for the keys of the file under which our values are.
@@ -62,12 +60,12 @@ BROKEN = (
 # --- reading ------------------------------------------------------------------------------
 
 
-def read_graph(record: Any, rename: Mapping[str, str] | None = None) -> ReasoningGraph:
+def read_graph(record, rename=None):
     """Convert a record to a problem, or raise ValueError if the record is invalid."""
     return pack([read_row(record, rename)])[0]
 
 
-def read_row(record: Any, rename: Mapping[str, str] | None = None) -> dict[str, Any]:
+def read_row(record, rename=None):
     """Return the checked values of a record.
 
     Parameters
@@ -95,7 +93,8 @@ def read_row(record: Any, rename: Mapping[str, str] | None = None) -> dict[str, 
         _refuse_near(key)
     row = {k: v for k, v in record.items() if k in KEYS and v is not None}
     if "context" in row:
-        row["context"] = _passages(row["context"])
+        context = decoded(row["context"])
+        row["context"] = [context] if isinstance(context, str) else context
     for key, value in row.items():
         _check_type(value, *KEYS[key], place=key)
     _check_values(row)
@@ -110,7 +109,7 @@ def read_row(record: Any, rename: Mapping[str, str] | None = None) -> dict[str, 
     return row
 
 
-def rename_keys(record: dict[str, Any], rename: Mapping[str, str]) -> dict[str, Any]:
+def rename_keys(record, rename):
     """Return the record with its keys renamed to keys of `KEYS`.
 
     Parameters
@@ -150,7 +149,7 @@ def rename_keys(record: dict[str, Any], rename: Mapping[str, str]) -> dict[str, 
     return renamed
 
 
-def describe_missing(record: dict[str, Any], theirs: str, ours: str) -> str:
+def describe_missing(record, theirs, ours):
     """Return the message for a record without a value at the path ``theirs``, read as ``ours``."""
     message = (
         f"each line must have a value at {theirs!r}, which is read as {ours}, but this line has "
@@ -163,12 +162,6 @@ def describe_missing(record: dict[str, Any], theirs: str, ours: str) -> str:
             'tracing tool" in the guide)'
         )
     return message
-
-
-def _passages(value):
-    """Return the context as a list, given a list, a JSON string of a list, or one passage."""
-    value = decoded(value)
-    return [value] if isinstance(value, str) else value
 
 
 @lru_cache(1000)
@@ -246,15 +239,13 @@ def _read_edges(row):
     if "parents" in row:
         parents = enumerate(row.pop("parents"))
         row["edges"] = [[u, v] for v, above in parents for u in above]
-    pairs = row.get("edges", ())
-    for k, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ValueError(
-                f"edges[{k}] must be a pair [parent, child], got {pair!r:.40}"
-            )
-    if not all(0 <= u < v < row["n_claims"] for u, v in pairs):
-        ReasoningGraph(np.empty((row["n_claims"], 0)), pairs)  # Raises an error.
     if "edges" in row:
+        pairs = row["edges"]
+        n = row["n_claims"]
+        if not all(len(pair) == 2 and 0 <= pair[0] < pair[1] < n for pair in pairs):
+            ReasoningGraph(
+                np.empty((n, 0)), pairs
+            )  # Raises an error if it is not a DAG.
         row["edges"] = np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -283,7 +274,7 @@ def _form(row):
     return "claims" in row, shape[1:], row.get("feature_names")
 
 
-def pack(rows: Sequence[dict[str, Any]]) -> GraphBatch:
+def pack(rows):
     """Return the problems of several rows, or raise ValueError if their features differ."""
 
     # A problem without claims may have any columns.
@@ -296,8 +287,10 @@ def pack(rows: Sequence[dict[str, Any]]) -> GraphBatch:
                 f"all problems or for none, with the same names, got {_form(row)} and {form}"
             )
     has_claims, width, names = form
-    offsets = offsets_of(_column(rows, "n_claims"))
-    pairs = [row.get("edges", _UNKNOWN) for row in rows]
+    offsets = offsets_of([row["n_claims"] for row in rows])
+    keys = ("problem", "id", "alternatives", "context", "provenance", "metadata")
+    columns = {key: [row.get(key) for row in rows] for key in keys}
+    pairs = [row.get("edges", np.empty((0, 2), np.int64)) for row in rows]
     return GraphBatch.from_arrays(
         np.concatenate([row["features"] for row in filled]) if width else None,
         offsets,
@@ -306,30 +299,17 @@ def pack(rows: Sequence[dict[str, Any]]) -> GraphBatch:
         claims=[text for row in filled for text in row["claims"]]
         if has_claims
         else None,
-        problems=_column(rows, "problem"),
-        alternatives=_column(rows, "alternatives"),
-        context=_column(rows, "context"),
+        problems=columns.pop("problem"),
         feature_names=names,
-        ids=_column(rows, "id"),
-        provenance=_column(rows, "provenance"),
-        metadata=_column(rows, "metadata"),
+        ids=columns.pop("id"),
+        **columns,
     )
-
-
-def _column(rows, key):
-    return [row.get(key) for row in rows]
 
 
 # --- writing ------------------------------------------------------------------------------
 
 
-def format_problem(
-    graph: Any,
-    labels: Any = None,
-    mask: Any = None,
-    group: Any = None,
-    metadata: Any = None,
-) -> str:
+def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
     """Convert a problem and its values to one line of JSON in ASCII."""
     fields = graph.to_dict()
     free = {**(fields.pop("metadata", None) or {}), **(metadata or {})}
@@ -337,31 +317,28 @@ def format_problem(
     own = {key: free.pop(key) for key in free.pop(OWN, ()) if key in free}
     fields |= {"labels": labels, "mask": mask, "metadata": free or None}
     fields["group"] = group_in_metadata if group is None else group
-    record = {"version": 1} | {k: plain(v) for k, v in fields.items() if v is not None}
-    record |= plain(own)
+    fields = {key: value for key, value in fields.items() if value is not None}
+    record = plain({"version": 1, **fields, **own})
     row = read_row(record)
     if "labels" in row:
         record["labels"] = row["labels"].tolist()
     line = json.dumps(record, allow_nan=False)
     if "\\ud" in line:
         refuse_surrogates(record)
-    written = json.loads(line)
-    for key, value in record.items():
-        if written[key] != value:
-            raise ValueError(
-                f"{key} must contain only JSON types, because other values would change when they "
-                "are written. Use strings as keys"
-            )
+    if json.loads(line) != record:
+        raise ValueError(
+            "metadata must contain only JSON types, because other values would change when they "
+            "are written. Use strings as keys"
+        )
     return line
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     """Convert numpy arrays, scalars and tuples to plain values and lists, also in containers."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        is_flat = _PLAIN.issuperset(map(type, value))
-        return list(value) if is_flat else [plain(item) for item in value]
+        return [*map(plain, value)]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -430,7 +407,7 @@ def build_dataset(
     return as_bunch(rows, dropped)
 
 
-def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bunch:
+def as_bunch(rows, dropped=()):
     """Return a Bunch of the problems that were not dropped."""
     if not rows:
         raise ValueError(
@@ -439,8 +416,9 @@ def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bun
     graphs = pack(rows)
 
     def column(key):
-        values = _column(rows, key)
-        return None if all(value is None for value in values) else values
+        return (
+            [row.get(key) for row in rows] if any(key in row for row in rows) else None
+        )
 
     labels = column("labels")
     if labels:
@@ -448,7 +426,7 @@ def as_bunch(rows: Sequence[dict[str, Any]], dropped: Sequence[Any] = ()) -> Bun
             np.full(row["n_claims"], -1) if y is None else y
             for row, y in zip(rows, labels, strict=True)
         )
-    groups: Any = column("group")
+    groups = column("group")
     if groups:
         is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
         groups = np.fromiter(groups, np.int64 if is_small else object)

@@ -29,7 +29,21 @@ def read_table(path):
         If the file has another encoding, if the first row does not contain a unique name for each
         column, or if a row has too many cells.
     """
-    text = _decoded(path)
+    content = Path(path).read_bytes()
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {line}: {error}. The table may be encoded as Windows-1252 (cp1252). "
+            'Save it as "CSV UTF-8"'
+        ) from None
+    if "\0" in text:
+        raise ValueError(
+            f"{path} must be a UTF-8 table, but it is in UTF-32, is in UTF-16 without a "
+            'byte order mark, or is a workbook. Save it as "CSV UTF-8"'
+        )
     delimiter = max(",\t;", key=text.partition("\n")[0].count)
     lines = io.StringIO(text, newline="")
     try:
@@ -57,24 +71,3 @@ def read_table(path):
             row += [""] * (len(names) - len(row))
             table[number] = dict(zip(names, row, strict=False))
     return table
-
-
-def _decoded(path):
-    """Decode a table according to its byte order mark, or as UTF-8 without a mark."""
-    content = Path(path).read_bytes()
-    is_utf32 = content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
-    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if is_utf32 or (b"\0" in content and not is_utf16):
-        raise ValueError(
-            f"{path} must be a UTF-8 table, but it is in UTF-32, is in UTF-16 without a "
-            'byte order mark, or is a workbook. Save it as "CSV UTF-8"'
-        )
-    try:
-        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {line}: the byte {content[error.start]:#x} is not valid "
-            f"{'UTF-16' if is_utf16 else 'UTF-8'}. The table may be encoded as "
-            'Windows-1252 (cp1252). Save it as "CSV UTF-8"'
-        ) from None

@@ -1,10 +1,7 @@
 """Remove the thoughts of a model and its control tokens from the text of an answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import Any
 
 # Tags in backticks are part of the text.
 _TAG = re.compile(
@@ -23,7 +20,7 @@ _END = re.compile(
 )
 
 
-def without_thoughts(text: str) -> str:
+def without_thoughts(text):
     """Return an answer without thoughts and control tokens, or the same text if there are none.
 
     Thoughts are the text between two tags such as ``<think>`` and ``</think>``, and the text
@@ -47,7 +44,7 @@ def without_thoughts(text: str) -> str:
     return text if answer == text else answer.strip()
 
 
-def without_reasoning(parts: Any) -> list[Any]:
+def without_reasoning(parts):
     """Return the parts of a message that do not contain reasoning."""
     kinds = ("reasoning", "thinking", "redacted_thinking")
     return [

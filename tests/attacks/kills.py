@@ -36,7 +36,7 @@ from skdcf.datasets import fetch, make_reasoning_graphs, read_jsonl, write_jsonl
 warnings.simplefilter("ignore")
 LONGEST = 300  # seconds without a kill, after which the program says where it waits
 GRAPHS, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-CONTENT = bytes(range(256)) * 2000
+CONTENT = b"[%s1]" % (b"1," * 250_000)
 NAME = "slow/file.bin"
 JOBS = ("fit", "calibrate", "filter", "report", "extract", "label", "download")
 
@@ -94,7 +94,7 @@ def command(arguments, path):
 
 
 def download(path):
-    fetch.published_file(NAME, path)
+    fetch.read_published(NAME, path)
 
 
 def check_model(path):

@@ -1,8 +1,5 @@
 # What editors and type checkers read in place of the lazy imports of __init__.py.
 from . import (
-    adapters as adapters,
-)
-from . import (
     apps as apps,
 )
 from . import (

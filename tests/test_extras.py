@@ -8,8 +8,7 @@ from configparser import ConfigParser
 import pytest
 
 from skdcf import HardCF, XGBoostCF, plots
-from skdcf.adapters import from_frame
-from skdcf.datasets import make_reasoning_graphs
+from skdcf.datasets import from_frame, make_reasoning_graphs
 
 GRAPHS, LABELS = make_reasoning_graphs(40, random_state=0, return_X_y=True)
 

@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from skdcf.adapters import from_frame
 from skdcf.apps.cli import main
-from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
+from skdcf.datasets import from_frame, make_word_problems, read_jsonl, write_jsonl
 
 DATA = make_word_problems(160, random_state=0)
 ROWS = [

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from skdcf import ReasoningGraph
-from skdcf.adapters import from_frame, from_uqlm
 from skdcf.apps.cli import main
 from skdcf.apps.text import split_sentences
-from skdcf.datasets import from_messages, read_jsonl
+from skdcf.datasets import from_frame, from_messages, from_uqlm, read_jsonl
 from skdcf.edges import no_edges
 from skdcf.features import AgreementFeatures, ContextFeatures, TextFeatures
 

@@ -39,7 +39,7 @@ LAYERS = [
     {"choosing"},
     {"evaluation"},
     {"inspection", "plots"},
-    {"adapters", "datasets", "monitoring", "persistence"},
+    {"datasets", "monitoring", "persistence"},
     {"apps", "apps.text"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
     {"", "__main__", "apps.cli", "apps.service"},

@@ -17,14 +17,13 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "adapters": 1860,
     "apps": 1185,
     "apps/cli": 7250,
     "apps/labelling": 7030,
     "apps/llm": 9095,
     "apps/service": 2610,
     "apps/text": 3580,
-    "datasets": 10180,
+    "datasets": 11230,
     "evaluation": 6720,
     "features": 15095,
     "graphs": 6925,

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skdcf.adapters import from_uqlm
+from skdcf.datasets import from_uqlm
 
 rng = np.random.default_rng(0)
 

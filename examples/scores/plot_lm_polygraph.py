@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skdcf.adapters import from_lm_polygraph
+from skdcf.datasets import from_lm_polygraph
 
 rng = np.random.default_rng(0)
 n, size = 3000, 6

@@ -30,12 +30,12 @@ table.head(n_claims)
 # %%
 # Fit a filter
 # ------------
-# `~skdcf.adapters.from_frame` returns one graph and one array of labels per answer. The filter
+# `~skdcf.datasets.from_frame` returns one graph and one array of labels per answer. The filter
 # uses the column ``score`` as it is, so all answers passed to ``fit`` are used for calibration.
 # A table has no edges, so the filter computes them: each claim depends on the claim before it.
 
 from skdcf import HardCF
-from skdcf.adapters import from_frame
+from skdcf.datasets import from_frame
 from skdcf.edges import chain_edges
 
 data = from_frame(

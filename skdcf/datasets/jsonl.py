@@ -5,20 +5,21 @@ Lines are independent of each other, so files can be split, concatenated and rea
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_list
+from .._checks import check_count, check_list
 from .._files import write_text
 from ..graphs import ReasoningGraph
 from . import records
-from .lines import iter_lines, name_of, parse_line
+from .lines import GZIP, iter_lines, name_of, parse_line
 
 
 def write_jsonl(
@@ -78,14 +79,7 @@ def write_jsonl(
     return write_text(path, lines)
 
 
-def format_jsonl(
-    graphs: Any,
-    labels: Any = None,
-    masks: Any = None,
-    *,
-    groups: Any = None,
-    metadata: Any = None,
-) -> Iterator[str]:
+def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None):
     """Yield problems as lines of text, for example for a stream or a database.
 
     Parameters
@@ -114,15 +108,15 @@ def format_jsonl(
                 f"{name} must have one entry for each of the {len(graphs)} problems, got "
                 f"{len(column)}"
             )
-    return map(_format_row, enumerate(zip(graphs, *columns.values(), strict=True)))
 
+    def formatted(number):
+        row = (column[number] for column in columns.values())
+        try:
+            return records.format_problem(graphs[number], *row)
+        except records.BROKEN as error:
+            raise ValueError(f"problem {number}: {error}") from error
 
-def _format_row(numbered):
-    number, row = numbered
-    try:
-        return records.format_problem(*row)
-    except records.BROKEN as error:
-        raise ValueError(f"problem {number}: {error}") from error
+    return map(formatted, range(len(graphs)))
 
 
 def read_jsonl(
@@ -161,14 +155,14 @@ def read_jsonl(
         features, or if an unknown key is nearly a known one. The error message contains the
         number of the first invalid line, counted from 1, and the reason.
     """
-    rows = list(iter_read(path, partial(records.read_row, rename=rename)))
+    rows = list(iter_read(path, lambda record: records.read_row(record, rename)))
     try:
         return records.as_bunch(rows)
     except ValueError as error:
         raise ValueError(f"{name_of(path)}: {error}") from error
 
 
-def iter_read(source: Any, read: Callable[[dict[str, Any]], Any]) -> Iterator[Any]:
+def iter_read(source, read):
     """Yield the result of ``read`` for the object of each line, in constant memory.
 
     Parameters
@@ -189,3 +183,79 @@ def iter_read(source: Any, read: Callable[[dict[str, Any]], Any]) -> Iterator[An
         except records.BROKEN as error:
             raise ValueError(f"{name_of(source)}, line {number}: {error}") from error
         yield result
+
+
+class JsonlPartition(NamedTuple):
+    """A range of lines in a JSON Lines file, which another process can read.
+
+    ``start`` and ``stop`` are byte offsets, and ``first_line`` is the number of the first line.
+    """
+
+    path: str
+    start: int
+    stop: int
+    first_line: int
+
+    def read(self) -> Bunch:
+        """Return the problems of the partition, as `read_jsonl` does."""
+        with open(self.path, "rb") as file:
+            file.seek(self.start)
+            lines = file.read(self.stop - self.start)
+        # The empty lines make the line numbers in messages those of the file.
+        stream: Any = io.BytesIO(b"\n" * (self.first_line - 1) + lines)
+        stream.name = self.path
+        return read_jsonl(stream)
+
+
+def jsonl_partitions(
+    path: str | os.PathLike[str], n_problems: int = 10_000
+) -> list[JsonlPartition]:
+    """Divide a JSON Lines file into partitions, which are read later, for example in parallel.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON Lines file that is not compressed.
+    n_problems : int
+        Number of problems in each partition except the last.
+
+    Returns
+    -------
+    partitions : list of JsonlPartition
+        The partitions, in file order. The method ``read()`` of a partition returns its problems,
+        as `read_jsonl` does.
+
+    Raises
+    ------
+    ValueError
+        If the file is compressed or contains no problem.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf.datasets import jsonl_partitions, make_reasoning_graphs, write_jsonl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     graphs = make_reasoning_graphs(10, random_state=0).graphs
+    ...     parts = jsonl_partitions(write_jsonl(f"{folder}/a.jsonl", graphs), 4)
+    ...     [len(part.read().graphs) for part in parts]
+    [4, 4, 2]
+    """
+    check_count("n_problems", n_problems, 1)
+    starts = []
+    position = n_lines = 0
+    with open(path, "rb") as file:
+        is_packed = file.peek(2)[:2] == GZIP
+        for number, line in enumerate(file, start=1):
+            if not line.isspace():
+                if n_lines % n_problems == 0:
+                    starts.append((position, number))
+                n_lines += 1
+            position += len(line)
+    if is_packed or not starts:
+        raise ValueError(
+            f"{path} must be an uncompressed file with at least one problem"
+        )
+    return [
+        JsonlPartition(os.fspath(path), start, stop, number)
+        for (start, number), (stop, _) in pairwise([*starts, (position, 0)])
+    ]

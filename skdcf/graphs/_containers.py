@@ -1127,7 +1127,7 @@ def as_batch(X: Any) -> GraphBatch:
     except (TypeError, ValueError) as error:
         raise ValueError(
             "X must be a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers, got a "
-            f"{type(X).__name__}: {error}. skdcf.adapters converts tables and records to graphs"
+            f"{type(X).__name__}: {error}. skdcf.datasets converts tables and records to graphs"
         ) from None
 
 

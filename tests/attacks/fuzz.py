@@ -26,12 +26,13 @@ import pandas as pd
 
 import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.adapters import (
+from skdcf.datasets import (
     from_frame,
     from_lm_polygraph,
     from_uqlm,
+    read_jsonl,
+    write_jsonl,
 )
-from skdcf.datasets import read_jsonl, write_jsonl
 
 PATIENCE = 60  # seconds for one input
 

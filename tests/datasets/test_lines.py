@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import ReasoningGraph
-from skdcf.datasets import build_dataset, read_jsonl, write_jsonl
+from skdcf.datasets import build_dataset, jsonl_partitions, read_jsonl, write_jsonl
 
 ODD = ["", "\\frac{1}{2} \\\\ \\n", 'quote " and \u2028 line', "שלום", "🧮\0", "\ufffd"]
 TEXTS = st.text() | st.sampled_from(ODD)
@@ -236,6 +236,22 @@ def test_lines_must_have_the_same_features(tmp_path):
             read_jsonl(write_lines(tmp_path, given, other))
     with pytest.raises(ValueError, match="at least one problem"):
         read_jsonl(write_lines(tmp_path))
+
+
+def test_partitions(tmp_path):
+    lines = [json.dumps({"claims": [str(i)]}) for i in range(7)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n\n" + "\n\n".join(lines))
+    parts = jsonl_partitions(path, 3)
+    found = [[graph.claims for graph in part.read().graphs] for part in parts]
+    assert found == [[(str(i),) for i in part] for part in ([0, 1, 2], [3, 4, 5], [6])]
+    path.write_text(path.read_text().replace('"5"', "[5]"))
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 13: claims\[0\]"):
+        jsonl_partitions(path, 3)[1].read()
+    for content in (gzip.compress(path.read_bytes()), b"\n"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"a\.jsonl"):
+            jsonl_partitions(path)
 
 
 def test_damaged_file(tmp_path):

@@ -11,7 +11,6 @@ from sklearn.model_selection import GridSearchCV
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
-from skdcf.adapters import from_frame
 from skdcf.apps.labelling import agreement
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
@@ -19,6 +18,7 @@ from skdcf.apps.service import create_app
 from skdcf.apps.text import split_sentences
 from skdcf.choosing import passing_answers, release
 from skdcf.datasets import (
+    from_frame,
     labels_from_first_error,
     make_reasoning_graphs,
     make_word_problems,

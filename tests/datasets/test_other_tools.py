@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from skdcf.adapters import from_lm_polygraph, from_uqlm
+from skdcf.datasets import from_lm_polygraph, from_uqlm
 
 # --- UQLM: the structures of its long-text and its graph scorers -----------------------
 
@@ -72,7 +72,7 @@ def one_claim(**keys):
         (one_claim(entailment=math.nan), "uqlm/0.*features .*finite"),
         ({"claims_data": [[{"claim": "a"}]]}, "score.*'entailment'"),
         ({"claims_data": [[{"entailment": 1.0}]]}, r"claims\[0\].*None"),
-        ({"claims_data": ["[{'claim': 'a'}]"]}, "problem 0: .*JSON"),
+        ({"claims_data": ["[{'claim': 'a'}]"]}, "UQResult"),
         ({"data": {"responses": []}}, "'claims_data'"),
         (DATA | {"prompts": ["?"]}, "problem .*2.*1"),
     ],
@@ -122,7 +122,7 @@ def test_lm_polygraph_polarity():
         ({"estimates": {("sequence", "P"): [1.0]}}, "claim-level.*sequence"),
         ({"estimates": {("word", "P"): [1.0]}}, "'word'"),
         ({"labels": [0, 1]}, "labels .* 3 claims"),
-        ({"labels": [0, 1, 5]}, r"labels .*5\.0"),
+        ({"labels": [0, 1, 5]}, r"lm_polygraph/2.*labels\[0\] .*5\.0"),
         ({"problems": ["p"]}, "problem .*3.*1"),
     ],
 )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_list
-from ..datasets.records import build_dataset
+from .records import build_dataset
 
 #: Scores of claims in UQLM, and the other keys of a claim.
 _UQLM_SCORES = (
@@ -84,7 +84,7 @@ def from_lm_polygraph(
     Examples
     --------
     >>> from types import SimpleNamespace as Claim
-    >>> from skdcf.adapters import from_lm_polygraph
+    >>> from skdcf.datasets import from_lm_polygraph
     >>> claims = [[Claim(claim_text="He was born."), Claim(claim_text="He flew.")]]
     >>> estimates = {("claim", "MaximumClaimProbability"): [0.1, 7.5]}
     >>> data = from_lm_polygraph(claims, estimates, labels=[0, 1])
@@ -99,42 +99,37 @@ def from_lm_polygraph(
             'UEManager(..., save_stats=["claims"]), but the list is empty'
         )
     texts = [[claim.claim_text for claim in row] for row in claims]
-    sizes = [len(row) for row in texts]
+    ends = np.cumsum([len(row) for row in texts])
+
+    def split(name, values):
+        flat = np.asarray(values, dtype=float)
+        if flat.shape != (ends[-1],):
+            raise ValueError(
+                f"{name} must be a flat list with one value for each of the {ends[-1]} claims, got "
+                f"the shape {flat.shape}"
+            )
+        return np.split(flat, ends[:-1])
+
     columns = {}
     for (level, name), values in estimates.items():
         check_choice("the level of an estimate", level, ("claim", "sequence", "token"))
         if level == "claim":
-            columns[f"neg_{name}"] = -_flat(name, values, sum(sizes))
+            columns[f"neg_{name}"] = split(name, values)
     if not columns:
         raise ValueError(
             f"estimates must contain a claim-level key, got {list(estimates)}"
         )
     rows: dict[str, Any] = {"claims": texts, "problem": problems}
-    table = np.column_stack([*columns.values()])
-    rows["features"] = _split(table, sizes)
+    rows["features"] = [
+        -np.transpose(answer) for answer in zip(*columns.values(), strict=True)
+    ]
     if labels is not None:
-        verdicts = _flat("labels", labels, sum(sizes))
-        if wrong := {*verdicts[~np.isnan(verdicts)].tolist()} - {0, 1}:
-            raise ValueError(
-                f"labels must be 0 (true), 1 (false) or NaN (undecided), got {min(wrong)}"
-            )
-        is_true = np.where(np.isnan(verdicts), -1, 1 - verdicts).astype(int)
-        rows["labels"] = _split(is_true, sizes)
+        meanings = {0: 1, 1: 0}
+        rows["labels"] = [
+            [meanings.get(v, -1 if np.isnan(v) else v) for v in answer.tolist()]
+            for answer in split("labels", labels)
+        ]
     return _dataset("lm_polygraph", rows, list(columns))
-
-
-def _flat(name, values, n_claims):
-    flat = np.asarray(values, dtype=float)
-    if flat.shape != (n_claims,):
-        raise ValueError(
-            f"{name} must be a flat list with one value for each of the {n_claims} claims, got "
-            f"the shape {flat.shape}"
-        )
-    return flat
-
-
-def _split(values, sizes):
-    return np.split(values, np.cumsum(sizes)[:-1])
 
 
 def _dataset(name, columns, feature_names):
@@ -146,13 +141,14 @@ def _dataset(name, columns, feature_names):
             raise ValueError(
                 f"{key} must have one entry for each of the {n} answers, got {len(values)}"
             )
-    records = (
-        {key: values[i] for key, values in columns.items()}
-        | {"feature_names": feature_names}
-        for i in range(n)
+    rows = zip(*columns.values(), strict=True)
+    records = {
+        f"{name}/{i}": dict(zip(columns, row, strict=True))
+        for i, row in enumerate(rows)
+    }
+    return build_dataset(
+        records, lambda record: record | {"feature_names": feature_names}
     )
-    ids = (f"{name}/{i}" for i in range(n))
-    return build_dataset(zip(ids, records, strict=True), dict)
 
 
 @_reading(
@@ -190,7 +186,7 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
 
     Examples
     --------
-    >>> from skdcf.adapters import from_uqlm
+    >>> from skdcf.datasets import from_uqlm
     >>> claims_data = [[
     ...     {"claim": "Paris is in France.", "removed": False, "entailment": 0.98},
     ...     {"claim": "Paris has 50 bridges.", "removed": True, "entailment": 0.21}]]
@@ -202,42 +198,31 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
     'Tell me about Paris.'
     """
     table = getattr(result, "data", result)
-    if hasattr(table, "columns"):
-        table = {name: table[name].tolist() for name in table.columns}
-    if isinstance(table, Mapping):
-        table = table.get("data", table)
-    if not isinstance(table, Mapping) or "claims_data" not in table:
-        raise ValueError(
-            "result must be the UQResult of LongTextUQ, LongTextQA or LongTextGraph, which has "
-            f"the key 'claims_data', got {result!r:.60}"
-        )
+    if hasattr(table, "to_dict"):
+        table = table.to_dict("list")
+    table = table.get("data", table)
     answers = [
-        [claim for claim in claims if _read_uqlm_claim(claim, i)]
+        [claim for claim in claims if _is_in_answer(claim, i)]
         for i, claims in enumerate(table["claims_data"])
     ]
     there = {key for claims in answers for claim in claims for key in claim}
     scores = [key for key in _UQLM_SCORES if key in there]
     if not scores:
         raise ValueError(f"a claim must have a score, one of {_UQLM_SCORES}")
-    columns: dict[str, Any] = {"claims": [], "features": [], "labels": labels}
-    columns["problem"] = table.get("prompts", table.get("prompt"))
-    columns["alternatives"] = table.get("sampled_responses")
-    for claims in answers:
-        texts = [claim.get("claim", claim.get("sentence")) for claim in claims]
-        columns["claims"].append(texts)
-        columns["features"].append(
-            [[claim.get(key) for key in scores] for claim in claims]
-        )
+    columns = {
+        "claims": [
+            [c.get("claim", c.get("sentence")) for c in claims] for claims in answers
+        ],
+        "features": [[[*map(c.get, scores)] for c in claims] for claims in answers],
+        "labels": labels,
+        "problem": table.get("prompts", table.get("prompt")),
+        "alternatives": table.get("sampled_responses"),
+    }
     return _dataset("uqlm", columns, scores)
 
 
-def _read_uqlm_claim(claim, i):
+def _is_in_answer(claim, i):
     """Return whether a claim is part of the answer, or raise ValueError if a key is unknown."""
-    if not isinstance(claim, Mapping):
-        raise ValueError(
-            f"problem {i}: each entry of claims_data must be a list of dicts, got {claim!r:.40}. "
-            "Save the results as JSON, not as CSV"
-        )
     if unknown := claim.keys() - {*_UQLM_SCORES, *_UQLM_KEYS}:
         raise ValueError(
             f"problem {i}: a claim has the unknown key {min(unknown)!r}. Known keys are "

@@ -9,34 +9,25 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from ipaddress import ip_address
 from numbers import Integral, Number, Real
-from types import FrameType
+from typing import Any
 
 import numpy as np
-
-# Warnings skip the stack frames of skdcf, scikit-learn and joblib, so they point to the
-# caller's code.
-_BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
 def import_extra(module: str, extra: str):
     """Import a module of an optional package, or raise an error that shows how to install it."""
-    package = module.partition(".")[0]
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package:
-            raise  # The package is installed, but one of its dependencies is missing.
-        raise ModuleNotFoundError(
-            missing_package(package, extra), name=package
-        ) from error
+        message = missing_package(str(error.name), extra)
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def missing_package(package: str, extra: str) -> str:
     """Return a message with the command that installs an optional package."""
-    pip = f"{sys.executable or 'python'} -m pip"
     return (
-        f"{package} is not installed. Run this command in the clone of skdcf: {pip} "
-        f'install ".[{extra}]"'
+        f"{package} is not installed. Run this command in the clone of skdcf: "
+        f'{sys.executable} -m pip install ".[{extra}]"'
     )
 
 
@@ -59,11 +50,7 @@ def check_count(name, value, low):
 
 def check_list(name, value):
     """Return a value, or raise ValueError if it cannot be used as a list."""
-    try:
-        is_list = len(value) >= 0 and not isinstance(value, (str, bytes))
-    except TypeError:
-        is_list = False
-    if not is_list:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
         raise ValueError(f"{name} must be a list, got {type(value).__name__}")
     return value
 
@@ -87,10 +74,10 @@ def check_alpha(alpha):
 def check_alphas(alphas, check=check_alpha):
     """Return ``alphas`` as a 1-D array, or raise ValueError if it is empty or has duplicates."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
-    if not alphas:
-        raise ValueError("alphas must contain at least one level, got none")
-    if len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas must not contain duplicates, got {alphas}")
+    if not 0 < len(alphas) == len({*alphas}):
+        raise ValueError(
+            f"alphas must contain at least one level, and none twice, got {alphas}"
+        )
     return np.array(alphas)
 
 
@@ -101,35 +88,16 @@ def check_groups(groups, n):
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(
-            f"groups must have one entry for each of the {n} problems, got shape "
+            f"groups must have one value for each of the {n} problems, got shape "
             f"{groups.shape}"
         )
-    missing = [i for i, group in enumerate(groups.tolist()) if is_missing(group)]
-    if missing:
-        raise ValueError(
-            f"problem {missing[0]} must belong to a group, got the missing value "
-            f"{groups[missing[0]]!r}. Assign a group to each problem"
-        )
+    for i, group in enumerate(groups.tolist()):
+        if is_missing(group):
+            raise ValueError(f"problem {i} must belong to a group, got {group!r}")
     try:
         return np.unique(groups, return_inverse=True)[1]
-    except TypeError:
-        raise ValueError(
-            "all values of groups must have the same type, got values that cannot be "
-            "compared, such as strings and numbers"
-        ) from None
-
-
-def check_weights(sample_weight, values):
-    """Return a weight for each value, which are all 1 if ``sample_weight`` is None.
-
-    All weights must be finite and nonnegative, and at least one must be positive.
-    """
-    from ._sklearn import read_weights
-
-    weights = read_weights(sample_weight, values, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError("sample_weight must have a positive sum, got only zeros")
-    return weights
+    except TypeError as error:
+        raise ValueError(f"groups must have values of one type ({error})") from error
 
 
 def is_missing(value):
@@ -179,10 +147,9 @@ def printable(text, also=""):
     Line breaks would disrupt tables, and terminals would interpret control characters. The
     characters in ``also`` are not escaped.
     """
-    characters = (
+    return "".join(
         c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
     )
-    return "".join(characters)
 
 
 def is_loopback(host):
@@ -195,40 +162,10 @@ def is_loopback(host):
 
 def warn(message, category):
     """Issue a warning whose stack level points to the caller's code outside this package."""
-    frame: FrameType | None = sys._getframe(1)
-    depth = 2
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+    between = ("skdcf", "sklearn", "joblib", "contextlib")
+    frame: Any = sys._getframe()
+    depth = 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in between:
         frame = frame.f_back
-        depth = depth + 1
+        depth += 1
     warnings.warn(message, category, stacklevel=depth)
-
-
-def versions():
-    """Return the versions of scikit-learn and skdcf, which are stored in files and pickles."""
-    import sklearn
-
-    from ._version import __version__
-
-    return f"{sklearn.__version__} (with skdcf {__version__})"
-
-
-def warn_of_versions(name, there):
-    """Warn if a file or pickle was written by a different version of skdcf or scikit-learn."""
-    from sklearn.exceptions import InconsistentVersionWarning as Kind
-
-    if there != (versions_now := versions()):
-        versions_found = {
-            "current_sklearn_version": versions_now,
-            "original_sklearn_version": there,
-        }
-        warn(Kind(estimator_name=name, **versions_found), Kind)
-
-
-def reduced(filter):
-    """Return the value of ``__reduce__`` for a filter, including its state and the versions."""
-    return _made_anew, (type(filter), versions()), filter.__getstate__()
-
-
-def _made_anew(kind, there):
-    warn_of_versions(kind.__name__, there)
-    return kind.__new__(kind)

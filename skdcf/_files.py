@@ -1,13 +1,13 @@
 """Write files atomically."""
 
-import contextlib
-import gzip
 import os
-import uuid
+from contextlib import ExitStack, contextmanager
+from gzip import GzipFile
 from pathlib import Path
+from uuid import uuid4
 
 
-@contextlib.contextmanager
+@contextmanager
 def replaced(path, mode="w", **options):
     """Open a new file that replaces ``path`` once it is completely written.
 
@@ -25,17 +25,16 @@ def replaced(path, mode="w", **options):
     **options
         Additional keyword arguments for ``open``.
     """
-    path = Path(os.path.realpath(path))
+    path = Path(path).resolve()
     if path.exists() and not path.is_file():
         with open(path, mode, **options) as file:
             yield file
         return
-    draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
+    draft = path.with_name(f".{path.name[:100]}.{uuid4().hex}.part")
     try:
         if path.exists():
-            path.open(
-                "ab"
-            ).close()  # Opening the file raises an error if it is read-only.
+            # Opening the file raises an error if it is read-only.
+            path.open("ab").close()
             draft.touch(0o600)
             draft.chmod(path.stat().st_mode)
         with open(draft, mode, **options) as file:
@@ -44,8 +43,7 @@ def replaced(path, mode="w", **options):
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+        draft.unlink(missing_ok=True)
         raise
 
 
@@ -64,10 +62,10 @@ def write_text(path, lines):
     path : pathlib.Path
         The file that was written.
     """
-    with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
+    with replaced(path, "wb") as file, ExitStack() as stack:
         if str(path).endswith(".gz"):
             # The name and time are omitted, so the same content is always compressed to the same
             # bytes.
-            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            file = stack.enter_context(GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)

@@ -1,19 +1,18 @@
 """Parallel execution of independent jobs, such as folds and splits."""
 
 import warnings
-from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from ._checks import warn
 
+# Finding the BLAS and OpenMP libraries takes 3 ms, so the result is cached.
+libraries = cache(ThreadpoolController)
 
-def run_jobs(
-    jobs: Sequence[Callable[[], Any]], n_jobs: int | None = None, verbose: int = 0
-) -> list[Any]:
+
+def run_jobs(jobs, n_jobs=None, verbose=0):
     """Run jobs, in parallel if requested, and return their results in order.
 
     A job may run in another process, so it must not have side effects. Warnings issued by a job
@@ -32,12 +31,7 @@ def run_jobs(
     return results
 
 
-@cache  # Finding the BLAS and OpenMP libraries takes 3 ms, so the result is cached.
-def _libraries():
-    return ThreadpoolController()
-
-
 def _run(job):
-    one_thread = _libraries().limit(limits=1, user_api="blas")
+    one_thread = libraries().limit(limits=1, user_api="blas")
     with warnings.catch_warnings(record=True) as caught, one_thread:
         return job(), caught

@@ -1,36 +1,36 @@
-"""Declaration and validation of estimator parameters, as in scikit-learn."""
+"""Declaration and validation of estimator parameters, as in scikit-learn.
+
+No other module imports private names of scikit-learn, for which there are no public equivalents. A
+test imports them from the nightly build of scikit-learn, so changes are noticed early.
+"""
 
 from dataclasses import dataclass
 from functools import cache
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
-import numpy as np
+import sklearn
+from sklearn.base import _clone_parametrized as clone_parameters  # noqa: F401
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import _param_validation
+from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
+from sklearn.utils._param_validation import Options as Options
+from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils.validation import _check_sample_weight as read_weights  # noqa: F401
 
-from . import _sklearn
-from ._sklearn import Interval, RealNotInt
-from ._sklearn import StrOptions as StrOptions
+from ._checks import warn
+from ._version import __version__
 
-# Type checkers see BaseEstimator, so they also check constructors.
 if TYPE_CHECKING:
-    MYPY = False
-    if MYPY:  # mypy has no types for scikit-learn and would treat its classes as Any.
-        Known = object
-    else:
-        from sklearn.base import BaseEstimator as Known
-
-    class BaseEstimator(Known):
+    # scikit-learn has no types, so type checkers would accept every parameter.
+    class BaseEstimator:
         def __getattr__(self, name: str) -> Any: ...
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def _validate_params(self) -> None: ...
-        def __getstate__(self) -> dict[str, Any]: ...
 
 else:
     from sklearn.base import BaseEstimator
 
 
-class HasMethods(_sklearn.HasMethods):
+class HasMethods(_param_validation.HasMethods):
     """Constraint that requires an instance with the given methods, not a class."""
 
     def is_satisfied_by(self, val):
@@ -38,13 +38,11 @@ class HasMethods(_sklearn.HasMethods):
         return not isinstance(val, type) and super().is_satisfied_by(val)
 
 
-class Number(Interval):
+class Number(_param_validation.Interval):
     """Constraint that requires a Python or numpy number in an interval, excluding booleans."""
 
     def is_satisfied_by(self, val):
         """Return whether ``val`` is a number in the interval."""
-        if isinstance(val, np.floating):  # `RealNotInt` only supports 64-bit floats.
-            val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
@@ -55,15 +53,12 @@ def at_least(low, kind=Real):
 
 def positive(kind=Real):
     """Return a constraint that requires a finite positive number."""
-    if kind is Integral:
-        return at_least(1, kind)
-    return Number(Real, 0, None, closed="neither")
+    return Number(kind, 0, None, closed="neither")
 
 
-#: Constraints for a fraction in (0, 1), a number in (0, 1] and a positive integer.
-SHARE = Number(RealNotInt, 0, 1, closed="neither")
-SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
-COUNT = positive(Integral)
+def fraction(closed="neither"):
+    """Return a constraint that requires a number between 0 and 1."""
+    return Number(Real, 0, 1, closed=closed)
 
 
 class Settings(BaseEstimator):
@@ -78,13 +73,9 @@ class Settings(BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         """Reset the inherited ``requires_fit`` in a class that defines its own `fit`."""
         super().__init_subclass__(**options)
-        own_names = vars(cls).keys()
-        inherited = getattr(cls, "requires_fit", True)
-        if (
-            "fit" in own_names
-            and "requires_fit" not in own_names
-            and inherited is not True
-        ):
+        own = vars(cls)
+        is_new = "fit" in own and "requires_fit" not in own
+        if is_new and not getattr(cls, "requires_fit", True):
             cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
@@ -123,16 +114,38 @@ class Settings(BaseEstimator):
                 )
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
-    if TYPE_CHECKING:
-
-        def validate(self) -> None:
-            """Raise ValueError unless all parameters are valid."""
-
-    else:
-        validate = BaseEstimator._validate_params
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are valid."""
+        self._validate_params()
 
 
 @dataclass_transform(eq_default=False)
 def settings(cls):
     """Add a constructor that stores the annotated attributes without validation."""
     return dataclass(cls, eq=False, repr=False)
+
+
+def versions():
+    """Return the versions of scikit-learn and skdcf, which are stored in files and pickles."""
+    return f"{sklearn.__version__} (with skdcf {__version__})"
+
+
+def warn_of_versions(name, there):
+    """Warn if a file or pickle was written by a different version of skdcf or scikit-learn."""
+    if there != versions():
+        message = InconsistentVersionWarning(
+            estimator_name=name,
+            current_sklearn_version=versions(),
+            original_sklearn_version=there,
+        )
+        warn(message, InconsistentVersionWarning)
+
+
+def reduced(filter):
+    """Return the value of ``__reduce__`` for a filter, including its state and the versions."""
+    return _restored, (type(filter), versions()), filter.__getstate__()
+
+
+def _restored(kind, there):
+    warn_of_versions(kind.__name__, there)
+    return kind.__new__(kind)

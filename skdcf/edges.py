@@ -8,6 +8,7 @@ many claims are dropped together with a false claim.
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TypeAlias
 
 __all__ = [
@@ -18,62 +19,6 @@ __all__ = [
 ]
 
 Edges: TypeAlias = list[tuple[int, int]]
-
-# The step number before a claim is a position, not a value.
-_match_step_label = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE).match
-# Patterns for a claim number ("#5." or "Step 5:") and for cited claims ("(by #2 #5)" or
-# "(from step 2 and step 5)").
-_match_number = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE).match
-_find_citations = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE).findall
-_find_cited = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE).findall
-# Pattern for LaTeX brackets, spaces and the braces in 1{,}200, which are removed from numbers and
-# symbols.
-_replace_decoration = re.compile(
-    r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}"
-).sub
-# Patterns for headings: the number signs before them, or a line in bold that is not a sentence.
-_match_number_signs = re.compile(r"#{1,6}(?=\s)").match
-_match_bold_line = re.compile(r"\*\*[^*]*[^*.!?]\*\*").fullmatch
-_split_at_letters = re.compile(r"\w").split
-# "1,200.50" is one number, but "1,2" and "2, 3" are two numbers.
-_find_numerals = re.compile(
-    r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+"
-).findall
-# Pattern for a single letter that may have an index, such as x, a_n and x_{12}. Letters inside
-# words or LaTeX commands do not match. The s in "Ann's" does not match.
-_find_symbols = re.compile(
-    r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
-).findall
-
-
-def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Return an empty list of edges, so no claim depends on another claim.
-
-    Parameters
-    ----------
-    claims : sequence of str
-        The claim texts of the answer, in order.
-    problem : str, optional
-        The question, which is ignored.
-
-    Returns
-    -------
-    edges : list
-        An empty list.
-
-    Raises
-    ------
-    ValueError
-        If ``claims`` is not a sequence of strings.
-
-    Examples
-    --------
-    >>> from skdcf.edges import no_edges
-    >>> no_edges(["x = 2", "y = 3"])
-    []
-    """
-    _check_texts(claims)
-    return []
 
 
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
@@ -148,12 +93,14 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     number = 0
     edges = []
     for v, text in enumerate(claims):
-        cited = {
-            int(k) for phrase in _find_citations(text) for k in _find_cited(phrase)
-        }
+        # As in "(by #2 #5)" or "(from step 2 and step 5)".
+        phrases = re.findall(r"\((?:by|from|using)\b([^()]*)\)", text, re.IGNORECASE)
+        found = re.findall(r"(?:#|\bsteps?\s+)(\d+)", ";".join(phrases), re.IGNORECASE)
+        cited = {int(k) for k in found}
         edges += sorted((position[k], v) for k in cited if k in position)
-        bears = _match_number(text)
-        number = int(bears[1]) if bears else number + 1
+        # As in "#5." or "Step 5:".
+        label = re.match(r"\W*(?:#|step\s+)(\d+)", text, re.IGNORECASE)
+        number = int(label[1]) if label else number + 1
         position[number] = v
     return edges
 
@@ -205,12 +152,12 @@ def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 def heading_level(text: str) -> int:
     """Return 1 to 6 for a heading after number signs, 7 for other headings, and 0 otherwise."""
-    if number_signs := _match_number_signs(text):
+    if number_signs := re.match(r"#{1,6}(?=\s)", text):
         return len(number_signs[0])
     # A pattern for the end of a text would take quadratic time.
-    last_signs = _split_at_letters(text[::-1], maxsplit=1)[0]
-    is_heading = _match_bold_line(text) or not {*":\uff1a"}.isdisjoint(last_signs)
-    return 7 if is_heading else 0
+    end = re.split(r"\w", text[::-1], maxsplit=1)[0]
+    is_bold_line = re.fullmatch(r"\*\*[^*]*[^*.!?]\*\*", text)
+    return 7 if is_bold_line or ":" in end or "\uff1a" in end else 0
 
 
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
@@ -265,7 +212,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     """
     _check_texts(claims)
     # Values and symbols that often occur in unrelated claims.
-    terms_given = {"0", "1", "a", "A", "I"} | _find_terms(problem or "")
+    terms_given = {0, 1, "a", "A", "I"} | _find_terms(problem or "")
     latest = {}
     edges = []
     for v, text in enumerate(claims):
@@ -288,17 +235,16 @@ def _check_texts(claims):
 
 def _find_terms(text):
     """Return the numbers and symbols in a text, in normalised form."""
-    text = text.lstrip()
-    label = _match_step_label(text)
-    text = _replace_decoration("", text[label.end() :] if label else text)
-    numbers = {_shorten(numeral) for numeral in _find_numerals(text)}
-    symbols = {re.sub("[{}]", "", symbol) for symbol in _find_symbols(text)}
-    return numbers | symbols
-
-
-def _shorten(numeral):
-    """Return the shortest form of a numeral, so 1,200.50 and 1200.5 become equal."""
-    numeral = numeral.replace(",", "")
-    if "." in numeral:
-        numeral = numeral.rstrip("0").rstrip(".")
-    return numeral.lstrip("0") or "0"
+    # The step number before a claim is a position, not a value.
+    label = r"\s*(?:\*\*\s*)?step\s+\d+\s*[:.)]"
+    text = re.sub(rf"\A{label}", "", text, flags=re.IGNORECASE)
+    # LaTeX brackets, spaces and the braces in 1{,}200 are removed.
+    decoration = r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}"
+    text = re.sub(decoration, "", text)
+    # "1,200.50" is one number and equals 1200.5, but "1,2" and "2, 3" are two numbers.
+    numeral = r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+"
+    numbers = {Decimal(each.replace(",", "")) for each in re.findall(numeral, text)}
+    # A symbol is a letter that may have an index, such as x, a_n and x_{12}. Letters inside words
+    # or LaTeX commands do not match. The s in "Ann's" does not match.
+    symbol = r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
+    return numbers | {re.sub("[{}]", "", each) for each in re.findall(symbol, text)}

@@ -30,9 +30,18 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards, online
-from ._checks import check_alpha, check_choice, check_weights, reduced
-from ._parameters import SHARE, HasMethods, Settings, StrOptions, at_least, settings
-from ._sklearn import clone_parameters
+from ._checks import check_alpha, check_choice
+from ._parameters import (
+    HasMethods,
+    Settings,
+    StrOptions,
+    at_least,
+    clone_parameters,
+    fraction,
+    read_weights,
+    reduced,
+    settings,
+)
 from .columns import (
     ReadProblems,
     confidence_of,
@@ -123,7 +132,12 @@ class ConformalFilter(Settings):
         # ties with a seeded hash of the problem.
         "ties": [StrOptions({"exclude", "include", "jitter"})],
         "guarantee": [None, Guarantee],
-        "calibration_size": [None, SHARE, at_least(0, Integral), StrOptions({"all"})],
+        "calibration_size": [
+            None,
+            fraction(),
+            at_least(0, Integral),
+            StrOptions({"all"}),
+        ],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -997,7 +1011,8 @@ class ConformalFilter(Settings):
         )
         is_kept = (problems.labels == 1) & (margin > 0)
         kept = segment_sum(is_kept, problems.batch.offsets)
-        return float(np.average(kept, weights=check_weights(sample_weight, kept)))
+        weights = read_weights(sample_weight, kept, ensure_non_negative=True)
+        return float(np.average(kept, weights=weights))
 
     def stream(
         self,

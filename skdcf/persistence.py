@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import versions, warn_of_versions
 from ._files import replaced, write_text
+from ._parameters import versions, warn_of_versions
 from ._version import __version__
 
 __all__ = ["save_threshold"]

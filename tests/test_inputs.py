@@ -11,7 +11,6 @@ from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.text import split_sentences
 from skdcf.datasets import from_frame, from_messages, from_uqlm, read_jsonl
-from skdcf.edges import no_edges
 from skdcf.features import AgreementFeatures, ContextFeatures, TextFeatures
 
 
@@ -161,7 +160,7 @@ def extract(model, script):
     from skdcf.apps.llm import ClaimExtractor
 
     server, client = model(script, in_flight=1)
-    extractor = ClaimExtractor("m", client, graph=no_edges)
+    extractor = ClaimExtractor("m", client, graph=lambda claims, problem: [])
     batch = extractor.transform([("What is it?", answer) for answer in ANSWERS])
     return server, [graph.claims for graph in batch]
 

@@ -21,7 +21,6 @@ LAYERS = [
         "_html",
         "_jobs",
         "_parameters",
-        "_sklearn",
         "_version",
         "exceptions",
     },
@@ -178,7 +177,7 @@ def test_mathematics_without_scikit_learn():
 def test_one_module_imports_private_names_of_scikit_learn():
     names = [(place(path), name) for path in FILES for name, _ in imports(path)]
     assert {p for p, n in names if n.startswith("sklearn") and "._" in n} == {
-        "_sklearn.py"
+        "_parameters.py"
     }
 
 

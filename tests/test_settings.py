@@ -151,7 +151,7 @@ def test_alpha_is_a_share(cls, alpha):
 @pytest.mark.parametrize(
     ("value", "name", "bound"),
     [
-        (LBFGS(max_iter=2.5), "max_iter", r"an int in the range \[1, inf\)"),
+        (LBFGS(max_iter=2.5), "max_iter", "an int in the range"),
         (Adam(patience=True), "patience", "an int in the range"),
         (Adam(learning_rate=0), "learning_rate", "a float in the range"),
         (Adam(learning_rate=np.inf), "learning_rate", "a float in the range"),

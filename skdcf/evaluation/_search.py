@@ -18,8 +18,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from .. import full
-from .._parameters import settings
-from .._sklearn import take_rows
+from .._parameters import settings, take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
 from ..graphs import Problems, pack_graphs

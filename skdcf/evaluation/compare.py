@@ -26,7 +26,7 @@ from ..guarantees import NoFalseClaim
 from ..identity import Groups, question_groups
 from ..labels import Labels
 from ..training.splitting import number_groups
-from ..uses import at_level, check, copy_at
+from ..uses import check, copy_at
 from ._report import (
     COLUMNS,
     count,
@@ -207,7 +207,7 @@ def _rows_of_filter(filter, parts, alphas, seed):
     rows = []
     while len(rows) < len(alphas):
         later = alphas[len(rows) :]
-        fitted = at_level(filter, later[0]).fit(*train)
+        fitted = clone(filter).set_params(alpha=later[0]).fit(*train)
         # The levels share a fit, unless training or the share of passing answers depends on them.
         if fitted.scorer_.uses_alpha or fitted.share_ is not None:
             later = later[:1]

@@ -14,11 +14,10 @@ import numpy as np
 
 from .._checks import check_alpha
 from .._parameters import (
-    SHARE,
-    SHARE_OR_ALL,
     Settings,
     StrOptions,
     at_least,
+    fraction,
     settings,
 )
 from ..graphs import GraphBatch
@@ -76,7 +75,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     _parameter_constraints = {
         "by": [None, str, list, tuple, callable],
-        "show": [SHARE_OR_ALL, StrOptions({"auto"})],
+        "show": [fraction("right"), StrOptions({"auto"})],
     }
     _: KW_ONLY
     by: str | Callable[..., Any] | Sequence[Any] | None = None
@@ -375,7 +374,7 @@ class NoFalseClaim(Guarantee):
 
     _parameter_constraints = Guarantee._parameter_constraints | {
         "max_false": [at_least(0, Integral)],
-        "delta": [None, SHARE],
+        "delta": [None, fraction()],
     }
 
     _: KW_ONLY

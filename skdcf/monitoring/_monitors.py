@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import full
-from .._parameters import SHARE, Settings, settings
+from .._parameters import Settings, fraction, settings
 from ..graphs import Problems
 from ..guards import compare_origin
 from ..identity import Groups, hashes_of
@@ -53,7 +53,7 @@ class BettingMonitor(Settings):
     delta: float = 0.05
 
     _parameter_constraints = {
-        "delta": [SHARE],
+        "delta": [fraction()],
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)

@@ -17,8 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import is_integer
 from .._jobs import run_jobs
-from .._parameters import Number, Settings, StrOptions, settings
-from .._sklearn import Options
+from .._parameters import Number, Options, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, optional_rows
 

@@ -8,13 +8,21 @@ values were finite.
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.optimize import minimize
 
-from .. import _parameters as allowed
-from .._parameters import HasMethods, Settings, settings
+from .._parameters import (
+    HasMethods,
+    Settings,
+    StrOptions,
+    at_least,
+    fraction,
+    positive,
+    settings,
+)
 from ..ops.hard import Array
 from .splitting import holdout_count
 
@@ -35,7 +43,7 @@ class LBFGS(Settings):
     SoftTraining(optimizer=LBFGS(max_iter=50))
     """
 
-    _parameter_constraints = {"max_iter": [allowed.COUNT]}
+    _parameter_constraints = {"max_iter": [positive(Integral)]}
     halves = False  # All problems are used for calibration and for prediction.
     tolerance = 1e-6  # largest gradient entry at which the optimization stops
 
@@ -137,10 +145,10 @@ class Adam(Settings):
     """
 
     _parameter_constraints = {
-        "learning_rate": [allowed.positive()],
-        "max_iter": [allowed.COUNT],
-        "patience": [allowed.COUNT],
-        "validation_size": [None, allowed.SHARE, allowed.COUNT],
+        "learning_rate": [positive()],
+        "max_iter": [positive(Integral)],
+        "patience": [positive(Integral)],
+        "validation_size": [None, fraction(), positive(Integral)],
     }
     halves = True
 
@@ -251,9 +259,9 @@ class SoftTraining(Settings):
 
     _parameter_constraints = {
         "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
-        "loss": [allowed.StrOptions({"log-retention", "retention"})],
-        "init": [allowed.StrOptions({"hazard", "coherent", "random"})],
-        "shrinkage": [None, allowed.at_least(0)],
+        "loss": [StrOptions({"log-retention", "retention"})],
+        "init": [StrOptions({"hazard", "coherent", "random"})],
+        "shrinkage": [None, at_least(0)],
         "unit_variance": ["boolean"],
     }
 

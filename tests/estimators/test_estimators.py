@@ -207,7 +207,7 @@ def test_score_is_true_claims_kept_per_problem(data):
 def test_a_pickle_of_another_version_warns(data, monkeypatch):
     fitted = HardCF("frequency-score").fit(*data)
     made = pickle.dumps(fitted)
-    monkeypatch.setattr(skdcf._version, "__version__", "99.0")
+    monkeypatch.setattr(skdcf._parameters, "__version__", "99.0")
     with pytest.warns(InconsistentVersionWarning, match=r"HardCF .* 99\.0"):
         assert pickle.loads(made).threshold_ == fitted.threshold_
     pickle.loads(pickle.dumps(fitted))  # made by this one

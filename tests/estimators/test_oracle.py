@@ -9,12 +9,12 @@ import json
 
 import numpy as np
 import pytest
+from levels import calibration_scores
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.guarantees import Calibration, Jumps, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer
-from skdcf.uses import calibration_scores
 
 NEVER, EMPTY = 1000.0, -1000.0
 BETAS = ("0.0", "0.25", "0.5", "1.0")

@@ -9,10 +9,10 @@ from assertions import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from levels import calibration_scores
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.uses import calibration_scores
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
 pytestmark = [

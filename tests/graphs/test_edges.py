@@ -6,13 +6,11 @@ from skdcf.edges import (
     chain_edges,
     cited_edges,
     heading_edges,
-    no_edges,
     number_flow_edges,
 )
 
 
 def test_simple_rules():
-    assert no_edges(["a", "b"]) == []
     assert chain_edges([]) == []
     assert chain_edges(["a"], "question") == []
     assert chain_edges(["a", "b", "c"]) == [(0, 1), (1, 2)]

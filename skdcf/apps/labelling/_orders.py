@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ...guarantees import NoFalseClaim
 from ...labels import Labels
 from ...ops.conformal import conformal_threshold
-from ...uses import calibration_scores, check
+from ...ops.hard import nonconformity_scores
+from ...uses import check
 from ._store import LabelStore
 
 Asked = list[tuple[int, tuple[int, ...]]]
@@ -82,27 +83,24 @@ def next_to_label(
     # Calibration uses one answer per question, and only as many questions as required.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     rows, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
-    scores = calibration_scores(filter, batch, labels)[rows]
-    hoped = calibration_scores(filter, batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
+    scores = nonconformity_scores(risk, labels, batch.offsets)[rows]
+    hoped = nonconformity_scores(risk, labels != 0, batch.offsets)[rows]
     threshold = conformal_threshold(np.sort(scores), alpha)
     asked = []
     for at in np.flatnonzero((scores <= threshold) & (hoped > threshold)).tolist():
         i = int(rows[at])
         claims = slice(batch.offsets[i], batch.offsets[i + 1])
-        to_judge = _to_judge(labels[claims], risk[claims], scores[at], threshold)
+        to_judge = _to_judge(labels[claims], risk[claims], threshold)
         raised = np.where(np.arange(len(scores)) == at, hoped, scores)
         new_threshold = conformal_threshold(np.sort(raised), alpha)
         asked.append((len(to_judge), -new_threshold, i, to_judge))
     return [(i, claims) for *_, i, claims in sorted(asked)]
 
 
-def _to_judge(labels, risk, score, threshold):
+def _to_judge(labels, risk, threshold):
     """Return the unjudged claims whose path risk keeps the score at or below the threshold."""
-    # The score was lowered to allow for rounding errors, so the risks are lowered by the same
-    # amount.
-    lowered = risk - (risk[labels != 1].min() - score)
-    rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
+    rows = np.flatnonzero((labels == -1) & (risk <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
 
 

@@ -11,7 +11,7 @@ from ..._checks import counted
 from ...datasets import records
 from ...datasets.paths import MISSING, value_at
 from ...datasets.thoughts import without_reasoning, without_thoughts
-from ...edges import chain_edges, no_edges
+from ...edges import chain_edges
 from ...features import SURPRISAL, surprisal
 from ...graphs import ReasoningGraph
 from ._layout import LAYOUT
@@ -30,7 +30,6 @@ _CUT = {
     "finishReason": "MAX_TOKENS",
     "status": "incomplete",
 }
-_EDGES = {"none": no_edges, "chain": chain_edges}
 
 
 def read_answer(
@@ -240,7 +239,7 @@ class AnswerSplitter:
                 layout.append(sentence)
         graph = graph.replace(
             claims=claims,
-            edges=list(_EDGES[self.edges](claims)),
+            edges=chain_edges(claims) if self.edges == "chain" else [],
             provenance={**(graph.provenance or {}), **self.provenance},
             metadata={**(graph.metadata or {}), LAYOUT: [*layout, after]},
         )

@@ -20,7 +20,7 @@ from skdcf.apps.llm import (
 )
 from skdcf.apps.text import split_sentences
 from skdcf.datasets import read_jsonl
-from skdcf.edges import chain_edges, no_edges
+from skdcf.edges import chain_edges
 from skdcf.exceptions import ParameterWarning
 
 SCRIPT = ScriptedModel()
@@ -185,7 +185,9 @@ ANSWER = "Ann has 12 pens and 1,500 euros. She buys 3 more.\nSo she has **15** p
 )
 def test_claims_that_the_answer_does_not_make_are_flagged(text, span, flag):
     reply = json.dumps({"claims": [{"text": text, "span": span}]})
-    extractor = ClaimExtractor("m", lambda messages: reply, graph=no_edges)
+    extractor = ClaimExtractor(
+        "m", lambda messages: reply, graph=lambda claims, problem: []
+    )
     [graph] = extractor.transform([("How many of 40?", ANSWER)])
     assert graph.features.tolist() == [[flag is not None]]
     flags = graph.metadata.get("flags", [])

@@ -79,18 +79,6 @@ def test_unknown_labels_by_walking():
         assert scores[i] == min(unsafe, default=np.inf)
 
 
-def test_wrong_labels_are_named():
-    batch = GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 2, 4])
-    y = [np.array([True, False]), np.array([], dtype=bool), np.array([False, True])]
-    assert pack_labels(y, batch).tolist() == [1, 0, 0, 1]
-    with pytest.raises(ValueError, match=r"problem 2.*2 claims"):
-        pack_labels([*y[:2], np.ones(3)], batch)
-    with pytest.raises(ValueError, match=r"problem 0, claim 1.*label.*'b'"):
-        pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
-    with pytest.raises(ValueError, match=r"problem.*2.*claim.*0"):
-        pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)
-
-
 @given(st.integers(0, 6), st.data())
 def test_exactly_the_acyclic_graphs_are_accepted(n, data):
     """A message names a cycle, as a path along edges."""

@@ -27,7 +27,7 @@ from .exceptions import (
 )
 from .graphs import GraphBatch
 from .graphs.ragged import ranges
-from .identity import GROUP, Hashes, has_many_digits, read_groups
+from .identity import Hashes, has_many_digits, read_groups
 
 
 @dataclass(frozen=True)
@@ -352,10 +352,10 @@ def questions_in(record: Record, batch: GraphBatch) -> Counter[str]:
 
     Question texts are compared only if they identified the questions in calibration.
     """
-    names = (row.get(GROUP) for row in batch.metadata_rows)
+    names = (row.get("group") for row in batch.metadata_rows)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
     kept = record.calibrated
-    if counts or kept["named"].any() or kept["alone"].any() or batch.problems is None:
+    if counts or batch.problems is None or (kept["named_by"] != "text").any():
         return counts
     texts = (" ".join((text or "").casefold().split()) for text in batch.problems)
     return Counter(text for text in texts if text)

@@ -21,9 +21,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,91 +33,76 @@ from .graphs import GraphBatch, ReasoningGraph, as_batch
 from .graphs.checks import show
 from .graphs.ragged import reduce_segments, starts_run
 
-#: What identifies the questions of a set of problems.
-NamedBy: TypeAlias = Literal["group", "text", "answer"]
-_ARRAYS = ("question", "text", "content", "answer")
+#: Question of each problem. False means that each problem belongs to a separate question.
+Groups: TypeAlias = ArrayLike | Literal[False] | None
 
 
-def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(x):
     """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-def hash_text(text: str) -> int:
+def hash_text(text):
     """Return the first 64 bits of the BLAKE2 hash of a text."""
     content = text.encode(errors="replace")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
 
 
-def hash_question(kind: str, value: Any) -> int:
-    """Return the first 63 bits of the SHA-256 hash of a value and its ``kind``."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # Data frames with missing values store integers as floats.
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # The key 7 in a table is equal to the key "7" in a file.
-    content = repr((kind, value)).encode("utf-8", "surrogatepass")
-    return _first_63_bits(content)
+def hash_question(kind, value):
+    """Return the first 63 bits of the SHA-256 hash of a value and its ``kind``.
 
-
-def text_code(text: str) -> int:
-    """Return a hash of a text, ignoring whitespace and letter case."""
-    cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
-    return _first_63_bits(cleaned)
-
-
-def _first_63_bits(content):
-    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 1
-
-
-def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """Return a hash of each question text, ignoring whitespace and letter case.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    hashes : ndarray of int64 of shape (n_problems,)
-        Hashes of the questions, or -1 for problems without a question text. Equal texts have the
-        same hash in every process.
+    The numbers 7 and 7.0 and the text "7" are equal, because files and tables use all of these.
     """
-    texts = [None] * len(batch) if batch.problems is None else batch.problems
-    return np.fromiter(map(_hash_words, texts), dtype=np.int64, count=len(batch))
+    if is_integer(value) or (isinstance(value, float) and value.is_integer()):
+        value = str(int(value))
+    return _first_63_bits(repr((kind, value)))
+
+
+def text_code(text):
+    """Return a hash of a text, ignoring whitespace and letter case."""
+    return _first_63_bits(_normalised(text))
+
+
+def _normalised(text):
+    return " ".join((text or "").split()).casefold()
+
+
+def _first_63_bits(text):
+    content = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(content).digest()[:8]) >> 1
 
 
 @lru_cache(2**16)  # Many problems may share a question.
 def _hash_words(text):
     """Return the hash of a question without spaces and letter case, or -1 if there is none."""
-    words = " ".join((text or "").split()).casefold()
+    words = _normalised(text)
     return hash_question("question", words) if words else -1
 
 
-def text_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
+def text_hashes(batch):
     """Return a hash of the claim texts of each problem, or 0 for problems without texts."""
     if batch.claims is None:
         return np.zeros(len(batch), dtype=np.uint64)
     answers = map("\x1f".join, batch.split(batch.claims))
-    hashes = np.fromiter(map(hash_text, answers), dtype=np.uint64, count=len(batch))
-    return np.where(batch.sizes > 0, hashes, np.uint64(0))
+    hashes = [hash_text(answer) for answer in answers]
+    return np.where(batch.sizes > 0, np.array(hashes, np.uint64), np.uint64(0))
 
 
-def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
+def content_hashes(batch):
     """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
     hashes = text_hashes(batch)
     if not hashes.all():
         hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
-        texts = (hash_text(text or "") for text in batch.problems)
+        questions = [hash_text(text or "") for text in batch.problems]
         with np.errstate(over="ignore"):
-            hashes += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
+            hashes += mix(np.array(questions, np.uint64))
     return hashes
 
 
-def has_many_digits(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def has_many_digits(values):
     """Return which numbers have more than four significant digits, as float32 numbers."""
     size = np.maximum(np.abs(values), 1e-290)
     unit = 10.0 ** (np.floor(np.log10(size)) - 3)
@@ -125,7 +110,7 @@ def has_many_digits(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.abs(np.round(values / unit) * unit - values) > 1e-6 * size
 
 
-def are_fine(batch: GraphBatch) -> bool:
+def are_fine(batch):
     """Return whether answers with equal columns must be copies.
 
     At least two columns must have more than 30 distinct values, nine in ten of which have more
@@ -138,7 +123,7 @@ def are_fine(batch: GraphBatch) -> bool:
     return n_fine >= 2
 
 
-def answer_hashes(batch: GraphBatch, columns_are_fine: bool) -> NDArray[np.uint64]:
+def answer_hashes(batch, columns_are_fine):
     """Return a hash that equal answers share whatever the question, or 0 if none is known.
 
     Several claims are compared by their texts, and problems without texts by columns that are
@@ -155,7 +140,7 @@ def answer_hashes(batch: GraphBatch, columns_are_fine: bool) -> NDArray[np.uint6
     return np.where(batch.sizes > 0, hashes, np.uint64(0))
 
 
-def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
+def hash_numbers(batch):
     """Return a hash of the columns and edges of each problem."""
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
@@ -173,7 +158,7 @@ def hash_numbers(batch: GraphBatch) -> NDArray[np.uint64]:
         return mix(hashes)
 
 
-def problem_digest(graph: Any) -> str:
+def problem_digest(graph):
     """Return a hexadecimal digest of a problem, which identifies the problem in label files."""
     content = json.dumps([graph.id, graph.problem, graph.claims])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -203,10 +188,13 @@ class Hashes:
     text: NDArray[np.int64]
     content: NDArray[np.uint64]
     answer: NDArray[np.uint64]
-    named_by: NamedBy
+    named_by: str
+
+    def _arrays(self):
+        return self.question, self.text, self.content, self.answer
 
     @classmethod
-    def join(cls, parts: list[Hashes]) -> Hashes:
+    def join(cls, parts):
         """Concatenate the hashes of several parts.
 
         Parameters
@@ -224,29 +212,21 @@ class Hashes:
         ValueError
             If the questions of the parts are identified in different ways.
         """
-        if len({part.named_by for part in parts}) > 1:
+        kinds = sorted({part.named_by for part in parts})
+        if len(kinds) > 1:
             raise ValueError(
-                "the questions of all parts must be identified in the same way, got "
-                f"{sorted({part.named_by for part in parts})}. Pass groups= (or the metadata key "
-                "'group') for all parts or for none"
+                f"the questions of all parts must be identified in the same way, got {kinds}. "
+                "Pass groups= (or the metadata key 'group') for all parts or for none"
             )
-        arrays = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in _ARRAYS
-        }
-        if len(parts) > 1:
-            question = arrays["question"]
-            own_numbers = -1 - np.arange(len(question))
-            arrays["question"] = np.where(question < 0, own_numbers, question)
-        return cls(**arrays, named_by=parts[0].named_by)
+        columns = zip(*(part._arrays() for part in parts), strict=True)
+        question, *others = map(np.concatenate, columns)
+        own_numbers = -1 - np.arange(len(question))
+        return cls(np.where(question < 0, own_numbers, question), *others, kinds[0])
 
-    def __getitem__(self, rows: NDArray[Any] | slice) -> Hashes:
-        arrays = {name: getattr(self, name)[rows] for name in _ARRAYS}
-        return replace(self, **arrays)
+    def __getitem__(self, rows):
+        return Hashes(*(array[rows] for array in self._arrays()), self.named_by)
 
-    def orders(
-        self, *number_copies_by: NDArray[Any]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def orders(self, *number_copies_by):
         """Return the hashes that determine which answers and questions are selected.
 
         Copies of the same answer have different hashes. Therefore, if a model generates the same
@@ -276,29 +256,26 @@ class Hashes:
             # order of the rows has no influence.
             by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
             place = np.arange(len(by))
-            new = starts_run(answer[by])
-            copy = place - np.maximum.accumulate(np.where(new, place, 0))
-            later_copies = by[copy > 0]
-            number = copy[copy > 0].astype(np.uint64)
-            answer[later_copies] = mix(answer[later_copies] + number)
+            first = np.where(starts_run(answer[by]), place, 0)
+            copy = np.empty(len(by), dtype=np.uint64)
+            copy[by] = place - np.maximum.accumulate(first)
+            answer = np.where(copy > 0, mix(answer + copy), answer)
 
             question = mix(~self.question.view(np.uint64))
             question = np.where(self.question >= 0, question, answer)
-            salt = _sum_of_smallest(question)
+            salt = _sort_distinct(question)[:6].sum()
             return mix(answer + salt), mix(question + salt)
 
-    def to_store(self) -> dict[str, NDArray[Any]]:
+    def to_store(self):
         """Return the sorted, distinct hashes that are stored to recognise problems."""
-        return {
-            "question": _sort_distinct(self.question[self.question >= 0]),
-            "text": _sort_distinct(self.text[self.text >= 0]),
-            "content": _sort_distinct(self.content),
-            "answer": _sort_distinct(self.answer[self.answer > 0]),
-            "named": np.array([self.named_by == "group"]),
-            "alone": np.array([self.named_by == "answer"]),
+        least = {"question": 0, "text": 0, "content": 0, "answer": 1}
+        stored = {
+            name: _sort_distinct(values[values >= low])
+            for (name, low), values in zip(least.items(), self._arrays(), strict=True)
         }
+        return stored | {"named_by": np.array([self.named_by])}
 
-    def among(self, kept: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def among(self, kept):
         """Return whether each problem's question is stored.
 
         If both sets of problems have question names, the names must match. If each answer in both
@@ -315,35 +292,15 @@ class Hashes:
         same_question : ndarray of bool of shape (n_problems,)
         """
         same_question = np.isin(self.question, kept["question"])
-        both_named = self.named_by == "group" and kept["named"].all()
-        both_alone = self.named_by == "answer" and kept["alone"].all()
-        if both_named or both_alone:
+        if self.named_by != "text" and (kept["named_by"] == self.named_by).all():
             return same_question
         return same_question | np.isin(self.text, kept["text"])
-
-
-def _sum_of_smallest(hashes):
-    """Return the sum of the six smallest distinct hashes."""
-    total = np.uint64(0)
-    for _ in range(6):
-        if len(hashes):
-            total += hashes.min()
-            hashes = hashes[hashes > hashes.min()]
-    return total
 
 
 def _sort_distinct(values):
     """Return the sorted, distinct values several times faster than `numpy.unique`."""
     values = np.sort(values)
     return values[starts_run(values)]
-
-
-#: Question of each problem. False means that each problem belongs to a separate question.
-Groups: TypeAlias = ArrayLike | Literal[False] | None
-
-
-#: Metadata key whose value identifies the question of an answer, as a string or an integer.
-GROUP = "group"
 
 
 def question_groups(
@@ -415,20 +372,14 @@ def hashes_of(
         Hashes of each problem's question, content and answer.
     """
     question, text, named_by = _find_questions(batch, groups)
-    return Hashes(
-        question=question,
-        text=text,
-        content=content_hashes(batch),
-        answer=answer_hashes(batch, columns_are_fine),
-        named_by=named_by,
-    )
+    answer = answer_hashes(batch, columns_are_fine)
+    return Hashes(question, text, content_hashes(batch), answer, named_by)
 
 
-def _find_questions(
-    batch: GraphBatch, groups: Groups
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NamedBy]:
+def _find_questions(batch, groups):
     """Return question identifiers, hashes of the question texts, and what identifies a question."""
-    text = question_hashes(batch)
+    texts = [None] * len(batch) if batch.problems is None else batch.problems
+    text = np.array([_hash_words(question) for question in texts], np.int64)
     own_numbers = -1 - np.arange(len(batch))
     if groups is False:
         return own_numbers, text, "answer"
@@ -444,41 +395,35 @@ def _find_questions(
 
 
 def _read_names(batch):
-    """Return each problem's metadata key ``group``, or None if no problem has it.
-
-    The names 7, 7.0 and "7" are considered equal, because files and tables use all of these
-    forms.
-    """
-    names = [metadata.get(GROUP) for metadata in batch.metadata_rows]
-    is_named = [not is_missing(name) for name in names]
-    if not any(is_named):
+    """Return each problem's metadata key ``group``, or None if no problem has it."""
+    names = [metadata.get("group") for metadata in batch.metadata_rows]
+    if names.count(None) == len(names):
         return None
-    if not all(is_named):
-        raise ValueError(
-            f"{batch.name_of(is_named.index(True))} has the metadata key {GROUP!r}, but "
-            f"{batch.name_of(is_named.index(False))} does not. Name the question of every problem "
-            "or of none, or pass groups=. These lines separate the problems: "
-            "named = [g for g in X if (g.metadata or {}).get('group') is not None]; "
-            "unnamed = [g for g in X if (g.metadata or {}).get('group') is None]"
-        )
     for i, name in enumerate(names):
-        if not (isinstance(name, str) or is_integer(name)):
+        if name is None:
             raise ValueError(
-                f"{batch.name_of(i)}: the metadata entry {GROUP!r} must be a string or an "
+                f"{batch.name_of(i)} has no metadata key 'group', but other problems do. Name the "
+                "question of every problem or of none, or pass groups=. These lines separate the "
+                "problems: named = [g for g in X if (g.metadata or {}).get('group') is not None]; "
+                "unnamed = [g for g in X if (g.metadata or {}).get('group') is None]"
+            )
+        if not isinstance(name, str) and not is_integer(name):
+            raise ValueError(
+                f"{batch.name_of(i)}: the metadata entry 'group' must be a string or an "
                 f"integer, got {show(name)}"
             )
     return names
 
 
-def read_groups(by: Any, batch: GraphBatch) -> Any:
+def read_groups(by, batch):
     """Return the group of each problem.
 
     Parameters
     ----------
     by : str, callable, or list of these
-        The groups can be defined by a metadata key, by a feature that is equal for all claims of
-        a problem, or by a function of the batch, which must return one value per problem. If
-        ``by`` is a list, each group is a tuple with one value for each entry.
+        The groups can be defined by a metadata key, or by a function of the batch, which must
+        return one value per problem. If ``by`` is a list, each group is a tuple with one value
+        for each entry.
     batch : GraphBatch
         The problems.
 
@@ -493,13 +438,11 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
         If the group of a problem is unknown. The error message contains the name of the problem.
     """
     if isinstance(by, (list, tuple)):
-        if not by:
-            raise ValueError(
-                "by must have at least one entry or be None, got an empty list"
-            )
-        return list(zip(*(read_groups(entry, batch) for entry in by), strict=True))
-    values = by(batch) if callable(by) else _find_column(by, batch)
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
+        values = list(zip(*(read_groups(entry, batch) for entry in by), strict=True))
+    else:
+        rows = batch.metadata_rows
+        values = by(batch) if callable(by) else [row.get(by) for row in rows]
+        values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if len(values) != len(batch):
         raise ValueError(
             f"by={by!r} must return one group for each of the {len(batch)} problems, got "
@@ -513,30 +456,3 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
                 f"from by={by!r}"
             )
     return values
-
-
-def _find_column(by, batch):
-    """Return a metadata entry of each problem, or a feature that is equal for all its claims."""
-    rows = batch.metadata_rows
-    keys = {key for row in rows for key in row}
-    is_feature = by in (batch.feature_names or ())
-    if (by in keys) == is_feature:
-        raise ValueError(
-            f"by={by!r} must be either a feature name or a metadata key, but it is "
-            f"{'both' if is_feature else 'neither'}. The metadata keys are "
-            f"{sorted(map(str, keys))}"
-        )
-    if not is_feature:
-        return [row.get(by) for row in rows]
-    column = batch.features[:, batch.feature_names.index(by)]
-    lowest = reduce_segments(np.minimum, column, batch.offsets, np.nan)
-    highest = reduce_segments(np.maximum, column, batch.offsets, np.nan)
-    wrong = np.flatnonzero(lowest != highest)  # NaN for problems without claims
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(
-            f"{batch.name_of(i)}: all claims must have the same value of the feature {by!r}, "
-            f"which defines the group of a problem, got the values {lowest[i]} to {highest[i]} in "
-            f"{batch.sizes[i]} claims"
-        )
-    return lowest.tolist()

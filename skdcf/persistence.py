@@ -23,7 +23,7 @@ from ._version import __version__
 __all__ = ["save_threshold"]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
-FORMAT = 5
+FORMAT = 6
 
 #: Modules and packages whose classes a file may contain. The functions of edges are included.
 HOMES = (

@@ -328,10 +328,9 @@ class NoFalseClaim(Guarantee):
     ----------
     by : str, callable or list of them, optional
         Definition of problem groups. The guarantee holds in every group of problems. Groups can
-        be defined by a metadata key, by the name of a feature, or by a function that accepts a
-        GraphBatch and returns the group of each problem. A feature that defines groups must have
-        the same value for all claims of a problem. If ``by`` is a list, such as ``["model",
-        "kind"]``, the group of a problem is the tuple of the values. In a problem whose group has
+        be defined by a metadata key, or by a function that accepts a GraphBatch and returns the
+        group of each problem. If ``by`` is a list, such as ``["model", "kind"]``, the group of a
+        problem is the tuple of the values. In a problem whose group has
         no calibration problems, no claim is kept, with a warning.
     show : float in (0, 1], or "auto", default=1
         Proportion of answers that may pass, or "auto". An answer passes if its smallest path risk

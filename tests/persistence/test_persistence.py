@@ -24,10 +24,7 @@ from skdcf.scorers.resolve import FunctionScorer
 
 pytest.importorskip("skops")
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
-KIND = (np.arange(120) % 2)[GRAPHS.problem_of].astype(float)
-GRAPHS = GRAPHS.replace_features(
-    np.column_stack([GRAPHS.features, KIND]), [*GRAPHS.feature_names, "kind"]
-)
+GRAPHS = GRAPHS.replace(metadata=[{"kind": i % 2} for i in range(120)])
 
 FILTERS = {
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),

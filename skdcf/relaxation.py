@@ -26,6 +26,7 @@ from typing import Any, Self, TypeAlias
 
 import autograd.numpy as anp
 import numpy as np
+from autograd.scipy.special import expit
 from autograd.tracer import getval
 
 from ._checks import check_alpha
@@ -315,7 +316,7 @@ class PathRelaxation(Relaxation):
 
     def kept(self, state: Array, threshold: float, plan: PathPlan) -> Array:
         """Compute the degree to which the path risk of each claim is below the threshold."""
-        return soft.path_retention(state, threshold, self.keep_temperature)
+        return expit((threshold - state) / self.keep_temperature)
 
 
 @settings

@@ -56,9 +56,7 @@ def claim_level(below, n, delta=None):
     """
     if delta is None:
         return (1 + below) / (n + 1)
-    below = np.asarray(below)
-    inside = np.minimum(below, n - 1) if n else below
-    level = betainccinv(inside + 1, np.maximum(n - inside, 1), float(delta))
+    level = betainccinv(below + 1, n - below, float(delta))
     return np.where(below < n, np.minimum(_round_up(level), 1.0), 1.0)
 
 
@@ -230,9 +228,7 @@ def shown_rank(scores, lowest, alpha):
     if not len(good):
         return 0
     n_shown = int(good[-1]) + 1
-    return bisect_right(
-        range(1, n + 1), alpha, key=lambda rank: rank * m / ((n + 1) * n_shown)
-    )
+    return int(np.sum(np.arange(1, n + 1) * m / ((n + 1) * n_shown) <= alpha))
 
 
 @dataclass(frozen=True)
@@ -366,16 +362,12 @@ class Jumps:
         jumps : Jumps
             The jumps of all problems, in the given order.
         """
-        several = list(several)
-        starts = np.cumsum([0, *(jumps.n for jumps in several)])
-        problems = [jumps.problem for jumps in several]
-        shifts = np.repeat(starts[:-1], [len(problem) for problem in problems])
-        return cls(
-            np.concatenate([jumps.position for jumps in several]),
-            np.concatenate(problems) + shifts,
-            np.concatenate([jumps.loss for jumps in several]),
-            int(starts[-1]),
-        )
+        columns = []
+        n = 0
+        for jumps in several:
+            columns.append((jumps.position, jumps.problem + n, jumps.loss))
+            n += jumps.n
+        return cls(*map(np.concatenate, zip(*columns, strict=True)), n)
 
     def first(self):
         """Return the position of the first jump of each problem.

@@ -23,9 +23,6 @@ import numpy as np
 from ..graphs.ragged import starts_run
 from .ancestors import sum_ancestors
 
-# Maximum log odds of a hazard, which corresponds to a probability of 1 - 1e-13.
-CERTAIN = 30.0
-
 
 def log_added_worth(before, count, gain):
     """Compute ``log(w(before + count) - w(before))``.
@@ -62,7 +59,8 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     """
     if not len(hazard):
         return np.zeros(0)
-    hazard = np.minimum(np.maximum(hazard.round(9), -CERTAIN), CERTAIN)
+    # Log odds of 30 are a probability of 1 - 1e-13.
+    hazard = np.clip(hazard.round(9), -30.0, 30.0)
     lone = np.logaddexp(0, hazard)
     units = np.rint(lone * 10**9).astype(np.int64)
     m = sum_ancestors(units, batch)
@@ -128,30 +126,14 @@ def pool(log_rise, log_run, segment):
     ----------
     R. E. Barlow et al. Statistical Inference under Order Restrictions. Wiley 1972.
     """
-    starts_block = np.ones(len(log_rise), dtype=bool)
-    slope = log_rise - log_run
-    at = np.flatnonzero(starts_block)
+    block = np.arange(len(log_rise))
     while True:
-        steepness = slope[at]
-        curve = segment[at]
-        falls = np.zeros(len(at), dtype=bool)
-        falls[1:] = (steepness[1:] < steepness[:-1]) & (curve[1:] == curve[:-1])
+        slope = log_rise - log_run
+        falls = np.append(False, slope[1:] < slope[:-1]) & ~starts_run(segment)
         if not falls.any():
-            break
-        starts_block[at[falls]] = False
-        if curve[0] != curve[-1]:
-            # Only curves that still have decreasing slopes are processed in the next round.
-            is_open = np.zeros(curve[-1] + 1, dtype=bool)
-            is_open[curve[falls]] = True
-            is_open = is_open[curve]
-            log_rise = log_rise[is_open]
-            log_run = log_run[is_open]
-            at = at[is_open]
-            falls = falls[is_open]
+            return slope[block], block
+        block = np.cumsum(~falls)[block] - 1
         starts = np.flatnonzero(~falls)
         log_rise = np.logaddexp.reduceat(log_rise, starts)
         log_run = np.logaddexp.reduceat(log_run, starts)
-        at = at[starts]
-        slope[at] = log_rise - log_run
-    block = np.cumsum(starts_block) - 1
-    return slope[starts_block][block], block
+        segment = segment[starts]

@@ -16,11 +16,12 @@ import math
 
 import autograd.numpy as anp
 import numpy as np
-from autograd.scipy.special import expit
 from autograd.tracer import getval
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from .ancestors import find_highest
-from .segments import take, with_vjp
+from .segments import segment_softmax, take, with_vjp
 
 
 @with_vjp(lambda g, ans, x, temperature=1.0: g * np.expm1(ans) / -temperature)
@@ -35,11 +36,6 @@ def log_sigmoid(x, temperature=1.0):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-def log_loss(scores, sign):
-    """Compute the logistic loss, which is the sum of ``-log(sigmoid(sign * scores))``."""
-    return -anp.sum(log_sigmoid(sign * scores))
-
-
 @with_vjp(lambda g, ans, x: g * np.exp(x) / np.expm1(x))
 def log1mexp(x):
     """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable way."""
@@ -52,35 +48,6 @@ def path_risk(risk, batch):
     return take(risk, find_highest(getval(risk), batch))
 
 
-def path_retention(path_risk, threshold, temperature):
-    """Compute ``sigmoid((threshold - R) / temperature)`` for each claim.
-
-    The hard version of path retention is ``R < threshold``.
-    """
-    return expit((threshold - path_risk) / temperature)
-
-
-def _pull_neural_sort(g, ans, scores, k, strength):
-    """Compute the gradient ``p + sum_j p_j (s_j - ans) dl_j / ds``, where p = softmax(l).
-
-    The derivative of each term ``|s_j - s_l|`` in l_j depends only on the order of the scores.
-    Therefore, the derivative is computed from sums over the scores below and above each score.
-    """
-
-    order = np.argsort(scores)
-    s = scores[order]
-    row = _sort_row(s, k, strength)
-    # derivative of the result with respect to each logit
-    slope = strength * row * (s - ans)
-    below, upto = _places(s)
-    total = np.concatenate([[0.0], np.cumsum(slope)])
-    from_others = total[-1] - total[upto] - total[below]
-    gradient = np.empty(len(s))
-    gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
-    return g * gradient
-
-
-@with_vjp(_pull_neural_sort)
 def neural_sort(scores, k, strength):
     """Compute a soft version of the k-th smallest score, using one row of NeuralSort.
 
@@ -108,27 +75,14 @@ def neural_sort(scores, k, strength):
     Grover et al., Stochastic optimization of sorting networks via continuous
     relaxations, ICLR 2019, equation 4.
     """
-    s = np.sort(scores)
-    return _sort_row(s, k, strength) @ s
-
-
-def _sort_row(ordered, k, strength):
-    """Compute the row of NeuralSort for scores in increasing order."""
-    n = len(ordered)
+    n = len(scores)
+    ordered = take(scores, np.argsort(getval(scores), kind="stable"))
     above_least = ordered - ordered[0]
-    sum_before = np.cumsum(above_least) - above_least
-    distance = (2 * np.arange(n) - n) * above_least + above_least.sum() - 2 * sum_before
+    total = anp.sum(above_least)
+    sum_upto = anp.cumsum(above_least)
+    distance = (2 * np.arange(n) + 2 - n) * above_least + total - 2 * sum_upto
     logits = strength * ((2 * k - n - 1) * above_least - distance)
-    row = np.exp(logits - logits.max())
-    return row / row.sum()
-
-
-def _places(ordered):
-    """Return the number of scores below each sorted score, and the number at or below it."""
-    if (ordered[1:] > ordered[:-1]).all():
-        place = np.arange(len(ordered) + 1)
-        return place[:-1], place[1:]
-    return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
+    return anp.dot(segment_softmax(logits, np.array([0, n])), ordered)
 
 
 def _pull_quantile(g, ans, scores, count, temperature):
@@ -158,38 +112,19 @@ def smooth_quantile(scores, count, temperature):
     -------
     t : float
         The value t at which the soft count of smaller scores equals ``count``.
-
-    Notes
-    -----
-    The equation is solved by Newton's method between two bounds. A bisection step is
-    used if Newton's step leaves the bounds or is not shorter than half the previous one. Bisection
-    is needed if all scores are many temperatures away. The error after a Newton step is below its
-    squared length divided by the temperature, which determines the tolerance. For scores below t, 1
-    minus the sigmoid is summed. The precision is then preserved if the count is an integer and t is
-    between two distant scores, where only the tails of the sigmoids contribute.
     """
     scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))
-    low = float(scores.min()) + shift
-    high = float(scores.max()) + shift
-    if not low < high or not math.isfinite(high - low):
+    low = float(scores.min()) + shift - temperature
+    high = float(scores.max()) + shift + temperature
+    if not math.isfinite(high - low):
         return high
-    t = float(np.partition(scores, int(count))[int(count)])
-    t = min(max(t, low), high)
-    last = high - low
-    while high - low > 1e-15 * abs(t) + 1e-300:
+
+    def excess(t):
+        # For scores below t, 1 minus the sigmoid is summed. The precision is then preserved if t
+        # is between two distant scores, where only the tails of the sigmoids contribute.
         x = (scores - t) / temperature
-        small = np.exp(-np.abs(x))
-        tail = small / (1 + small)
-        excess = np.count_nonzero(x < 0) - count + float(np.copysign(tail, x).sum())
-        slope = float((tail / (1 + small)).sum())
-        if slope == 0 == excess:
-            return float(scores[x < 0].max() + scores[x >= 0].min()) / 2
-        low, high = (low, t) if excess > 0 else (t, high)
-        move = -temperature * excess / slope if slope > 1e-290 else math.inf
-        if abs(move) <= 1e-8 * temperature:
-            return t + move
-        newton = low < t + move < high and abs(move) < last / 2
-        last = abs(move) if newton else (high - low) / 2
-        t = t + move if newton else (low + high) / 2
-    return t
+        tails = np.copysign(expit(-np.abs(x)), x)
+        return np.count_nonzero(x < 0) - count + tails.sum()
+
+    return brentq(excess, low, high, xtol=1e-15 * temperature, rtol=1e-15, maxiter=999)

@@ -22,7 +22,7 @@ import autograd.numpy as anp
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..graphs.ragged import offsets_of, ranges, slices
+from ..graphs.ragged import offsets_of, ranges, segment_ids, slices
 from .hard import Array
 from .segments import (
     scatter_sum,
@@ -48,16 +48,15 @@ class GridPlan:
     offsets, grid_offsets : ndarray of shape (n_problems + 1,)
         Offsets of the claims and of the thresholds of each problem.
     grid_order : ndarray of int of shape (n_thresholds,)
-        Order of the thresholds, given the risks, the lowest and the highest thresholds.
+        Order of the thresholds, given the lowest, the risks and the highest thresholds.
     cell_offsets : ndarray of shape (n_claims + 1,)
         Offsets of the cells of each claim.
     cell_threshold : ndarray of shape (n_cells,)
         Index of the threshold of each cell.
     false_cells : ndarray of int
         Indices of the cells of false claims.
-    false_share : ndarray of shape (n_thresholds,)
-        Reciprocal of the number of false claims in each problem, or 0 for problems without false
-        claims.
+    false_share : ndarray
+        Reciprocal of the number of false claims in the problem of each of these cells.
     blocks : list of (cells, weights)
         For each problem of n claims, the slice of its cells, and the weights of the ancestors, of
         shape (n, n), in rows that sum to 1.
@@ -79,24 +78,24 @@ class GridPlan:
         sizes = batch.sizes
         problem = batch.problem_of
         grid_offsets = offsets_of(sizes + 2)
-        grid_order = np.empty(grid_offsets[-1], dtype=np.int64)
-        of_claim = np.arange(batch.n_claims) + 2 * problem + 1
-        places = [of_claim, grid_offsets[:-1], grid_offsets[1:] - 1]
-        grid_order[np.concatenate(places)] = np.arange(len(grid_order))
+        every = np.arange(len(sizes))
         cell_offsets = offsets_of(sizes[problem] + 2)
-        n_false = np.bincount(problem[labels == 0], minlength=len(sizes))
-        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
+        claim = segment_ids(cell_offsets)
+        false_cells = np.flatnonzero(labels[claim] == 0)
+        n_false = np.bincount(problem[labels == 0])
         cells = slices(cell_offsets[batch.offsets])
         blocks = zip(cells, _weights(batch, ancestor_weight), strict=True)
         return cls(
             labels=(labels == 1).astype(np.float64),
             offsets=batch.offsets,
             grid_offsets=grid_offsets,
-            grid_order=grid_order,
+            grid_order=np.argsort(
+                np.concatenate([every, problem, every]), kind="stable"
+            ),
             cell_offsets=cell_offsets,
             cell_threshold=ranges(grid_offsets[problem], sizes[problem] + 2),
-            false_cells=np.flatnonzero(spread(labels == 0, cell_offsets)),
-            false_share=spread(share, grid_offsets),
+            false_cells=false_cells,
+            false_share=1 / n_false[problem[claim[false_cells]]],
             blocks=list(blocks) if len(batch.edges) else [],
         )
 
@@ -122,7 +121,7 @@ def threshold_grid(risk, plan, margin):
     empty = plan.offsets[:-1] == plan.offsets[1:]
     lowest = anp.where(empty, 0.0, segment_min(risk, plan.offsets))
     highest = anp.where(empty, 0.0, -segment_min(-risk, plan.offsets))
-    thresholds = anp.concatenate([risk, lowest - margin, highest + margin])
+    thresholds = anp.concatenate([lowest - margin, risk, highest + margin])
     return take(thresholds, plan.grid_order)
 
 
@@ -174,10 +173,10 @@ def violation(log_q, plan, temperature):
     The mean is over the false claims of each problem, and V is 0 for problems without false
     claims. The hard version of V indicates whether a false claim is kept.
     """
-    valid = log1mexp(take(log_q, plan.false_cells))
+    valid = log1mexp(take(log_q, plan.false_cells)) * plan.false_share
     threshold = plan.cell_threshold[plan.false_cells]
-    log_valid = scatter_sum(valid, threshold, len(plan.false_share))
-    return -anp.expm1(log_valid * plan.false_share / temperature)
+    log_valid = scatter_sum(valid, threshold, plan.grid_offsets[-1])
+    return -anp.expm1(log_valid / temperature)
 
 
 def soft_supremum(

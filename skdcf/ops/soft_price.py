@@ -8,7 +8,7 @@ import numpy as np
 from autograd.tracer import getval
 
 from .ancestors import sum_ancestors, sum_descendants
-from .price import CERTAIN, log_added_worth, pool
+from .price import log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp
 
 
@@ -20,7 +20,7 @@ def _sum_above(values, batch):
 def log_price(hazard, batch, q=0.0, gain=1.0):
     if not batch.n_claims:
         return hazard
-    hazard = anp.clip(hazard, -CERTAIN, CERTAIN)
+    hazard = anp.clip(hazard, -30.0, 30.0)
     lone = anp.logaddexp(0, hazard)
     m = _sum_above(lone, batch)
     order = np.lexsort((batch.depth, getval(m), batch.problem_of))

@@ -30,7 +30,7 @@ from tqdm.auto import tqdm
 
 from .._checks import check_alpha
 from ..ops.hard import targets_of
-from ..ops.soft import log_loss
+from ..ops.soft import log_sigmoid
 from ..ops.soft_price import log_price
 from ._settings import LBFGS
 from .splitting import Columns, hold_out, weight_below_errors
@@ -328,8 +328,9 @@ def fit_logistic(model, X, target, x, unflatten, C):
 
     def penalised(flat):
         weights = flat[:-1]
-        loss = log_loss(model(unflatten(weights), X) + flat[-1], sign)
-        return anp.dot(weights, weights) / 2 + C * loss
+        log_odds = model(unflatten(weights), X) + flat[-1]
+        log_likelihood = anp.sum(log_sigmoid(sign * log_odds))
+        return anp.dot(weights, weights) / 2 - C * log_likelihood
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     optimizer = LBFGS(max_iter=200)

@@ -46,7 +46,7 @@ def test_path_risk_and_scores_are_their_hard_twins():
     assert finite.any() and not finite.all()
     check(lambda r: soft.path_risk(r, PROBLEMS.batch), RISK)
     check(lambda r: relaxation.soft_scores(r, PATH)[finite], RISK)
-    check(lambda r, t: soft.path_retention(r, t, 0.3), RISK, 0.4)
+    check(lambda r, t: PathRelaxation().kept(r, t, PATH), RISK, 0.4)
     kept = relaxation.kept(R, 0.45, PATH)
     np.testing.assert_allclose(kept, R < 0.45, atol=1e-12)
 

@@ -11,6 +11,7 @@ from . import full, guards
 from ._checks import check_alpha, warn
 from .exceptions import CalibrationWarning, ParameterWarning
 from .graphs import GraphBatch, Problems
+from .graphs.ragged import starts_run
 from .guarantees import NoFalseClaim
 from .identity import (
     Groups,
@@ -22,7 +23,7 @@ from .identity import (
 )
 from .ops.conformal import shown_rank
 from .ops.hard import segment_min
-from .parts import choose_one_each
+from .parts import choose_one_each, number
 from .training.splitting import number_groups
 
 __all__ = ["choose", "passing_answers", "release"]
@@ -60,8 +61,7 @@ def choose(
     Raises
     ------
     ValueError
-        If X contains an answer that was already chosen, or an answer whose provenance differs
-        from that of the calibration answers.
+        If X contains an answer whose provenance differs from that of the calibration answers.
 
     Warns
     -----
@@ -84,7 +84,6 @@ def choose(
     full.refuse(filter, "choose")
     problems = filter._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
-    guards.refuse_chosen(batch)
     # The smallest path risk of an answer is +inf if it has no claims.
     risk = segment_min(filter._path_risks(problems).path_risk, batch.offsets)
     question = number_groups(question_groups(batch, groups))
@@ -99,14 +98,11 @@ def choose(
     best = np.full(len(n_answers), np.inf)
     np.minimum.at(best, question, risk)
     # The last bits of a risk can depend on the batch and must not affect the choice.
-    with np.errstate(invalid="ignore"):
-        tied = np.flatnonzero(risk <= (best + 1e-6 * (1 + np.abs(best)))[question])
+    is_worse = risk > (best + 1e-6 * (1 + np.abs(best)))[question]
     # Hashes of the contents are equal only for copies.
-    with np.errstate(over="ignore"):
-        order = mix(content_hashes(batch[tied]) + hash_numbers(batch[tied]))
-    first = choose_one_each(question[tied], order, np.zeros(len(tied), dtype=int))
-    rows = np.empty(len(n_answers), dtype=int)
-    rows[question[tied[first]]] = tied[first]
+    order = mix(content_hashes(batch) + hash_numbers(batch))
+    rows = np.lexsort((order, is_worse, question))
+    rows = rows[starts_run(question[rows])]
     made = {"chosen_by": "safest-claim", "chosen_scorer": filter._record.scorer}
     before = batch[rows].provenance_rows or [{}] * len(rows)
     provenance = [
@@ -209,7 +205,8 @@ def release(
     alpha = check_alpha(alpha)
     filter.check_calibrated()
     full.refuse(filter, "release")
-    guarantee = filter.calibration_.guarantee
+    calibration = filter.calibration_
+    guarantee = calibration.guarantee
     is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
     if not is_proven or filter.ties == "include":
         raise ValueError(
@@ -220,33 +217,26 @@ def release(
     risks, problems = filter._risks_of(X)
     batch = problems.batch
     hashes = hashes_of(batch, groups)
-    guards.refuse_trained(filter._record, batch, hashes)
-    _refuse_calibrated(batch, hashes, filter._record.calibrated)
-
-    calibrations = filter.calibration_.by_group()
-    number_of = {name: number for number, name in enumerate(calibrations)}
-    groups_of = risks.groups or [None] * len(batch)
-    group_of = np.array([number_of.get(group, -1) for group in groups_of], int)
-    lowest = segment_min(risks.path_risk, batch.offsets)
+    guards.refuse_seen("training", filter._record.trained, batch, hashes)
+    guards.refuse_seen("calibration", filter._record.calibrated, batch, hashes)
     rows = np.arange(len(batch))
-    first = choose_one_each(hashes.question, rows, group_of)
-    if len(first) < len(batch):
-        second = np.setdiff1d(rows, first)[0]
+    first = choose_one_each(hashes.question, rows, number(risks.groups, len(batch)))
+    second = np.setdiff1d(rows, first)
+    if len(second):
         raise ValueError(
-            f"{batch.name_of(int(second))} is one of several answers to the same question, and "
+            f"{batch.name_of(int(second[0]))} is one of several answers to the same question, and "
             "the errors of such answers are not independent. Pass one answer to each question"
         )
     # If only some answers may pass, the batch contains only the passing answers.
-    rows = rows[filter.calibration_.passes(risks)[rows]]
+    group_of = calibration.passing_group(risks)
     thresholds = np.full(len(batch), -np.inf)
-    for number, steps in enumerate(calibrations.values()):
-        members = rows[group_of[rows] == number]
-        rank = shown_rank(steps.position, lowest[members], alpha)
+    for i, steps in enumerate(calibration.steps):
+        members = np.flatnonzero(group_of == i)
+        rank = shown_rank(steps.position, risks.lowest[members], alpha)
+        needed = guarantee.problems_needed(alpha / 5)
         if rank:
             thresholds[members] = steps.position[rank - 1]
-        elif len(members) and steps.n < (
-            needed := guarantee.problems_needed(alpha / 5)
-        ):
+        elif len(members) and steps.n < needed:
             warn(
                 f"none of the {len(members)} answers are shown at alpha = {alpha:g}. The filter "
                 f"was calibrated on {steps.n} answers, but at least {needed} are needed to show "
@@ -254,18 +244,4 @@ def release(
                 f"and pass alpha = {alpha:g} here",
                 CalibrationWarning,
             )
-    kept = risks.path_risk < thresholds[batch.problem_of]
-    # A claim with infinite path risk is never kept.
-    return problems.shaped(kept & ~np.isposinf(risks.path_risk))
-
-
-def _refuse_calibrated(batch, hashes, calibrated):
-    same_question = hashes.among(calibrated)
-    same_question |= (hashes.text >= 0) & np.isin(hashes.content, calibrated["content"])
-    if same_question.any():
-        raise ValueError(
-            "the guarantee only covers new questions, but "
-            f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems contain questions that were "
-            "used for calibration. Leave these problems out"
-        )
+    return problems.shaped(risks.path_risk < thresholds[batch.problem_of])

@@ -206,7 +206,7 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If no claim is labelled false. `calibrate` lists other reasons.
+            For the reasons that `calibrate` lists.
         """
         self.validate()
         with unchanged_on_error(self):
@@ -342,13 +342,12 @@ class ConformalFilter(Settings):
             guards.refuse_chosen_labels(batch)
         guards.warn_of_reversed_edges(batch)
         guards.warn_of_labels_among_columns(batch, problems.labels)
-        if len(training):
-            guards.warn_of_no_errors(problems.labels)
         guards.warn_of_unjudged(held.batch, held.labels)
         # The columns have read the context and the alternatives of all problems, not only of the
         # few that were held out. `calibrate` replaces this record.
-        fields = self._origin(batch)["fields"]
-        return self._origin(held.batch, held.labels) | {"fields": fields}
+        seen = self._origin(batch)
+        held_out = self._origin(held.batch, held.labels)
+        return held_out | {name: seen[name] for name in ("fields", "counts")}
 
     def _task(self, groups, rng):
         """Return the settings for fitting a scorer on the training problems."""
@@ -463,8 +462,7 @@ class ConformalFilter(Settings):
         problems = self._read_labelled(X, y, groups)
         batch = problems.batch
         guards.refuse_chosen_labels(batch)
-        guards.refuse_trained(self._record, batch, problems.hashes)
-        guards.refuse_other_scorer(self._record, batch)
+        guards.refuse_seen("training", self._record.trained, batch, problems.hashes)
         guards.warn_of_unjudged(batch, problems.labels)
         origin = self._origin(batch, problems.labels)
         return replace(problems, columns=self._with_columns(batch)), origin
@@ -709,7 +707,7 @@ class ConformalFilter(Settings):
         transformer = self.features_ if is_fitted else transformer_for(self, batch)
         read = self.edges == "given"
         read |= self.edges == "none" and reads_edges(transformer)
-        return guards.origin_of(batch, labels, edges_read=read, edges=self.edges)
+        return guards.origin_of(batch, labels, edges_read=read)
 
     def _with_columns(self, batch):
         """Return the problems with the columns and edges that the scorer uses."""

@@ -33,7 +33,7 @@ MOST_TOKENS = {
     "ops": 7365,
     "plots": 2430,
     "scorers": 4580,
-    "top": 28700,
+    "top": 27600,
     "training": 3710,
 }
 MOST_LINES = 700

@@ -235,8 +235,19 @@ class Calibration:
         """
         return dict(zip(self.names, self.steps, strict=True))
 
-    def _passing_group(self, risks):
-        """Return the index of each problem's group, or -1 if nothing of the problem is kept."""
+    def passing_group(self, risks: PathRisks) -> Array:
+        """Return the index of each problem's group, or -1 if nothing of the problem is kept.
+
+        Parameters
+        ----------
+        risks : PathRisks
+            Path risks of the problems, together with their groups.
+
+        Returns
+        -------
+        group_of : ndarray of int of shape (n_problems,)
+            The indices of the groups in ``names``.
+        """
         group_of = np.zeros(len(risks), dtype=int)
         if risks.groups is not None:
             number = {name: i for i, name in enumerate(self.names)}
@@ -266,7 +277,7 @@ class Calibration:
         passes : ndarray of bool of shape (n_problems,)
             Whether each problem passes. All problems pass if the guarantee has ``show=1``.
         """
-        return self._passing_group(risks) >= 0
+        return self.passing_group(risks) >= 0
 
     def thresholds(self, risks: PathRisks, level: float) -> Array:
         """Return the threshold of each problem. Claims with smaller path risks are kept.
@@ -284,7 +295,7 @@ class Calibration:
             The threshold of each problem, which is -inf if the problem does not pass.
         """
         values = [steps.threshold(level) for steps in self.steps]
-        return np.array([*values, -np.inf])[self._passing_group(risks)]
+        return np.array([*values, -np.inf])[self.passing_group(risks)]
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> Array:
         """Return the smallest level at which each claim is kept.
@@ -302,7 +313,7 @@ class Calibration:
             The level of each claim, which is +inf if the claim is not kept at any level.
         """
         side: Any = "left" if keep_equal else "right"
-        group_of = self._passing_group(risks)[segment_ids(risks.offsets)]
+        group_of = self.passing_group(risks)[segment_ids(risks.offsets)]
         levels = np.full(len(risks.path_risk), np.inf)
         for number, steps in enumerate(self.steps):
             claims = np.flatnonzero(group_of == number)

@@ -99,17 +99,6 @@ def test_answers_that_were_chosen_otherwise_are_refused(chosen_of_three, fitted)
 def test_a_filter_that_was_fitted_again_needs_its_own_choices(chosen_of_three):
     X, y, _ = draw(np.random.default_rng(10), 60, 1)
     other = HardCF(alpha=ALPHA, random_state=0).fit(X, y)
-    new, y_new, question = draw(np.random.default_rng(11), 60, 3)
-    chosen, rows = choose(chosen_of_three, new, question)
-    labels = pick(y_new, rows)
-    with pytest.raises(ValueError, match="chosen_scorer"):
-        other.calibrate(chosen, labels)
+    new, _, question = draw(np.random.default_rng(11), 60, 3)
     with pytest.raises(ValueError, match="chosen_scorer"):
         chosen_of_three.predict(choose(other, new, question)[0])
-
-
-def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
-    X, _, question = draw(np.random.default_rng(12), 10, 3)
-    chosen, _ = choose(chosen_of_three, X, question)
-    with pytest.raises(ValueError, match="chosen_by"):
-        choose(chosen_of_three, chosen)

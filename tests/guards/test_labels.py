@@ -161,9 +161,3 @@ def test_edges_are_doubted_if_all_lead_back(n_forward):
         warnings.simplefilter("always", GuaranteeWarning)
         HardCF(0, alpha=0.2).fit(X, [[1, 0]] * 30)
     assert ["reversed" in str(w.message) for w in caught] == [True] * (1 - n_forward)
-
-
-def test_labels_without_an_error_give_a_warning():
-    graphs, labels = draw(60)
-    with pytest.warns(LabelWarning, match="no claim is labelled false"):
-        HardCF(ClassifierScorer()).fit(graphs, [np.ones_like(row) for row in labels])

@@ -23,13 +23,13 @@ LABELS = np.arange(200) % 3 > 0
 def test_another_precision_than_in_calibration_is_refused(rounded):
     half = rounded(TABLE)
     cf = HardCF(0).fit(TABLE, LABELS)
-    with pytest.raises(ValueError, match=r"column 0 .*only numbers"):
+    with pytest.raises(ValueError, match=r"column 0.*got True"):
         cf.predict(half)
-    with pytest.raises(ValueError, match=r"column 1 .*only numbers"):
+    with pytest.raises(ValueError, match=r"column 1.*got True"):
         cf.predict(np.column_stack([TABLE[:, 0], half[:, 1]])[:3])
     cf.calibrate(half + 0, LABELS, groups=False)
     cf.predict(half)
-    with pytest.raises(ValueError, match=r"column 0 .*finer"):
+    with pytest.raises(ValueError, match=r"column 0.*got False"):
         cf.filter([ReasoningGraph(TABLE[:1], ())])
 
 

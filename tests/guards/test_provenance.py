@@ -69,7 +69,7 @@ def test_columns_read_edges_only_if_those_of_calibration_were_known():
 
 def test_problems_of_which_none_has_edges_are_doubted():
     cf = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match=r"20 problems.*100%"):
+    with pytest.warns(GuaranteeWarning, match=r"has edges.*100%"):
         cf.predict(problems(20, 50, edges=())[0])
     cf.predict(problems(19, 50, edges=())[0])
     cf.predict([problem(), *problems(19, 50, edges=())[0]])
@@ -91,7 +91,7 @@ def test_another_number_of_alternatives_gives_a_warning(n_now, warns, recwarn):
     cf = HardCF(0).fit(X, problems(30)[1], groups=False)
     new, _ = problems(4, 50, alternatives=["another"] * n_now + [" "])
     if warns:
-        with pytest.warns(GuaranteeWarning, match=rf"4 of 4 problems.* {n_now},"):
+        with pytest.warns(GuaranteeWarning, match=r"3 to 5 .*4 of 4 problems"):
             cf.predict(new)
     else:
         cf.predict(new)

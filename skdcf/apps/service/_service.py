@@ -26,7 +26,7 @@ from ..._checks import is_loopback
 from ...datasets.lines import parse_line
 from ...datasets.records import pack, read_row
 from ...graphs import GraphBatch
-from ...identity import hash_text, hashes_of
+from ...identity import hashes_of
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerSplitter, kept_text
@@ -422,7 +422,7 @@ class Store:
         record = self.filter._record
         self._n_alternatives.update(guards.numbers_of_alternatives(batch))
         guards.warn_of_alternatives(record, self._n_alternatives)
-        asked = [hash_text(name) for name in guards.questions_in(record, batch)]
+        asked = guards.questions_in(record, batch)
         self._n_answers.update(asked)
         guards.warn_of_several_answers(Counter({q: self._n_answers[q] for q in asked}))
 

@@ -72,9 +72,11 @@ def import_for(name, globals=None, *rest):  # scikit-learn imports some itself
 
 builtins.__import__ = import_for
 import skdcf
+assert skdcf.HardCF and "autograd" not in sys.modules  # only training needs it
 for module in pkgutil.walk_packages(skdcf.__path__, "skdcf."):
     if not module.name.startswith(("skdcf.apps", "skdcf.__main__")):
         importlib.import_module(module.name)
+assert not {"networkx", "skops"} & set(sys.modules)  # slow, and seldom needed
 from skdcf.datasets import make_reasoning_graphs
 X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 dcf = skdcf.CoherentConformalFilter(random_state=0).fit(X[:100], y[:100])

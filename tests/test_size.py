@@ -17,12 +17,12 @@ LAYOUT = {
 }
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
-    "apps": 1185,
-    "apps/cli": 7250,
-    "apps/labelling": 7030,
-    "apps/llm": 9095,
-    "apps/service": 2610,
-    "apps/text": 3580,
+    "apps": 1095,
+    "apps/cli": 7000,
+    "apps/labelling": 6835,
+    "apps/llm": 8970,
+    "apps/service": 2600,
+    "apps/text": 3415,
     "datasets": 11230,
     "evaluation": 6720,
     "features": 15095,

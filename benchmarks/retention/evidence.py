@@ -117,8 +117,8 @@ def reviewed(filter, X, truth, alpha):
     """Numbers without a check, and with as many checks as answers."""
     review = ReviewOrder(filter, X, alpha)
     yield numbers(review.masks(), truth)
-    while review.n_checks < len(X) and (asked := review.next()):
-        problem, claim = asked
+    while review.n_checks < len(X) and (asked := review.asked()):
+        problem, claim = asked[0]
         is_true = truth[problem][claim] == 1
         review.verdicts_[problem, claim] = "true" if is_true else "false"
     yield numbers(review.masks(), truth)

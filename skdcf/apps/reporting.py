@@ -28,31 +28,6 @@ from .labelling import describe_labels
 
 __all__ = ["write_report"]
 
-PAGE = """<!DOCTYPE html>
-<html lang="en" class="skdcf-page">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body{{margin:0 auto;max-width:86em;padding:12px;background:#fafafa;color:#1d1d1d;
-font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
-@media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
-</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
-
-
-_SAMPLED = 30  # number of answers to show, at regular intervals
-_MISSED = 20  # maximum number of answers to list among those with a kept false claim
-_CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
-
 
 def write_report(
     path: str | os.PathLike[str],
@@ -121,7 +96,6 @@ def compose(filter, X, y, alphas):
     cards = [
         card(summary, "What is guaranteed, and what was observed"),
         _figure(report),
-        card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
         card(_drift(filter, batch), "Drift"),
         *_answers(explain(filter, batch, labels)),
@@ -132,7 +106,29 @@ def compose(filter, X, y, alphas):
         f"{__version__}."
     )
     body = f"<h1>{escape(title)}</h1>{_paragraphs(subtitle)}{''.join(cards)}"
-    return report, PAGE.format(title=escape(title), body=body)
+    return report, _page(escape(title), body)
+
+
+def _page(title, body):
+    return f"""<!DOCTYPE html>
+<html lang="en" class="skdcf-page">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body{{margin:0 auto;max-width:86em;padding:12px;background:#fafafa;color:#1d1d1d;
+font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
+@media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
+</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
 
 
 def _paragraphs(*sentences):
@@ -200,25 +196,6 @@ def _verdict_of_coverage(report, j):
     return "The results on these answers agree with the guarantee."
 
 
-def _verdict_of_levels(report):
-    """Return a sentence about the levels whose observed coverage is below the theoretical range."""
-    low = report.coverage_band_low
-    below = report.alpha[report.coverage < low]
-    if len(below):
-        levels = ", ".join(f"{level:g}" for level in below)
-        return (
-            f"The coverage is lower than theory predicts at alpha = {levels}, because it is "
-            "below the theory band."
-        )
-    if np.isnan(low).all():
-        return "Theory does not predict a range for the coverage of these answers."
-    return (
-        f"At no level is the coverage on these {report.n_problems} answers below the theory "
-        "band, so the results are compatible with theory. The band allows for chance in the "
-        "calibration answers and in these answers."
-    )
-
-
 def _of_shown(report, j):
     """Return a sentence about the errors among the answers with at least one kept claim."""
     if not report.shown[j]:
@@ -274,10 +251,11 @@ def _answers(explained):
             f". An unjudged claim, which counts as false, was kept in {n_more} other "
             "answers"
         )
-    yield card(_shown(missed, _MISSED), title)
-    examples = explained[:: max(1, len(explained) // _SAMPLED)][:_SAMPLED]
+    yield card(_shown(missed[:20], len(missed)), title)
+    # answers at regular intervals
+    examples = explained[:: max(1, len(explained) // 30)][:30]
     yield card(
-        _shown(examples, _SAMPLED), f"Sample of {len(examples)} from all answers"
+        _shown(examples, len(examples)), f"Sample of {len(examples)} from all answers"
     )
 
 
@@ -285,13 +263,13 @@ def _keeps(explanation, label):
     return bool((explanation.kept & (explanation.labels == label)).any())
 
 
-def _shown(explained, most):
-    """Return HTML with the first answers (as many as fit) and the number of omitted answers."""
-    sizes = [explanation.graph.n_claims for explanation in explained[:most]]
+def _shown(explained, n_all):
+    """Return HTML with the first answers (up to 4,000 claims) and the number of omitted ones."""
+    sizes = [explanation.graph.n_claims for explanation in explained]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
-    n = int(np.sum(claims <= _CLAIMS))
+    n = int(np.sum(claims <= 4000))
     sections = "".join(map(_folded, explained[:n]))
-    left = len(explained) - n
+    left = n_all - n
     left_out = f"<p>{left} more answers are omitted to keep this page small.</p>"
     return sections + left_out if left else sections
 

@@ -31,13 +31,9 @@ def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
     page = write_report(tmp_path / "a.html", model, GRAPHS[120:], Y[120:])
     text = text_of(page.read_text("utf-8"))
     assert "agree with the guarantee" in text and skdcf.__version__ in text
-    # What was tested depends on the number of answers.
-    assert re.search(r"coverage on these \d+ answers.*theory band.*chance", text)
     wrong = [np.zeros_like(row) for row in Y[120:]]
     page = write_report(tmp_path / "b.html", model, GRAPHS[120:], wrong)
-    text = text_of(page.read_text("utf-8"))
-    assert "contradict the guarantee" in text
-    assert re.search(r"lower than theory predicts at alpha = .*0\.1", text)
+    assert "contradict the guarantee" in text_of(page.read_text("utf-8"))
 
 
 def test_answers_of_another_kind_are_a_drift(model, tmp_path):

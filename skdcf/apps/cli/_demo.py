@@ -8,16 +8,11 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from ... import evaluation, presets
-from ..._checks import printable
 from ...datasets import make_word_problems
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
 from ..reporting import write_report
-
-LEARNT = "CoherentConformalFilter"
-#: The filters to compare, from the simplest to the most complex.
-KINDS = ("IndependentFactuality", "HardCF", LEARNT)
 
 
 def demo(options):
@@ -46,15 +41,18 @@ def demo(options):
         f"alpha = {alpha:g}: a false claim may be kept in at most {100 * alpha:g} % of the "
         "answers.\n"
     )
-    results = {kind: evaluated(kind) for kind in KINDS}
-    filter, report = results[LEARNT]
+    learnt = "CoherentConformalFilter"
+    results = {
+        kind: evaluated(kind) for kind in ("IndependentFactuality", "HardCF", learnt)
+    }
+    filter, report = results[learnt]
     print(f"{'':24}  true claims kept  answers shown  wrong answers")
     print(f"{'no filter':24}  {'all':>16}  {'100 %':>13}  {report.unfiltered:>13.1%}")
     for kind, (_, row) in results.items():
         kept = f"{row.retention[0]:.2f} ± {row.retention_error[0]:.2f}"
         wrong = 1 - row.coverage[0]
         print(f"{kind:24}  {kept:>16}  {row.shown[0]:>13.1%}  {wrong:>13.1%}")
-    passing, row = evaluated(LEARNT, guarantee=NoFalseClaim(show="auto"))
+    passing, row = evaluated(learnt, guarantee=NoFalseClaim(show="auto"))
     print(
         f'\nWith show="auto": {passing.describe()}.\nObserved: {row.passing[0]:.0%} of the new '
         f"answers pass. The filter kept a false claim in {1 - row.coverage[0]:.1%} of these.\n"
@@ -79,9 +77,9 @@ def show_answer(filter, graphs, labels):
     i = max(range(len(masks)), key=instructive)
     graph = graphs[i]
     print(f"One answer, filtered at alpha = {filter.alpha:g}:")
-    print(f"  {printable(graph.problem or graph.id)}")
-    for v, (keep, label) in enumerate(zip(masks[i], labels[i], strict=True)):
+    print(f"  {graph.problem}")
+    rows = zip(graph.claims, masks[i], labels[i], strict=True)
+    for number, (claim, keep, label) in enumerate(rows, start=1):
         decision = "kept   " if keep else "dropped"
-        truth = {1: "(true) ", 0: "(FALSE)", -1: "(?)    "}[int(label)]
-        text = printable(graph.claims[v]) if graph.claims else ""
-        print(f"  {decision}  {truth}  {v + 1}. {text}")
+        truth = "(true) " if label else "(FALSE)"
+        print(f"  {decision}  {truth}  {number}. {claim}")

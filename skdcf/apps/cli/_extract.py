@@ -13,12 +13,7 @@ def extract(options):
     from .. import llm
 
     files.check_folder(options.output)
-    rename = files.renamed(options)
-    rows = list(
-        files.read_records(
-            options, lambda record: _answer(*read_answer(record, rename))
-        )
-    )
+    rows = list(files.read_records(options, _answer))
     cache = options.cache
     if cache is None and options.output != "-":
         cache = f"{options.output}.cache"
@@ -33,10 +28,7 @@ def extract(options):
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name] for name in options.features],
     )
-    try:
-        batch: Any = extractor.transform(rows)
-    except llm.CallError as error:
-        raise ValueError(str(error)) from error
+    batch: Any = extractor.transform(rows)
     files.write_lines(options.output, format_jsonl(batch))
     flags = [(graph.metadata or {}).get("flags") for graph in batch]
     for graph, texts in zip(batch, flags, strict=True):
@@ -65,14 +57,9 @@ def client_of(options, cache=None):
     )
 
 
-def _answer(answer, logprobs, graph):
+def _answer(record, rename):
     """Return the input of the extractor for a line of the log."""
-    return {
-        "problem": graph.problem,
-        "answer": answer,
-        "id": graph.id,
-        "alternatives": graph.alternatives,
-        "metadata": graph.metadata,
-        "context": graph.context,
-        "logprobs": logprobs,
-    }
+    answer, logprobs, graph = read_answer(record, rename)
+    names = ("problem", "id", "alternatives", "metadata", "context")
+    known = {name: getattr(graph, name) for name in names}
+    return known | {"answer": answer, "logprobs": logprobs}

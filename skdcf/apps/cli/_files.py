@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,6 @@ from ...datasets.paths import MISSING, value_at
 from ...datasets.tables import read_table
 from ...identity import question_groups
 
-STANDARD = "-"
-_CONTENT = ("problem", "context", "claims", "features", "answer", "id")
-
 
 def inform(*lines):
     """Print messages to standard error."""
@@ -26,7 +24,7 @@ def inform(*lines):
 def check_folder(path):
     """Raise ValueError if the folder of the output file does not exist."""
     folder = Path(path or "").absolute().parent
-    if path and path != STANDARD and not folder.is_dir():
+    if path and path != "-" and not folder.is_dir():
         raise ValueError(
             f"{path} cannot be written, because the folder {folder} does not exist. "
             "Create the folder first"
@@ -35,7 +33,7 @@ def check_folder(path):
 
 def write_lines(path, lines):
     """Write lines atomically to a file (compressed if the suffix is .gz) or to standard output."""
-    if path == STANDARD:
+    if path == "-":
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
         write_text(path, lines)
@@ -55,16 +53,17 @@ def renamed(options):
 
 
 def read_records(options, read):
-    """Yield the result of calling ``read`` on the object of each line of the file."""
+    """Yield ``read(record, rename)`` for the object of each line and the mapping ``--map``."""
     path = options.problems
-    source = sys.stdin.buffer if path == STANDARD else Path(path)
-    if path.lower().endswith((".csv", ".tsv")):
-        source = _table_as_lines(path, options)
+    source = sys.stdin.buffer if path == "-" else Path(path)
     rename = renamed(options)
+    if path.lower().endswith((".csv", ".tsv")):
+        source = _table_as_lines(path, rename)
 
     def prepared(record):
         record = _grouped(record, rename, options.group_by)
-        return read(_with_names(record, {"question": "problem", **rename}))
+        record = _with_names(record, {"question": "problem", **rename})
+        return read(record, rename)
 
     return jsonl.iter_read(source, prepared)
 
@@ -82,14 +81,14 @@ def _with_names(record, rename):
     return {**record, "metadata": {**metadata, records.NAMES: names}}
 
 
-def _table_as_lines(path, options):
+def _table_as_lines(path, rename):
     """Return a stream of JSON Lines whose line numbers are the row numbers of a CSV table.
 
     A cell that contains a JSON list or object is parsed. An empty cell is read as null, or as an
     empty string if the column contains answers.
     """
-    answers = {theirs for theirs, ours in renamed(options).items() if ours == "answer"}
-    answers.add("answer")
+    answers = [theirs for theirs, ours in rename.items() if ours == "answer"]
+    answers.append("answer")
     table = read_table(path)
     lines = [""] * max(table, default=0)
     for number, row in table.items():
@@ -103,10 +102,8 @@ def _table_as_lines(path, options):
 def _value(cell, is_answer):
     text = cell.strip()
     if text[:1] in ("[", "{"):
-        try:
+        with suppress(ValueError):
             return json.loads(text)
-        except ValueError:
-            return cell
     return cell if text or is_answer else None
 
 
@@ -117,7 +114,8 @@ def _grouped(record, rename, by):
     line = records.rename_keys(record, rename)
     # Copies of an answer in different files must be in the same group.
     if by == "none":
-        group = _digest([line.get(key) for key in _CONTENT])
+        content = "problem context claims features answer id"
+        group = _digest([line.get(key) for key in content.split()])
     elif by == "context" and line.get("context"):
         passages = line["context"]
         group = _digest([passages] if isinstance(passages, str) else passages)
@@ -145,8 +143,7 @@ def read_problems(options, *, labelled=False):
     """
     check_folder(options.output)
     path = options.problems
-    rename = renamed(options)
-    rows = list(read_records(options, lambda record: records.read_row(record, rename)))
+    rows = list(read_records(options, records.read_row))
     try:
         problems = records.as_bunch(rows)
     except ValueError as error:

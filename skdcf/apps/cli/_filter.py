@@ -14,7 +14,6 @@ from ...datasets.records import NAMES
 from ...exceptions import CalibrationWarning
 from ...features import reasoning_features
 from ...guarantees import NoFalseClaim
-from ...guards import labels_of_models
 from ...inspection import explain
 from ...labels import pack_labels
 from ...presets import CoherentConformalFilter
@@ -24,12 +23,7 @@ from .. import reporting
 from ..labelling import describe_labels
 from ..text import kept_text
 from . import _files as files
-
-RESULT = "filtered"  # metadata key for the decision of the filter
-KEEPS_NOTHING = 1  # exit code
-# column of `ContextFeatures` that performs best on its own
-_SUPPORT = "context_trigrams"
-_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
+from ._main import FAILED
 
 
 def fit(options):
@@ -40,8 +34,6 @@ def fit(options):
     if options.features in ("built-in", "both"):
         features = reasoning_features()
         features.set_params(keep_input=options.features == "both")
-    scorer = options.scorer
-    share = options.show
     size = options.calibration
     if options.all_labels:
         if size is not None:
@@ -49,20 +41,17 @@ def fit(options):
                 f"--all-labels cannot be used with --calibration, got {size:g}. Omit one of them"
             )
         size = "all"
-        share = 1 if share is None else share
-        files.inform(
-            "all labels are used for training and for calibration, and all answers may pass "
-            "(--show 1)"
-        )
     elif size == 0 or (size or 0) >= 1:
         size = int(size)
-    if size != "all" and _needs_all_answers(options, graphs, features):
-        scorer = FeatureScorer(_SUPPORT)
-        share = 1 if share is None else share
+    scorer = options.scorer
+    column = None if size else _column_for_few(options, graphs, features)
+    if column:
+        scorer = FeatureScorer(column)
     elif scorer == "logistic":
         scorer = ClassifierScorer()
+    share = options.show
     if share is None:
-        share = 1 if options.online else "auto"
+        share = 1 if options.online or column or size == "all" else "auto"
     filter = CoherentConformalFilter(
         scorer,
         features=features,
@@ -82,26 +71,26 @@ def fit(options):
     return _save(filter, problems, options)
 
 
-def _needs_all_answers(options, graphs, features):
-    """Return whether calibration requires all answers, so one column has to be the scorer.
+def _column_for_few(options, graphs, features):
+    """Return the column that has to be the scorer because calibration requires all answers.
 
-    This column measures how well the context supports each claim.
+    The column measures how well the context supports each claim. Returns None otherwise.
     """
     n = files.count_questions(graphs)
     needed = NoFalseClaim().problems_needed(options.alpha)
     held_out = NoFalseClaim().calibration_count(n, options.alpha)
-    if options.scorer != "linear" or options.calibration or not held_out < needed <= n:
-        return False
+    if options.scorer != "linear" or not held_out < needed <= n:
+        return None
+    column = "context_trigrams"  # the column that performs best on its own
     is_computed = features is not None and graphs.context is not None
-    if not is_computed and _SUPPORT not in (graphs.feature_names or ()):
-        return False
+    if not is_computed and column not in (graphs.feature_names or ()):
+        return None
     files.inform(
         f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
-        f"calibration. The others are too few to train a scorer, so the column {_SUPPORT} is "
-        "the scorer, and all answers may pass unless --show is given. Label more answers to "
-        "train one"
+        f"calibration. The others are too few to train a scorer, so the column {column} is "
+        "the scorer. Label more answers to train one"
     )
-    return True
+    return column
 
 
 def calibrate(options):
@@ -126,9 +115,6 @@ def _save(filter, problems, options):
     """Save the filter unless it would remove all claims, and print its guarantee."""
     labels = pack_labels(problems.labels, problems.graphs)
     files.inform(f"labels: {describe_labels(problems.graphs, labels)}")
-    share, _ = labels_of_models(problems.graphs, labels)
-    if share > 0:
-        files.inform(f"a model gave {share:.0%} of the labels")
     if not filter.n_calibration_:
         save(filter, options.output)
         files.inform(
@@ -144,15 +130,20 @@ def _save(filter, problems, options):
     files.inform(
         f"calibrated on {reporting.describe_calibration(filter)}",
         f"guarantee: {filter.describe()}",
-        *_levels(filter, problems),
     )
+    if calibration.guarantee.show == 1:
+        files.inform(
+            "all answers may pass (--show 1), so the guarantee is an average over all answers, "
+            "including those without kept claims"
+        )
+    files.inform(*_levels(filter, problems))
     if keeps_nothing:
         files.inform(
             f"the filter was not saved, because it would remove all claims at alpha = "
             f"{filter.alpha:g}. Label more answers, use a larger --alpha, let more answers pass "
             "(--show 1)"
         )
-        return KEEPS_NOTHING
+        return FAILED
     files.inform(f"saved as {options.output}")
     return None
 
@@ -165,7 +156,8 @@ def _levels(filter, problems):
     # Answers that are used in each fit cannot be filtered by these fits.
     if len(rows) < 2 or filter._labelled is not None:
         return
-    levels = sorted({*_LEVELS, filter.alpha})
+    usual = (0.3, 0.2, 0.1, 0.05, 0.02)
+    levels = sorted({*usual, filter.alpha})
     with warnings.catch_warnings():
         # The table already contains the information in the warning.
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -179,7 +171,7 @@ def _levels(filter, problems):
         wrong = level if shown else 0
         yield f"{level:<5g}   {passing:>17}   {shown:>5.0%}   {kept:>11.2f}   {wrong:>.1%}"
     yield "Choose alpha before you judge the answers, since the best level here is too optimistic."
-    for level in sorted(_LEVELS, reverse=True):
+    for level in usual:
         needed = calibration.guarantee.problems_needed(level)
         if needed > filter.n_calibration_:
             more = counted(needed - filter.n_calibration_, "more calibration answer")
@@ -200,12 +192,17 @@ def filter_problems(options):
     explained = explain(filter, problems.graphs, alpha=options.alpha)
     masks = [explanation.kept for explanation in explained]
     write_answers(options, problems, explained, masks)
-    n_removed = sum(len(mask) > 0 and not mask.any() for mask in masks)
     files.inform(
         f"{sum(int(mask.sum()) for mask in masks)} of "
         f"{counted(problems.graphs.n_claims, 'claim')} in {counted(len(masks), 'answer')} were "
-        f"kept. All claims of {counted(n_removed, 'answer')} were removed"
+        "kept"
     )
+    empty = [i for i, mask in enumerate(masks) if not mask.any()]
+    for i in empty[:1]:
+        files.inform(
+            f"no claim was kept in {counted(len(empty), 'answer')}. For example, answer "
+            f"{i + 1}: {_why_empty(explained[i], masks[i])}"
+        )
 
 
 def write_answers(options, problems, explained, masks, checked=None):
@@ -219,11 +216,11 @@ def write_answers(options, problems, explained, masks, checked=None):
     ]
     if options.json or options.text_key:
         decisions = [
-            {RESULT: _decision(answer, mask, text)}
+            {"filtered": _decision(answer, mask, text)}
             for answer, mask, text in zip(explained, masks, texts, strict=True)
         ]
         for i, positions in enumerate(checked or ()):
-            decisions[i][RESULT]["checked"] = positions
+            decisions[i]["filtered"]["checked"] = positions
         columns = {"groups": problems.groups, "metadata": decisions}
         lines = jsonl.format_jsonl(problems.graphs, problems.labels, masks, **columns)
         pairs = zip(lines, texts, strict=True)
@@ -240,17 +237,28 @@ def write_answers(options, problems, explained, masks, checked=None):
 
 def _decision(answer, mask, text):
     levels = [a if np.isfinite(a) else None for a in answer.smallest_alpha.tolist()]
-    by_person = "A person judged it, or a claim that it depends on, false."
     return {
         "alpha": answer.alpha,
         "claim_alpha": levels,
         "passes": bool(answer.passes),
-        "reasons": {
-            str(v): answer.reasons.get(v, by_person)
-            for v in np.flatnonzero(~mask).tolist()
-        },
+        "reasons": {str(v): _reason(answer, v) for v in np.flatnonzero(~mask)},
         "text": text,
+        "why_empty": _why_empty(answer, mask),
     }
+
+
+def _reason(answer, v):
+    by_person = "A person judged it, or a claim that it depends on, false."
+    return answer.reasons.get(int(v), by_person)
+
+
+def _why_empty(answer, mask):
+    """Return why no claim of an answer is kept, which is the reason for its safest claim."""
+    if mask.any():
+        return None
+    if not len(mask):
+        return "It has no claims."
+    return _reason(answer, np.argmin(answer.path_risk))
 
 
 def _with_own_keys(line, text, options):
@@ -262,7 +270,7 @@ def _with_own_keys(line, text, options):
     if key is None:
         return json.dumps(record)
     place = record if value_at(record, key) is not MISSING else record["metadata"]
-    if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
+    if key == "filtered" or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
             f"--text-key {key}: each line must contain a string under this key, because "
             "the unfiltered answer would otherwise remain in the line. A line without "

@@ -23,13 +23,14 @@ def judge(options):
     if options.model:
         today = _ask(options, problems.graphs)
     if options.output:
-        lines = format_jsonl(problems.graphs, problems.labels, groups=problems.groups)
         both = (today, _ask(options, problems.graphs))
         rows = [
-            json.loads(line) | {"judge_a": a.tolist(), "judge_b": b.tolist()}
-            for line, a, b in zip(lines, *map(problems.graphs.split, both), strict=True)
+            {"judge_a": a.tolist(), "judge_b": b.tolist()}
+            for a, b in zip(*map(problems.graphs.split, both), strict=True)
         ]
-        files.write_lines(options.output, map(json.dumps, rows))
+        columns = {"groups": problems.groups, "metadata": rows}
+        lines = format_jsonl(problems.graphs, problems.labels, **columns)
+        files.write_lines(options.output, lines)
         return None
     path = options.problems
     if options.today:
@@ -83,11 +84,8 @@ def _ask(options, graphs):
     """Return the verdict of the model on each claim, 0 or 1. A claim without a verdict has 0."""
     from .. import llm
 
-    verify = llm.Verify()
-    try:
-        verdicts = verify.apply(graphs, model=options.model, client=client_of(options))
-    except llm.CallError as error:
-        raise ValueError(str(error)) from error
+    client = client_of(options)
+    verdicts = llm.Verify().apply(graphs, model=options.model, client=client)
     return (np.concatenate(verdicts)[:, 0] > 0).astype(int)
 
 

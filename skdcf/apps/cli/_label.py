@@ -5,11 +5,9 @@ People judge whole answers, or check dropped claims if ``--review`` is set.
 
 import getpass
 import json
-import re
 import signal
 import threading
 import webbrowser
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +22,15 @@ from ..labelling import exchange
 from ._files import check_folder, inform, read_problems, write_lines
 from ._filter import write_answers
 
-#: Attribute names of the options that apply only to labelling, and only to a review.
-_LABELLING = ("filter", "label_studio", "csv", "results")
-_REVIEW = ("json", "text_key")
-
 
 def label(options):
     """Serve the labelling page until the user stops the program, then write the labels."""
-    for name in _LABELLING if options.review else _REVIEW:
+    useless = "json text_key"
+    if options.review:
+        useless = "filter label_studio csv import"
+    for name in useless.split():
         if getattr(options, name):
-            option = {"results": "import"}.get(name, name).replace("_", "-")
+            option = name.replace("_", "-")
             place = "with" if options.review else "without"
             raise ValueError(f"--{option} has no effect {place} --review. Omit it")
     options.annotator = options.annotator or getpass.getuser()
@@ -56,7 +53,7 @@ def _judge(options, problems):
         order = labelling.FilterOrder(model, problems.graphs, options.alpha)
     journal = options.journal or f"{options.problems}.labels"
     store = labelling.LabelStore(problems.graphs, journal, problems.labels)
-    if options.results:
+    if getattr(options, "import"):
         _import(store, options)
     meaning = _meaning(options, problems.graphs)
     _serve(options, store, order, meaning=meaning)
@@ -65,9 +62,7 @@ def _judge(options, problems):
         if options.filter:
             about["label_order"] = "doubtful"
         _write_judged(options, store, problems, about)
-        _propose_patterns(store)
     _write_tables(options, store)
-    _describe_edges(options, store, problems)
     _say_where(options, journal, is_done=not order(store, options.annotator))
 
 
@@ -85,13 +80,7 @@ def _review(options, problems):
     is_done = not review(store, options.annotator)
     masks = review.masks()
     if options.output:
-        marked, labels = review.reviewed()
-        problems.graphs = [
-            graph.replace(
-                provenance={**(graph.provenance or {}), "label_meaning": meaning}
-            )
-            for graph in marked
-        ]
+        problems.graphs, labels = review.reviewed(label_meaning=meaning)
         known = problems.labels or [np.full(len(row), -1) for row in labels]
         problems.labels = [
             np.where(row < 0, old, row) for row, old in zip(labels, known, strict=True)
@@ -161,7 +150,7 @@ def _wait():
 
 def _import(store, options):
     """Import verdicts from another program, and attribute them to their annotators."""
-    path = options.results
+    path = getattr(options, "import")
     content = Path(path).read_bytes()
     if content.lstrip().startswith((b"[", b"{")):
         try:
@@ -175,14 +164,15 @@ def _import(store, options):
         judgements = exchange.read_csv(path, store.graphs)
     for name, words in judgements.items():
         by = options.annotator if name == "imported" else name
-        n_new = 0
-        for i, row in enumerate(words):
-            old_row = store.said(i, by)
-            for v, (word, old) in enumerate(zip(row, old_row, strict=True)):
-                if word not in (None, old):
-                    store.label(i, v, word, by=by)
-                    n_new += 1
-        inform(f"imported {counted(n_new, 'verdict')} of {by} from {path}")
+        new = [
+            (i, v, word)
+            for i, row in enumerate(words)
+            for v, (word, old) in enumerate(zip(row, store.said(i, by), strict=True))
+            if word not in (None, old)
+        ]
+        for verdict in new:
+            store.label(*verdict, by=by)
+        inform(f"imported {counted(len(new), 'verdict')} of {by} from {path}")
     if options.no_page and options.annotator not in store.annotators():
         raise ValueError(
             f"--annotator must be one of {store.annotators()}, whose labels were imported from "
@@ -197,17 +187,25 @@ def _write_judged(options, store, problems, about):
     the last judged problem. Without them, the written problems would not be a random sample.
     """
     by = options.annotator
-    rows = sorted(labelling.RandomOrder(options.seed).up_to_last_judged(store, by))
+    rows = labelling.RandomOrder(options.seed).order(store)
     if options.filter:
-        rows = [i for i in range(len(store.graphs)) if any(store.said(i, by))]
+        rows = [i for i in rows if any(store.said(i, by))]
+    while rows and not any(store.said(rows[-1], by)):
+        rows.pop()
     if not rows:
         inform(f"no claim is judged yet, so {options.output} is not written")
         options.output = None
         return
     exported = store.export(by)
+    if exported.n_corrected and problems.graphs.features is not None:
+        inform(
+            f"the edges of {counted(exported.n_corrected, 'answer')} changed. Compute their "
+            "feature columns again"
+        )
     of_people = store.labels(by, known=False)
     graphs = []
     labels = []
+    rows.sort()
     for i in rows:
         made = exported.graphs[i].provenance or {}
         is_by_person = made.get("label_source") == "person"
@@ -218,26 +216,6 @@ def _write_judged(options, store, problems, about):
     groups = None if groups is None else [groups[i] for i in rows]
     write_lines(options.output, jsonl.format_jsonl(graphs, labels, groups=groups))
     inform(labelling.describe_labels(graphs, labels))
-
-
-def _propose_patterns(store):
-    """Print patterns for the sentences that people judged at least twice, always "no claim"."""
-    words_of = defaultdict(list)
-    for by in store.annotators():
-        for i, graph in enumerate(store.graphs):
-            for claim, word in zip(graph.claims or (), store.said(i, by), strict=True):
-                words_of[claim].append(word)
-    patterns = [
-        re.escape(claim)
-        for claim, words in words_of.items()
-        if words.count("no claim") > 1 and {*words} <= {"no claim", None}
-    ]
-    if patterns:
-        inform(
-            'these patterns match the sentences that were always judged "no claim". To leave out '
-            "such sentences, add the patterns to a file for skdcf split --no-claim FILE:",
-            *patterns,
-        )
 
 
 def _write_tables(options, store):
@@ -256,13 +234,3 @@ def _write_tables(options, store):
     if options.label_studio:
         tasks = exchange.to_label_studio(store, options.annotator, order)
         write_text(options.label_studio, [json.dumps(tasks)])
-
-
-def _describe_edges(options, store, problems):
-    """Print what follows from the edges that the annotator corrected."""
-    n_corrected = store.export(options.annotator).n_corrected
-    if n_corrected and problems.graphs.features is not None:
-        inform(
-            f"the edges of {counted(n_corrected, 'answer')} changed. Compute their feature "
-            "columns again"
-        )

@@ -21,9 +21,6 @@ from ..._version import __version__
 
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
-_EPILOG = """Files are JSON Lines with one problem per line. "-" means standard input or output.
-To get help on a command, run: skdcf COMMAND --help"""
-
 
 def _share(text: str) -> float | str:
     """Return the share of answers as a float, or "auto" if `fit` should choose the share."""
@@ -38,9 +35,6 @@ def _file(text: str) -> str:
             "standard output"
         )
     return text
-
-
-_TYPES = {"float": float, "int": int, "share": _share, "file": _file}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"skdcf: {missing_package(str(error.name), 'apps')}", file=sys.stderr)
         return BAD
-    except (ImportError, OSError, ValueError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         message = _numbered(error)
         if isinstance(error, OSError) and error.strerror:
             message = f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
@@ -100,15 +94,15 @@ def make_parser() -> argparse.ArgumentParser:
     parser : argparse.ArgumentParser
         The parser, with one subparser per command.
     """
+    tables = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
     parser = argparse.ArgumentParser(
         prog="skdcf",
         description="Remove false claims from the answers of a language model.",
-        epilog=_EPILOG,
+        epilog=tables["epilog"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"skdcf {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    tables = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
     arguments = tables["arguments"]
     for command, settings in tables["commands"].items():
         sub = commands.add_parser(
@@ -128,16 +122,19 @@ def make_parser() -> argparse.ArgumentParser:
 def _add(parser, name, settings):
     settings = dict(settings)
     if "type" in settings:
-        settings["type"] = _TYPES[settings["type"]]
+        types = {"float": float, "int": int, "share": _share, "file": _file}
+        settings["type"] = types[settings["type"]]
     if not name.startswith("-"):
         name = settings.pop("dest", name)
     parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)
 
 
 def _numbered(message):
-    """Return a message in which problems are numbered from 1, as the lines of a file are."""
-    number = re.compile(r"\bproblem (\d+)\b")
-    return number.sub(lambda match: f"problem {int(match[1]) + 1}", str(message))
+    """Return a message in which problems are numbered from 1, and empty texts are named."""
+    message = re.sub(r"(?<!\w)''", "an empty text", str(message))
+    return re.sub(
+        r"\bproblem (\d+)\b", lambda match: f"problem {int(match[1]) + 1}", message
+    )
 
 
 @contextmanager

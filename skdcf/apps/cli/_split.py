@@ -14,10 +14,7 @@ def split(options):
         edges=options.edges,
         no_claim=options.no_claim,
     )
-    rename = files.renamed(options)
-    graphs = list(
-        files.read_records(options, lambda record: splitter.split(record, rename))
-    )
+    graphs = list(files.read_records(options, splitter.split))
     has_logprobs = [graph.features is not None for graph in graphs]
     if len({*has_logprobs}) > 1:
         n = has_logprobs.index(not has_logprobs[0]) + 1

@@ -162,28 +162,6 @@ class RandomOrder:
 
         return sorted(range(len(store.graphs)), key=key)
 
-    def up_to_last_judged(self, store: LabelStore, by: str) -> list[int]:
-        """Return the problems up to the last judged problem, in random order.
-
-        Parameters
-        ----------
-        store : LabelStore
-            Store that contains the problems and the verdicts on their claims.
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        problems : list of int
-            Positions of the problems. Some of them may not be judged, because they were skipped
-            or because they have no claims. The problems are a random sample only if these are
-            included.
-        """
-        order = self.order(store)
-        judged = [any(word is not None for word in store.said(i, by)) for i in order]
-        last = max(np.flatnonzero(judged), default=-1)
-        return order[: last + 1]
-
     def masks(self) -> NDArray[Any] | None:
         """Return the masks of the kept claims, or None if the page should show all claims."""
         return None

@@ -13,10 +13,6 @@ from ...ops.hard import path_risk
 from ._orders import Asked, RandomOrder
 from ._store import LabelStore
 
-#: Labels of the verdicts. An "unsure" claim is not known to be false, so it is not removed if the
-#: filter kept it.
-_CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
-
 
 class ReviewOrder(RandomOrder):
     """Select dropped claims for a person to check, and keep the claims that are found to be true.
@@ -65,7 +61,7 @@ class ReviewOrder(RandomOrder):
     >>> review = ReviewOrder(cf, graphs[200:])
     >>> before = sum(int(mask.sum()) for mask in review.masks())
     >>> for _ in range(50):  # simulate a person who knows the labels
-    ...     problem, claim = review.next()
+    ...     problem, claim = review.asked()[0]
     ...     truth = y[200 + problem][claim] == 1
     ...     review.verdicts_[problem, claim] = "true" if truth else "false"
     >>> sum(int(mask.sum()) for mask in review.masks()) > before + 30
@@ -75,7 +71,7 @@ class ReviewOrder(RandomOrder):
     done = "No more claims can be added."
 
     def __init__(self, filter: Any, X: Problems, alpha: float | None = None) -> None:
-        self._problems = self._batch = as_batch(X)
+        self._batch = as_batch(X)
         self._calibration = filter.calibration_
         self._level = self._calibration.guarantee.level(alpha, filter.alpha)
         self._path_risk = np.concatenate(list(filter.path_risk(self._batch)))
@@ -89,8 +85,10 @@ class ReviewOrder(RandomOrder):
         filter and not judged false.
         """
         verdict = np.full(len(self._path_risk), np.nan)
+        # An "unsure" claim is not known to be false, so it is not removed if the filter kept it.
+        values = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
         for (problem, claim), word in self.verdicts_.items():
-            verdict[self._batch.offsets[problem] + claim] = _CHECKED[word]
+            verdict[self._batch.offsets[problem] + claim] = values[word]
         wanted = (verdict == 1) | (self._kept_by_filter & (verdict != 0))
         kept = path_risk((~wanted).astype(float), self._batch) == 0
         parents, children = self._batch.edges.T
@@ -98,25 +96,20 @@ class ReviewOrder(RandomOrder):
         can_be_added[children[~kept[parents]]] = False
         return verdict, kept, can_be_added
 
-    def _open(self):
-        """Return the claim of each problem that can be added, in order of the path risk."""
+    def asked(self) -> list[tuple[int, int]]:
+        """Return the claims to check next.
+
+        Returns
+        -------
+        places : list of (problem, claim)
+            The positions of at most one claim per problem, in order of the path risk.
+        """
         rows = np.flatnonzero(self._state()[2])
         rows = rows[np.argsort(self._path_risk[rows], kind="stable")]
         problems = self._batch.problem_of[rows]
         _, first = np.unique(problems, return_index=True)
         claims = rows - self._batch.offsets[problems]
         return [(int(problems[k]), int(claims[k])) for k in np.sort(first)]
-
-    def next(self) -> tuple[int, int] | None:
-        """Return the claim to check next.
-
-        Returns
-        -------
-        place : (problem, claim) or None
-            The positions of the problem and of its claim, or None if every claim that could be
-            added has been checked.
-        """
-        return next(iter(self._open()), None)
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
         """Read the annotator's verdicts, and return the claims to check next.
@@ -137,9 +130,9 @@ class ReviewOrder(RandomOrder):
             (i, v): word
             for i in range(len(self._batch))
             for v, word in enumerate(store.said(i, by))
-            if word in _CHECKED
+            if word not in (None, "unknown")
         }
-        return [(problem, (claim,)) for problem, claim in self._open()]
+        return [(problem, (claim,)) for problem, claim in self.asked()]
 
     def order(self, store: LabelStore) -> list[int]:
         """Return the positions of all problems.
@@ -206,8 +199,13 @@ class ReviewOrder(RandomOrder):
         added = self._batch.split(self._state()[1] & ~self._kept_by_filter)
         return [np.flatnonzero(mask).tolist() for mask in added]
 
-    def reviewed(self) -> tuple[GraphBatch, list[NDArray[np.int64]]]:
+    def reviewed(self, **about: Any) -> tuple[GraphBatch, list[NDArray[np.int64]]]:
         """Return the answers, labelled with the verdicts and marked as reviewed.
+
+        Parameters
+        ----------
+        **about : object
+            Other values for the provenance.
 
         Returns
         -------
@@ -219,9 +217,9 @@ class ReviewOrder(RandomOrder):
         """
         verdict = self._state()[0]
         labels = np.where(np.isnan(verdict), -1, verdict == 1)
-        about = {"label_order": "review", "label_source": "person"}
+        about |= {"label_order": "review", "label_source": "person"}
         graphs = [
             graph.replace(provenance=(graph.provenance or {}) | about)
-            for graph in self._problems
+            for graph in self._batch
         ]
         return GraphBatch.from_graphs(graphs), list(self._batch.split(labels))

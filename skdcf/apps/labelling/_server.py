@@ -234,7 +234,7 @@ class LabelServer:
             "context": list(graph.context or ()),
             "math": list(map(split_formulas, (graph.problem, *graph.claims))),
             "said": store.said(i, by),
-            "notes": store.notes(i, by),
+            "notes": store.said(i, by, "note"),
             "edges": store.edges(i, by),
             "edges_known": graph.edges_known or graph.n_claims < 2,
         }

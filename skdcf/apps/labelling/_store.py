@@ -209,14 +209,14 @@ class LabelStore:
         graph = graph.replace(edges=list(map(tuple, edges)))
         self._save("edges", by, self.digests[problem], None, graph.edges.tolist())
 
-    def _check_place(self, problem, claim=0):
+    def _check_place(self, problem, claim=None):
         n_problems = len(self.graphs)
         if not 0 <= problem < n_problems:
             raise ValueError(
                 f"problem must be at least 0 and less than {n_problems}, got {problem}"
             )
         n_claims = self.graphs[problem].n_claims
-        if claim and not 0 <= claim < n_claims:
+        if claim is not None and not 0 <= claim < n_claims:
             raise ValueError(
                 f"claim must be at least 0 and less than {n_claims}, got {claim}"
             )
@@ -241,8 +241,8 @@ class LabelStore:
         key = kind, by, self.digests[problem]
         return [self._last.get((*key, v)) for v in range(self.graphs[problem].n_claims)]
 
-    def said(self, problem: int, by: str) -> list[str | None]:
-        """Return the verdicts of an annotator on the claims of a problem.
+    def said(self, problem: int, by: str, kind: str = "label") -> list[str | None]:
+        """Return the verdicts or notes of an annotator on the claims of a problem.
 
         Parameters
         ----------
@@ -250,32 +250,16 @@ class LabelStore:
             Position of the problem, counted from 0.
         by : str
             Annotator name.
+        kind : {"label", "note"}
+            Whether to return verdicts or notes.
 
         Returns
         -------
-        verdicts : list of {"true", "false", "unsure", "no claim", "unknown"} or None
-            The verdict on each claim, or None if the annotator has not judged the claim.
+        verdicts : list of str or None
+            The verdict ("true", "false", "unsure", "no claim" or "unknown") or the note on each
+            claim, or None if there is none.
         """
-        return [event and event.value for event in self.events("label", problem, by)]
-
-    def notes(self, problem: int, by: str) -> list[str]:
-        """Return the notes of an annotator on the claims of a problem.
-
-        Parameters
-        ----------
-        problem : int
-            Position of the problem, counted from 0.
-        by : str
-            Annotator name.
-
-        Returns
-        -------
-        notes : list of str
-            One note per claim, or an empty string for a claim without a note.
-        """
-        return [
-            event.value if event else "" for event in self.events("note", problem, by)
-        ]
+        return [event and event.value for event in self.events(kind, problem, by)]
 
     def in_order(self, by: str) -> list[tuple[int, int]]:
         """Return the claims with a verdict, in the order in which they were judged.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -30,10 +31,6 @@ LABEL_STUDIO_CONFIG = """<View>
     <Choice value="unknown" hotkey="n"/>
   </Choices>
 </View>"""
-
-#: Characters that spreadsheets interpret as the start of a formula, including their full-width
-#: forms.
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def to_label_studio(
@@ -79,12 +76,12 @@ def to_label_studio(
     for row in _rows(store, by, order):
         task: dict[str, Any] = {"data": row}
         if word := row.pop("label"):
-            choice: dict[str, Any] = {
+            choice = {
                 "from_name": "verdict",
                 "to_name": "claim",
                 "type": "choices",
+                "value": {"choices": [word]},
             }
-            choice["value"] = {"choices": [word]}
             task["annotations"] = [{"result": [choice]}]
         tasks.append(task)
     return tasks
@@ -128,14 +125,12 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     {'imported': [['true', None]]}
     """
     rows = {}
-    controls: Counter[str] = Counter()
     for number, task in enumerate(tasks, start=1):
         place = f"task {number}"
         try:
             for annotation in task.get("annotations", ()):
                 if annotation.get("was_cancelled"):
                     continue
-                controls.update(result["from_name"] for result in annotation["result"])
                 if choices := _choices(annotation):
                     [label] = choices
                     judged = {"label": label, "annotator": _author(annotation)}
@@ -148,20 +143,20 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
             ) from error
     if not rows:
         raise ValueError(
-            'at least one task must have a choice for the control "verdict", got the results '
-            f"{dict(controls)}. Submit the drafts, and use LABEL_STUDIO_CONFIG"
+            'at least one task must have a choice for the control "verdict". Submit the drafts, '
+            "and use LABEL_STUDIO_CONFIG"
         )
     return _matched(rows, graphs)
 
 
 def _choices(annotation):
     """Return the set of choices of an annotation."""
-    chosen = [
-        result["value"]["choices"]
+    return {
+        word
         for result in annotation["result"]
         if result["from_name"] == "verdict"
-    ]
-    return {word for words in chosen for word in words}
+        for word in result["value"]["choices"]
+    }
 
 
 def _author(annotation):
@@ -232,14 +227,16 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         problems, if a label is invalid, or if an annotator assigned different labels to a claim.
     """
     table = read_table(path)
+    rows = {}
     for number, row in table.items():
         if missing := {"problem_id", "claim_number", "label"} - row.keys():
             raise ValueError(
                 f"{path} must have the columns {sorted(missing)}, got {list(row)}. Keep the "
                 "original column names"
             )
-        table[number] = {key: _as_text(cell) for key, cell in row.items()}
-    rows = {f"{path}, row {n}": row for n, row in table.items() if row["label"].strip()}
+        if row["label"].strip():
+            texts = {key: _as_text(cell) for key, cell in row.items()}
+            rows[f"{path}, row {number}"] = texts
     if not rows:
         raise ValueError(
             f'{path}: at least one of the {len(table)} rows must have a value in the column "label"'
@@ -249,14 +246,17 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
 
 def _as_cell(cell):
     """Escape a text that a spreadsheet would interpret as a formula."""
-    is_formula = isinstance(cell, str) and cell.lstrip("'")[:1] in _FORMULA
-    return f"'{cell}" if is_formula else cell
+    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
 
 def _as_text(cell):
     """Undo `_as_cell`."""
-    is_escaped = cell.startswith("'") and cell.lstrip("'")[:1] in _FORMULA
-    return cell[1:] if is_escaped else cell
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
+
+
+#: Whether spreadsheets interpret a cell as a formula, apart from apostrophes. They also accept the
+#: full-width forms of the signs.
+_is_formula = re.compile("'*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]").match
 
 
 def _rows(store, by, order):
@@ -265,7 +265,7 @@ def _rows(store, by, order):
     for i in order:
         graph = store.graphs[i]
         events = store.events("label", i, by)
-        notes = store.notes(i, by)
+        notes = store.said(i, by, "note")
         for v, claim in enumerate(graph.claims):
             event = events[v]
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
@@ -289,12 +289,12 @@ def _names(graphs):
         str(number if graph.id is None else graph.id)
         for number, graph in enumerate(graphs, start=1)
     ]
-    [(name, count), *_] = Counter(names).most_common() or [("", 0)]
-    if count > 1:
-        raise ValueError(
-            f"problem ids must be unique, because they assign labels to problems, got {count} "
-            f"problems with the id {name!r}. Change these ids"
-        )
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
+            raise ValueError(
+                "problem ids must be unique, because they assign labels to problems, got "
+                f"{count} problems with the id {name!r}. Change these ids"
+            )
     return names
 
 

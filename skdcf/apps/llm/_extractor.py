@@ -81,10 +81,6 @@ def _numbers(text):
 
 def _read_answers(X):
     """Return a graph without claims and the log-probabilities for each item."""
-    if isinstance(X, (str, bytes, Mapping)):
-        raise ValueError(
-            f"X must be a list of problems and answers, got {type(X).__name__}"
-        )
     answers = [_read_answer(i, item) for i, item in enumerate(X)]
     if len({logprobs is None for _, logprobs in answers}) == 2:
         raise ValueError(
@@ -122,9 +118,9 @@ def _with_claims(graph, logprobs, claims, edges):
     """
     texts = [str(claim) for claim in claims]
     spans = {
-        text: claim.span
-        for text, claim in zip(texts, claims, strict=True)
-        if getattr(claim, "span", "") not in ("", text)
+        str(claim): claim.span
+        for claim in claims
+        if getattr(claim, "span", "") not in ("", claim)
     }
     metadata = graph.metadata | ({"spans": spans} if spans else {})
     graph = graph.replace(claims=texts, edges=edges, metadata=metadata)
@@ -364,10 +360,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         graph = _with_claims(graph, logprobs, claims, edges)
         if graph.alternatives is None and self.sample is not None:
             # Of all steps, only `SampleAnswers` also receives the passages.
-            item = [graph.problem]
-            if isinstance(self.sample, SampleAnswers):
-                item.append(graph.context)
-            alternatives = await call_step(self.sample, run, *item)
+            of_step = [graph.context] * isinstance(self.sample, SampleAnswers)
+            alternatives = await call_step(self.sample, run, graph.problem, *of_step)
             if (n := getattr(self.sample, "n", 0)) > len(alternatives):
                 flags.append(
                     f"only {len(alternatives)} of {n} other answers are usable"

@@ -34,7 +34,7 @@ from tqdm.auto import tqdm
 from ..._checks import import_extra, is_loopback, warn
 from ..._parameters import Settings, positive
 from ...exceptions import ParameterWarning
-from ._replies import ODD, Reply, read_reply, repair_json, texts_in
+from ._replies import ODD, Reply, read_reply, repair_json
 
 
 class CallError(RuntimeError):
@@ -152,8 +152,8 @@ class ChatClient(Settings):
 
 def as_client(client):
     """Return a client for a client, a function or None, which means the default endpoint."""
-    is_client = client is None or isinstance(client, ChatClient)
-    client = (client or ChatClient()) if is_client else ChatClient(complete=client)
+    if not isinstance(client, ChatClient):
+        client = ChatClient(complete=client)
     client.validate()
     return client
 
@@ -201,18 +201,16 @@ class Run:
 
         An EndpointError, or another exception that is not a CallError, stops all items.
         """
-        places = asyncio.Semaphore(2 * self.client.in_flight)
 
         async def complete(item):
-            async with places:
-                try:
-                    return await work(self, *item)
-                except EndpointError:
-                    raise
-                except CallError as error:
-                    return error
-                finally:
-                    bar.update()
+            try:
+                return await work(self, *item)
+            except EndpointError:
+                raise
+            except CallError as error:
+                return error
+            finally:
+                bar.update()
 
         with tqdm(total=len(items), desc="extract", disable=None) as bar:
             try:
@@ -241,9 +239,12 @@ class Run:
         raises ValueError, the model is asked again with another seed. If JSON is expected, the
         backslashes of the reply are repaired.
         """
-        shown = "\n".join(texts_in(content))
         if not isinstance(content, str):
             content = json.dumps(content, ensure_ascii=False)
+        # The texts in the JSON document, apart from line breaks and other control characters.
+        shown = re.sub(
+            r"\\(.)", lambda match: match[1] if match[1] in '\\"' else " ", content
+        )
         content = content.encode("utf-8", "replace").decode()
 
         def read_repaired(reply):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -175,18 +174,6 @@ def conform(value, schema, name="the reply"):
     raise ValueError(f"{name} must be like {json.dumps(schema)}, got {value!r:.60}")
 
 
-def texts_in(value):
-    """Yield all strings in the input of a model."""
-    if isinstance(value, str):
-        yield value
-        return
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, Sequence):
-        for item in value:
-            yield from texts_in(item)
-
-
 def repair_json(text, shown):
     r"""Repair and return a reply that is expected to be JSON.
 
@@ -341,17 +328,13 @@ def _odds(row, verdict):
 
 
 def read_object(text, schema):
-    """Parse a reply of the given schema, or raise a ValueError that describes the fault."""
-    *_, key = schema["properties"]
-    return conform(parse_object(text, key), schema)
-
-
-def parse_object(text, key):
-    """Return the last JSON object with the given key in a reply.
+    """Return the last JSON object in a reply that has the last key of a schema.
 
     A model may correct its claims and premises, but a judge may quote a verdict, so all verdicts
-    in the reply must agree.
+    in the reply must agree. If the reply does not conform to the schema, a ValueError describes the
+    fault.
     """
+    *_, key = schema["properties"]
     text = without_thoughts(text[:400_000])
     verdicts = {plain_word(match[1]) for match in _find_verdicts(text)}
     if key == "verdict" and len(verdicts) > 1:
@@ -378,7 +361,7 @@ def parse_object(text, key):
         raise ValueError(
             f'the reply contains several different objects with the key "{key}"'
         )
-    return objects[-1]
+    return conform(objects[-1], schema)
 
 
 def _repaired(text, key):

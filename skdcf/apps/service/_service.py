@@ -31,37 +31,8 @@ from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerSplitter, kept_text
 
-LONGEST = 8 * 2**20  # maximum size of a request body in bytes
-_LINES = "application/x-ndjson"
-_ABOUT = (
-    "id",
-    "problem",
-    "context",
-    "alternatives",
-    "feature_names",
-    "provenance",
-    "metadata",
-)
 # What a request with a bad body may raise; deep brackets exceed the limit of recursion.
 _BAD = (ValueError, RecursionError, ClientDisconnect)
-_OPEN = "/health", "/docs", "/openapi.json"  # These paths do not require a token.
-
-# The column part is the position of the answer's calibration group. It is NULL if the monitor
-# must not count the answer.
-_TABLES = """PRAGMA journal_mode=WAL;
-PRAGMA synchronous=NORMAL;
-CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, filter TEXT, mask TEXT,
-question INTEGER, part INTEGER, labels TEXT, judged INTEGER);
-CREATE INDEX IF NOT EXISTS judged ON answers (judged);
-CREATE INDEX IF NOT EXISTS questions ON answers (question)"""
-
-# The labels that other processes may have added, of the first labelled answer to each question.
-_NEW_LABELS = """SELECT judged, mask, labels, part FROM answers
-WHERE judged > ? AND filter = ? AND part IS NOT NULL AND (question < 0 OR judged =
-(SELECT min(judged) FROM answers AS same WHERE same.question = answers.question
-AND same.filter = answers.filter AND same.part IS NOT NULL))
-ORDER BY judged"""
-_SHOWN = "alarm", "n_problems", "n_errors", "p_value"
 
 
 class _Strict(BaseModel):
@@ -176,10 +147,13 @@ def create_app(
     @app.post("/v1/filter", openapi_extra=_body_of(Answer), response_model=Filtered)
     async def filter_answer(request: Request) -> JSONResponse:
         """Filter one answer, which is sent as claims or as a text."""
-        sent = Answer.model_validate(parse_line(await request.body()))
-        return JSONResponse(store.decide(sent))
+        record = parse_line(await request.body())
+        Answer.model_validate(record)
+        return JSONResponse(store.decide(record))
 
-    @app.post("/v1/stream", openapi_extra={"requestBody": {"content": {_LINES: {}}}})
+    content = {_Lines.media_type: {}}
+
+    @app.post("/v1/stream", openapi_extra={"requestBody": {"content": content}})
     async def stream_answer(request: Request) -> _Lines:
         """Filter an answer claim by claim.
 
@@ -190,17 +164,19 @@ def create_app(
         error.
         """
         lines = _lines(request)
-        head = Head.model_validate(await anext(lines, None))
-        graph = _read(filter, head, claims=[])[0]
-        about = {name: getattr(graph, name) for name in _ABOUT}
+        head = await anext(lines, None)
+        alpha = Head.model_validate(head).alpha
+        graph = _read(filter, head | {"claims": []})[0]
+        known = "id problem context alternatives feature_names provenance metadata"
+        about = {name: getattr(graph, name) for name in known.split()}
         coming: list[Any] = []
-        decisions = filter.stream(iter(coming.pop, None), head.alpha, **about)
+        decisions = filter.stream(iter(coming.pop, None), alpha, **about)
 
         def decide_next(claim: Any) -> bool:
             coming.append(claim)
             return next(decisions)
 
-        return _Lines(_replies(store, head, lines, decide_next), media_type=_LINES)
+        return _Lines(_replies(store, head, lines, decide_next))
 
     @app.post("/v1/labels", openapi_extra=_body_of(Verdicts))
     async def save_labels(request: Request) -> dict[str, bool]:
@@ -229,6 +205,7 @@ def _body_of(model: type[BaseModel]) -> dict[str, Any]:
 
 def _guard(app: Any, token: str | None) -> Any:
     """Return an ASGI application that checks each request, and the size of its body."""
+    most = 8 * 2**20
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         n_bytes = 0
@@ -237,8 +214,8 @@ def _guard(app: Any, token: str | None) -> Any:
             nonlocal n_bytes
             message = await receive()
             n_bytes += len(message.get("body", b""))
-            if n_bytes > LONGEST:
-                raise HTTPException(413, f"a body must have at most {LONGEST:,} bytes")
+            if n_bytes > most:
+                raise HTTPException(413, f"a body must have at most {most:,} bytes")
             return message
 
         answer = app
@@ -251,16 +228,15 @@ def _guard(app: Any, token: str | None) -> Any:
 
 def _refusal(request: Request, token: str | None) -> JSONResponse | None:
     """Return the reply to a request that must not be answered, or None."""
-    if token is None and is_loopback(request.url.hostname):
-        return None
     if token is None:
-        detail = "without a token, only this machine may send requests"
-        return JSONResponse({"detail": detail}, 403)
-    sent = request.headers.get("authorization", "").encode()
-    is_right = secrets.compare_digest(sent, f"Bearer {token}".encode())
-    if is_right or request.url.path in _OPEN:
-        return None
-    return JSONResponse({"detail": "the token is missing or wrong"}, 401)
+        is_allowed = is_loopback(request.url.hostname)
+        status, detail = 403, "without a token, only this machine may send requests"
+    else:
+        sent = request.headers.get("authorization", "").encode()
+        is_allowed = secrets.compare_digest(sent, f"Bearer {token}".encode())
+        is_allowed |= request.url.path in ("/health", "/docs", "/openapi.json")
+        status, detail = 401, "the token is missing or wrong"
+    return None if is_allowed else JSONResponse({"detail": detail}, status)
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
@@ -278,9 +254,13 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
+def _read(filter: Any, sent: dict[str, Any]) -> GraphBatch:
     """Return the answer in a request, which is split if the request contains its text."""
-    record = sent.model_dump(exclude_none=True, exclude={"alpha"}) | claims
+    record = {
+        key: value
+        for key, value in sent.items()
+        if value is not None and key != "alpha"
+    }
     if "answer" not in record:
         return pack([read_row(record)])
     splitter = AnswerSplitter.from_filter(filter)
@@ -288,7 +268,7 @@ def _read(filter: Any, sent: Head, **claims: Any) -> GraphBatch:
 
 
 async def _replies(
-    store: Store, head: Head, lines: Any, decide_next: Callable[[Any], bool]
+    store: Store, head: Any, lines: Any, decide_next: Callable[[Any], bool]
 ) -> AsyncIterator[str]:
     """Yield the decision on each claim, and then the filtered answer or an error."""
     claims: list[Any] = []
@@ -302,7 +282,7 @@ async def _replies(
             {"text": "claims"}.get(key, key): [claim.get(key) for claim in claims]
             for key in (claims or [{"text": ""}])[-1]
         }
-        reply = store.decide(head, **columns)
+        reply = store.decide(head | columns)
     except (HTTPException, *_BAD) as error:
         reply = {"detail": _reason(error)}
     yield json.dumps(reply) + "\n"
@@ -319,6 +299,8 @@ async def _lines(request: Request) -> AsyncIterator[Any]:
 
 
 class _Lines(StreamingResponse):
+    media_type = "application/x-ndjson"
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the reply while the route reads the body."""
         await self.stream_response(send)
@@ -362,15 +344,26 @@ class Store:
             path, timeout=10, check_same_thread=False, isolation_level=None
         )
         weakref.finalize(self, self._db.close)
-        self._db.executescript(_TABLES)
+        # The column part is the position of the answer's calibration group. It is NULL if the
+        # monitor must not count the answer.
+        self._db.executescript(
+            """
+            PRAGMA journal_mode=WAL;
+            PRAGMA synchronous=NORMAL;
+            CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, filter TEXT, mask TEXT,
+            question INTEGER, part INTEGER, labels TEXT, judged INTEGER);
+            CREATE INDEX IF NOT EXISTS judged ON answers (judged);
+            CREATE INDEX IF NOT EXISTS questions ON answers (question)
+            """
+        )
         self._db.row_factory = sqlite3.Row
 
-    def decide(self, sent: Head, **claims: Any) -> dict[str, Any]:
+    def decide(self, sent: dict[str, Any]) -> dict[str, Any]:
         """Filter an answer as ``predict`` does, store the decision, and return the reply."""
-        batch = _read(self.filter, sent, **claims)
+        batch = _read(self.filter, sent)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            [explained] = explain(self.filter, batch, alpha=sent.alpha)
+            [explained] = explain(self.filter, batch, alpha=sent.get("alpha"))
             self._compare_with_earlier(batch)
         graph = explained.graph
         hashes = hashes_of(batch)
@@ -428,7 +421,14 @@ class Store:
 
     def watch(self) -> CoverageMonitor:
         """Return the monitor, after it has read the new labels of all processes."""
-        for row in self._db.execute(_NEW_LABELS, (self._n_judged, self._digest)):
+        # Only the first labelled answer to each question counts.
+        query = """
+            SELECT judged, mask, labels, part FROM answers
+            WHERE judged > ? AND filter = ? AND part IS NOT NULL AND (question < 0 OR judged =
+            (SELECT min(judged) FROM answers AS same WHERE same.question = answers.question
+            AND same.filter = answers.filter AND same.part IS NOT NULL)) ORDER BY judged
+        """
+        for row in self._db.execute(query, (self._n_judged, self._digest)):
             self._n_judged = row["judged"]
             kept = np.array(json.loads(row["mask"]), dtype=bool)
             labels = np.array(json.loads(row["labels"]), dtype=int)
@@ -438,18 +438,19 @@ class Store:
 
     def status(self) -> dict[str, Any]:
         """Return the guarantee, the numbers of answers and claims, and the monitor's state."""
-        query = (
-            "SELECT count(*) AS answers, count(labels) AS labelled_answers, "
-            "coalesce(sum(json_array_length(mask)), 0) AS claims, coalesce(sum(length(mask) "
-            "- length(replace(mask, 'true', 'tru'))), 0) AS kept_claims "
-            "FROM answers WHERE filter = ?"
-        )
+        query = """
+            SELECT count(*) AS answers, count(labels) AS labelled_answers,
+            coalesce(sum(json_array_length(mask)), 0) AS claims, coalesce(sum(length(mask)
+            - length(replace(mask, 'true', 'tru'))), 0) AS kept_claims
+            FROM answers WHERE filter = ?
+        """
         counts = self._db.execute(query, (self._digest,)).fetchone()
         monitor = self.watch()
         summary = None if self._reason else monitor.summary()
+        shown = "alarm", "n_problems", "n_errors", "p_value"
         return {
             "guarantee": self.filter.describe(),
             **dict(counts),
-            "monitor": summary and {name: summary[name] for name in _SHOWN},
+            "monitor": summary and {name: summary[name] for name in shown},
             "not_monitored": self._reason,
         }

@@ -22,15 +22,11 @@ from ._sentences import INVISIBLE
 #: Metadata key for the layout of an answer.
 LAYOUT = "layout"
 _BREAK = r"(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
-_BREAKS = re.compile(_BREAK)
-#: Pattern for a rule on the line after a sentence. Such a rule marks the sentence as a heading or
-#: as the first row of a table.
-_RULE = re.compile(rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})")
-#: Pattern for whitespace, zero-width characters, rules and markers of list items. A layout contains
-#: nothing else, because any other word, number or sign may be part of an answer.
-_ONLY_LAYOUT = re.compile(
-    rf"(?:[-=|+:*_>\u2022\s{INVISIBLE}]|(?<!\d)\d{{1,9}}[.)](?=\s))*"
-)
+#: Find a rule on the line after a sentence. Such a rule marks the sentence as a heading or as the
+#: first row of a table.
+_find_rule = re.compile(
+    rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})"
+).match
 
 
 def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
@@ -74,14 +70,14 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
             f"mask must have one value for each of the {graph.n_claims} claims, got shape "
             f"{mask.shape}"
         )
-    if graph.claims is None and graph.n_claims:
+    if graph.claims is None and mask.size:
         raise ValueError(
             f"the claims of the problem {graph.id!r} must have texts, but they have none. Pass "
             'claims= to the graph, or add the key "claims" to the line'
         )
     if not mask.any():
         return ""
-    claims = graph.claims or ()
+    claims: Any = graph.claims
     layout: Any = (graph.metadata or {}).get(LAYOUT)
     if not _fits(layout, graph.n_claims):
         return "\n".join(compress(claims, mask))
@@ -89,7 +85,7 @@ def kept_text(graph: ReasoningGraph, mask: ArrayLike) -> str:
     remaining = iter(claims)
     sentences = [next(remaining) if text is None else text for text in others]
     levels = [
-        1 if _RULE.match(after) and "|" not in text else heading_level(text)
+        1 if _find_rule(after) and "|" not in text else heading_level(text)
         for text, after in zip(sentences, gaps[1:], strict=True)
     ]
     kept = _kept_sentences(mask, [text is None for text in others], levels)
@@ -101,11 +97,13 @@ def _fits(layout, n_claims):
     if not isinstance(layout, list | tuple):
         return False
     gaps, others = layout[::2], layout[1::2]
+    # Any other word, number or sign between the sentences may be part of an answer.
+    allowed = rf"(?:[-=|+:*_>\u2022\s{INVISIBLE}]|(?<!\d)\d{{1,9}}[.)](?=\s))*"
     return (
         len(gaps) == len(others) + 1
         and others.count(None) == n_claims
         and all(isinstance(text, str | None) for text in others)
-        and all(isinstance(gap, str) and _ONLY_LAYOUT.fullmatch(gap) for gap in gaps)
+        and all(isinstance(gap, str) and re.fullmatch(allowed, gap) for gap in gaps)
     )
 
 
@@ -148,7 +146,7 @@ def _join(sentences, gaps, kept):
     since = [gaps[0]]
     if not kept[0]:
         # Only the marker of the first line can be kept.
-        since = ["\n" + _BREAKS.split(gaps[0])[-1]]
+        since = ["\n" + re.split(_BREAK, gaps[0])[-1]]
     for sentence, gap, is_kept in zip(sentences, gaps[1:], kept, strict=True):
         if is_kept:
             text += _shortened(since) + sentence
@@ -156,19 +154,22 @@ def _join(sentences, gaps, kept):
         since.append(gap)
     if kept[-1]:
         return text + gaps[-1]
-    rule = _RULE.match(since[0])
-    return text + (rule[0] if rule else "")
+    return text + _rule_of(since[0])
+
+
+def _rule_of(gap):
+    rule = _find_rule(gap)
+    return rule[0] if rule else ""
 
 
 def _shortened(gaps):
     """Return the text between two kept sentences, given the text around the ones between them."""
     if len(gaps) == 1:
         return gaps[0]
-    rule = _RULE.match(gaps[0])
-    attached = rule[0] if rule else ""
+    attached = _rule_of(gaps[0])
     gaps = [gaps[0].removeprefix(attached), *gaps[1:]]
-    breaks = max((_BREAKS.findall(gap)[:2] for gap in gaps), key=len)
+    breaks = max((re.findall(_BREAK, gap)[:2] for gap in gaps), key=len)
     if not breaks:
         return attached + (" " if any(gaps) else "")
-    marked = [gap for gap in gaps if _BREAKS.search(gap)]
-    return attached + "".join(breaks) + _BREAKS.split(marked[-1])[-1]
+    marked = [gap for gap in gaps if re.search(_BREAK, gap)]
+    return attached + "".join(breaks) + re.split(_BREAK, marked[-1])[-1]

@@ -19,7 +19,7 @@ from pathlib import Path
 def read_patterns(path: str | None) -> tuple[re.Pattern[str], ...]:
     """Read the patterns for sentences without a claim, one regular expression per line."""
     patterns = []
-    file = Path(path) if path else Path(__file__).with_name("no_claim.txt")
+    file = Path(path or Path(__file__).with_name("no_claim.txt"))
     for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
         if not line.strip() or line.startswith("# "):
             continue

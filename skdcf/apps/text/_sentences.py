@@ -10,29 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import accumulate, takewhile
+from typing import Any
 
 from ..._checks import import_extra
 from ...datasets.thoughts import without_thoughts
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
-#: Number or formula. A mark before it may be a sign, as in "- 5" and "> $x$", and is part of the
-#: claim.
-_AMOUNT = r"\s*(?!\d{1,9}[.)]\s)(?:[^\w\s>]*[\d\u00bc-\u00be\u2150-\u215f\u221e]|[$\\])"
-_MARKER = re.compile(
-    rf"(?:\s*>(?!{_AMOUNT}))*\s*"
-    rf"(?:[-*](?!{_AMOUNT})\s+|\u2022\s+|(?P<number>\d{{1,9}})[.)]\s+)?(?=.)",
-    re.S,
-)
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Lines that begin a multi-line formula.
-_FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
-#: Pattern for a horizontal rule, either between table rows or between parts of a text.
-_RULE = re.compile(
-    r"(?:[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
-    r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*)"
-)
-#: Pattern for a place within a sentence, marked by "\0", at which sentencex ends a sentence.
-_WITHIN = re.compile(
+#: Find a place within a sentence, marked by "\0", at which sentencex ends a sentence.
+_is_within = re.compile(
     r"""(?x)
     # numbers and initials that begin the next sentence, such as "Step 2." and "M."
     (?:\A|:\s+) (?:\#{1,6}\s+)?
@@ -47,29 +31,14 @@ _WITHIN = re.compile(
     | \]\s*\0\s*[a-z]
     # a fragment of one word, such as "ways." after "6!"
     | \0\s*(?:[a-z\u00df-\u00ff]|[-+=/<>]\s*\w)\w*[.!?]+(?:\s|\Z)"""
-)
-#: Pattern for German ordinal numbers, as in "der 2. Weltkrieg".
-_ORDINAL = re.compile(
-    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\0",
-    re.I,
-)
-#: Pattern for the end of a sentence after a unit of one letter, as in "3 m. It", which sentencex
-#: takes for an initial.
-_AFTER_UNIT = re.compile(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])")
+).search
 #: Zero-width characters, which are never part of a claim at its beginning or end.
 INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-#: Markdown marks, footnote marks and zero-width characters, which belong to the preceding sentence.
-_MARKS = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
-#: Formulas, brackets and struck text, in which no sentence ends.
-_WHOLE = re.compile(
+#: Find formulas, brackets and struck text, in which no sentence ends.
+_find_whole = re.compile(
     r"""(?sx) \$\$.{1,2000}?\$\$ | \\\[.{0,2000}?\\\] | \\\(.{0,2000}?\\\)
     | \$(?=\S)[^$]{0,500}(?<=\S)\$(?!\d) | \([^()]*\) | \[[^\[\]]*\] | ~~.{1,2000}?~~"""
-)
-#: Patterns for the lines before and after a break within a sentence.
-_WRAPPED = re.compile(r"(?s)[^#].{20,}(?:[^\W\d_]|[,;])")
-_CONTINUED = re.compile(r"\s*[a-z\u00df-\u00ff]{2}")
-_BLANK = re.compile(r"[^\S ]")
-_CLOSES = "$)]}\u00bb\u201d\u2019\"'"
+).finditer
 
 
 def split_sentences(
@@ -130,7 +99,7 @@ def sentences_with_layout(answer: str, language: str = "en") -> list[str]:
         The sentences at odd positions. Around them is the text between the sentences, which
         consists of line breaks, markers of list items, and horizontal rules.
     """
-    if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+    if not isinstance(language, str) or not re.fullmatch("[a-z]{2,3}", language):
         raise ValueError(
             f"language must be an ISO 639 code, such as 'en' or 'de', got {language!r}"
         )
@@ -152,24 +121,31 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     """Yield the sentences of a text, each including its trailing whitespace."""
     segment = import_extra("sentencex", "apps").segment
     # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1.
-    plain_text = _BLANK.sub(" ", text)
+    plain_text = re.sub(r"[^\S ]", " ", text)
     ends = {*accumulate(map(len, segment(language, plain_text)))}
-    ends |= {match.end() for match in _AFTER_UNIT.finditer(plain_text)}
-    inside = {i for m in _WHOLE.finditer(text) for i in range(m.start() + 1, m.end())}
+    # sentencex takes a unit of one letter, as in "3 m. It", for an initial.
+    after_units = re.finditer(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])", plain_text)
+    ends |= {match.end() for match in after_units}
+    inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
+    # Markdown marks, footnote marks and zero-width characters belong to the preceding sentence.
+    marks = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
     start = 0
     for end in sorted(ends - {len(text)}):
-        is_apart = text[end - 1].isspace()
-        if not is_apart and (marks := _MARKS.match(text, end)):
-            end = marks.end()
-        elif not is_apart and (text[end] in _CLOSES or text[end - 2].isspace()):
-            continue
+        if not text[end - 1].isspace():
+            if match := marks.match(text, end):
+                end = match.end()
+            elif text[end] in "$)]}\u00bb\u201d\u2019\"'" or text[end - 2].isspace():
+                continue
         if end in inside or end <= start:
             continue
         sentence = text[start:end]
         around = f"{sentence}\0{text[end : end + 100]}"
-        if not (
-            _WITHIN.search(around) or (language == "de" and _ORDINAL.search(around))
-        ):
+        # A German ordinal number does not end a sentence, as in "der 2. Weltkrieg".
+        is_ordinal = language == "de" and re.search(
+            r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*\0",
+            around,
+        )
+        if not (is_ordinal or _is_within(around)):
             yield sentence
             start = end
     yield text[start:]
@@ -190,7 +166,12 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
         line = lines[number]
         start = starts[number]
         number += 1
-        if begun := _FENCE.match(line) or _FORMULA.fullmatch(line):
+        # a fence, or a line that begins a multi-line formula
+        if begun := re.match(
+            r"\s*(`{3,}|~{3,}|"
+            r"(?:\$\$|\\\[|\\begin\{\w+\*?\})(?=\s*(?:\{[^}]*\})?\s*\Z))",
+            line,
+        ):
             while number < len(lines) and not _ends(lines[number].strip(), begun[1]):
                 number += 1
             number += 1
@@ -220,7 +201,8 @@ def _continues(paragraph: str, lines: list[str], number: int) -> bool:
     """Return whether a line continues the paragraph before it."""
     if closed := _opened(paragraph):
         return any(closed in line for line in takewhile(bool, lines[number:]))
-    return bool(_WRAPPED.fullmatch(paragraph) and _CONTINUED.match(lines[number]))
+    is_wrapped = re.fullmatch(r"(?s)[^#].{20,}(?:[^\W\d_]|[,;])", paragraph)
+    return bool(is_wrapped and re.match(r"\s*[a-z\u00df-\u00ff]{2}", lines[number]))
 
 
 def _without_marker(line: str, numbers: set[int]) -> str:
@@ -230,9 +212,15 @@ def _without_marker(line: str, numbers: set[int]) -> str:
     other number may be part of the claim, as in "12. apples". ``numbers`` contains the numbers of
     the markers so far, to which the number of this line is added.
     """
-    marker = _MARKER.match(line)
-    if marker is None:
-        return ""
+    # A mark before a number or formula may be a sign, as in "- 5", and is part of the claim.
+    amount = (
+        r"\s*(?!\d{1,9}[.)]\s)(?:[^\w\s>]*[\d\u00bc-\u00be\u2150-\u215f\u221e]|[$\\])"
+    )
+    marker: Any = re.match(
+        rf"(?s)(?:\s*>(?!{amount}))*\s*"
+        rf"(?:[-*](?!{amount})\s+|\u2022\s+|(?P<number>\d{{1,9}})[.)]\s+)?(?=.)",
+        line,
+    )
     end = marker.end()
     if marker["number"] is not None:
         number = int(marker["number"])
@@ -247,13 +235,18 @@ def _ends(line: str, begin: str) -> bool:
     """Return whether a line ends the code block or formula that begins with ``begin``."""
     if begin[0] in "`~":
         return line.startswith(begin) and not line.strip(begin[0])
-    end = {"$$": "$$", "\\[": "\\]"}.get(begin, begin.replace("begin", "end"))
+    end = begin.replace("begin", "end").replace("[", "]")
     return line.rstrip(".,;").endswith(end)
 
 
 def _is_rule(line: str) -> bool:
-    """Return whether a line is a horizontal rule."""
-    return _RULE.fullmatch(line.strip()) is not None
+    """Return whether a line is a horizontal rule, between table rows or parts of a text."""
+    rule = re.fullmatch(
+        r"[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
+        r"(?P<mark>[-*_])(?:\s*(?P=mark)){2,}\s*",
+        line.strip(),
+    )
+    return rule is not None
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
@@ -261,11 +254,10 @@ def _rows_of_tables(lines: list[str]) -> set[int]:
     rows = set()
     below = False
     for number, line in enumerate(lines):
-        is_row = "|" in line and not _is_rule(line)
         if "|" in line and _is_rule(line):
             below = True
             rows.add(number - 1)
-        elif is_row and (below or line.strip()[0] == line.strip()[-1] == "|"):
+        elif "|" in line and (below or line.strip()[0] == line.strip()[-1] == "|"):
             rows.add(number)
         else:
             below = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ..._checks import counted
@@ -17,19 +19,6 @@ from ...graphs import ReasoningGraph
 from ._layout import LAYOUT
 from ._no_claim import makes_claim, name_of, read_patterns
 from ._sentences import sentences_with_layout
-
-#: Metadata key for what was removed from an answer: `THOUGHTS`, `CUT_OFF` or both.
-REMOVED = "removed"
-THOUGHTS = "thoughts or control tokens"
-CUT_OFF = "the last sentence, because of finish_reason,"
-# Keys and values that servers use for an answer that was cut off.
-_CUT = {
-    "finish_reason": "length",
-    "done_reason": "length",
-    "stop_reason": "max_tokens",
-    "finishReason": "MAX_TOKENS",
-    "status": "incomplete",
-}
 
 
 def read_answer(
@@ -56,7 +45,8 @@ def read_answer(
         The problem without claims.
     """
     paths = {ours: theirs for theirs, ours in rename.items()}
-    path = paths.get("answer", "answer")
+    path = paths.pop("answer", "answer")
+    path_of_logprobs = paths.pop("logprobs", "logprobs")
     value = value_at(record, path, "answer")
     text = _text_of(value)
     if text is None:
@@ -65,24 +55,19 @@ def read_answer(
     removed = []
     has_reasoning = isinstance(value, list) and without_reasoning(value) != value
     if answer != text or has_reasoning:
-        removed.append(THOUGHTS)
+        removed.append("thoughts or control tokens")
     if _is_cut_off(record, path):
         end = "".join(sentences_with_layout(answer)[-3:])
         answer = answer.removesuffix(end)
-        removed.append(CUT_OFF)
-    path = paths.get("logprobs", "logprobs")
-    logprobs = value_at(record, path)
-    known = {
-        theirs: ours
-        for theirs, ours in rename.items()
-        if ours not in ("answer", "logprobs")
-    }
-    rest = {key: record[key] for key in record if key != path}
+        removed.append("the last sentence, because of finish_reason,")
+    logprobs = value_at(record, path_of_logprobs)
+    rest = {key: record[key] for key in record if key != path_of_logprobs}
+    known = {theirs: ours for ours, theirs in paths.items()}
     graph = records.read_graph({"claims": []} | rest, known)
     if graph.alternatives is not None:
         graph = graph.replace(alternatives=map(without_thoughts, graph.alternatives))
     if removed:
-        graph = graph.replace(metadata={**(graph.metadata or {}), REMOVED: removed})
+        graph = graph.replace(metadata={**(graph.metadata or {}), "removed": removed})
     return answer, None if logprobs is MISSING else logprobs, graph
 
 
@@ -111,21 +96,27 @@ def _describe_fault(record, path, value):
 
 def _is_cut_off(record, path):
     """Return whether an object that contains an answer states that the answer was cut off."""
+    # Servers use different keys and values.
+    cut = {
+        ("finish_reason", "length"),
+        ("done_reason", "length"),
+        ("stop_reason", "max_tokens"),
+        ("finishReason", "MAX_TOKENS"),
+        ("status", "incomplete"),
+    }
     while path:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
         place = value_at(record, path)
-        if isinstance(place, dict) and any(
-            place.get(key) == value for key, value in _CUT.items()
-        ):
+        if isinstance(place, dict) and any(place.get(key) == end for key, end in cut):
             return True
     return False
 
 
 def describe_removed(graphs: Iterable[ReasoningGraph]) -> str:
     """Return a sentence on what `read_answer` removed from the answers, or an empty string."""
-    removed = [(graph.metadata or {}).get(REMOVED, ()) for graph in graphs]
-    counts = {what: sum(what in row for row in removed) for what in (THOUGHTS, CUT_OFF)}
-    parts = [f"{what} in {counted(n, 'answer')}" for what, n in counts.items() if n]
+    rows = [(graph.metadata or {}).get("removed", ()) for graph in graphs]
+    counts = Counter(chain(*rows))
+    parts = [f"{what} in {counted(n, 'answer')}" for what, n in counts.items()]
     return f". Removed: {', '.join(parts)}" if parts else ""
 
 
@@ -175,14 +166,15 @@ class AnswerSplitter:
             If the calibration problems were created with a different splitter or list.
         """
         made = filter.provenance_
-        keys = ("splitter", "language", "edge_rule", "no_claim")
-        of_calibration = {key: made.get(key, [None]) for key in keys}
-        splitter = cls(of_calibration["language"][0], of_calibration["edge_rule"][0])
-        if of_calibration != {k: [value] for k, value in splitter.provenance.items()}:
+        settings = (made.get(key, [None])[0] for key in ("language", "edge_rule"))
+        splitter = cls(*settings)
+        own = splitter.provenance
+        of_calibration = {key: made.get(key, [None]) for key in own}
+        if of_calibration != {key: [value] for key, value in own.items()}:
             raise ValueError(
                 '"answer" must be split in the same way as the calibration answers '
-                f"({of_calibration}), got {splitter.provenance}. Split the answer with the same "
-                'options of "skdcf split", and send "claims"'
+                f"({of_calibration}), got {own}. Split the answer with the same options of "
+                '"skdcf split", and send "claims"'
             )
         return splitter
 
@@ -228,20 +220,16 @@ class AnswerSplitter:
         answer, logprobs, graph = read_answer(record, rename or {})
         patterns = read_patterns(self.no_claim)
         claims = []
-        layout: list[str | None] = []
-        *pairs, after = sentences_with_layout(answer, self.language)
-        for before, sentence in zip(pairs[::2], pairs[1::2], strict=True):
-            layout.append(before)
-            if makes_claim(sentence, patterns):
+        layout: list[Any] = sentences_with_layout(answer, self.language)
+        for i, sentence in enumerate(layout):
+            if i % 2 and makes_claim(sentence, patterns):
                 claims.append(sentence)
-                layout.append(None)
-            else:
-                layout.append(sentence)
+                layout[i] = None
         graph = graph.replace(
             claims=claims,
-            edges=chain_edges(claims) if self.edges == "chain" else [],
+            edges={"none": [], "chain": chain_edges(claims)}[self.edges],
             provenance={**(graph.provenance or {}), **self.provenance},
-            metadata={**(graph.metadata or {}), LAYOUT: [*layout, after]},
+            metadata={**(graph.metadata or {}), LAYOUT: layout},
         )
         if logprobs is None:
             return graph

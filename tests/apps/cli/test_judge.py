@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skdcf.apps.cli import main
 from skdcf.apps.cli._judge import upper_tail
+from skdcf.datasets import read_jsonl
 
 
 @given(st.lists(st.integers(-4, 4), max_size=8), st.integers(-8, 8))
@@ -129,11 +130,10 @@ def test_a_model_judges_twice_and_again(tmp_path, model, capsys):
     golden = tmp_path / "golden"
     options = ["--model", "m", "--base-url", server.url]
     assert main(["judge", str(answers), "-o", str(golden), *options]) == 0
-    rows = [json.loads(line) for line in golden.read_text().splitlines()]
-    assert [row["judge_a"] for row in rows] == [[i % 2] * 2 for i in range(20)]
-    assert [row["judge_b"] for row in rows] == [[1, 0]] + [
-        [i % 2] * 2 for i in range(1, 20)
-    ]
-    assert rows[0]["labels"] == [1, 0]
+    data = read_jsonl(golden)
+    usual = [[i % 2] * 2 for i in range(20)]
+    assert [row["judge_a"] for row in data.metadata] == usual
+    assert [row["judge_b"] for row in data.metadata] == [[1, 0], *usual[1:]]
+    assert data.labels[0].tolist() == [1, 0]
     assert main(["judge", str(golden), *options]) == 1
     assert "20 verdicts of 40" in capsys.readouterr().err

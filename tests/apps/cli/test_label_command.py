@@ -115,21 +115,6 @@ def test_labels_of_two_meanings_are_not_mixed(label, tmp_path, capsys, kept):
     assert read_jsonl(tmp_path / "out").graphs[0].provenance["label_meaning"] == kept
 
 
-def test_patterns_are_proposed_for_sentences_that_always_make_no_claim(
-    label, tmp_path, capsys
-):
-    claims = ["Oh (well)", "So"]
-    graphs = [ReasoningGraph(None, None, claims=claims, id=i) for i in range(3)]
-    write_jsonl(tmp_path / "p.jsonl", graphs)
-    store = LabelStore(graphs, tmp_path / "journal")
-    for i, word in enumerate(("no claim", "no claim", "true")):
-        store.label(i, 0, "no claim", by="ann")
-        store.label(i, 1, word, by="ann")
-    assert label("-o", tmp_path / "out", file=tmp_path / "p.jsonl") == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert r"Oh\ \(well\)" in lines and "So" not in lines
-
-
 # --- reviews
 
 

@@ -167,7 +167,7 @@ def test_edges_and_notes_are_written_by_keyboard(server, browser):
                 tab.wait(editing)
         press(tab, "Enter")
     assert store.edges(0, "ann") == [[0, 2], [1, 2]]
-    assert store.notes(0, "ann") == ["", "", "why"]
+    assert store.said(0, "ann", "note") == [None, None, "why"]
     press(tab, "k", "k")
     tab.press("e")
     tab.wait(editing)
@@ -189,7 +189,7 @@ def test_a_review_shows_what_is_kept_and_what_to_check(server, browser):
     tab = opened(browser, server)
     for _ in range(6):
         i, v = tab.run("[i, v]")
-        assert (i, v) == order.next()
+        assert (i, v) == order.asked()[0]
         press(tab, "t" if y[100 + i][v] else "f")
     assert order.n_checks == 6
     n_kept = sum(int(mask.sum()) for mask in order.masks())

@@ -61,22 +61,22 @@ def test_the_next_claim_has_the_smallest_path_risk_that_can_be_added(reviewed):
                 is_open = not masks[i][v] and (i, v) not in review.verdicts_
                 if is_open and all(masks[i][u] for u in parents):
                     candidates.append((risks[i][v], i, v))
-        assert review.next() == min(candidates)[1:]
-        tell(review, review.next(), y)
+        assert review.asked()[0] == min(candidates)[1:]
+        tell(review, review.asked()[0], y)
 
 
 def test_verdicts_can_be_changed_and_errors_removed(reviewed):
     cf, graphs, _ = reviewed
     review = ReviewOrder(cf, graphs)
     before = review.masks()
-    problem, claim = review.next()
+    problem, claim = review.asked()[0]
     review.verdicts_[problem, claim] = "true"
     assert review.masks()[problem][claim]
     for verdict in ("false", "unsure"):
         review.verdicts_[problem, claim] = verdict
         assert all((a == b).all() for a, b in zip(review.masks(), before, strict=True))
     del review.verdicts_[problem, claim]
-    assert review.next() == (problem, claim) and review.n_checks == 0
+    assert review.asked()[0] == (problem, claim) and review.n_checks == 0
     i = next(
         i for i, graph in enumerate(graphs) if before[i].sum() > 2 and len(graph.edges)
     )
@@ -109,7 +109,7 @@ def test_a_review_that_removes_claims_states_what_holds_then(guarantee, holds):
     level = guarantee.level(None, cf.alpha)
     stated = cf.calibration_.describe(level)
     review = ReviewOrder(cf, independent_claims(50, 1)[0])
-    review.verdicts_[review.next()] = "true"
+    review.verdicts_[review.asked()[0]] = "true"
     assert review.describe().startswith(stated)
     i = next(i for i, mask in enumerate(review.masks()) if mask.any())
     claim = int(np.flatnonzero(review.masks()[i])[0])
@@ -123,7 +123,7 @@ def test_a_review_that_removes_claims_states_what_holds_then(guarantee, holds):
 def test_verdicts_of_a_review_never_calibrate(reviewed):
     cf, graphs, y = reviewed
     review = ReviewOrder(cf, graphs)
-    problem, claim = review.next()
+    problem, claim = review.asked()[0]
     review.verdicts_[problem, claim] = "unsure"
     marked, labels = review.reviewed()
     assert labels[problem][claim] == 0 and sum((row >= 0).sum() for row in labels) == 1

@@ -97,7 +97,7 @@ def test_keys_of_an_answer_are_kept():
     ],
 )
 def test_what_is_no_answer_is_refused(bad):
-    with pytest.raises(ValueError, match=r"X must|problem 0"):
+    with pytest.raises(ValueError, match="problem 0"):
         of_functions().transform(bad)
 
 

@@ -24,20 +24,17 @@ MOST_TOKENS = {
     "apps/service": 2600,
     "apps/text": 3415,
     "datasets": 11230,
-    "evaluation": 6720,
+    "evaluation": 6555,
     "features": 15095,
     "graphs": 6925,
     "guarantees": 3480,
-    "inspection": 1420,
-    "monitoring": 2140,
     "ops": 7365,
-    "plots": 2430,
     "scorers": 4580,
-    "top": 27600,
+    "top": 31335,
     "training": 3710,
 }
 MOST_LINES = 700
-MOST_CAPITALS = 224
+MOST_CAPITALS = 125
 
 
 def lines_of_docstrings(tree):

@@ -8,17 +8,64 @@ from .._checks import check_alpha, check_count
 from ..ops.conformal import conformal_rank
 
 
-def coverage_interval(
-    n_covered: int, n_problems: int, *, confidence_level: float = 0.95
-) -> tuple[float, float]:
-    """Compute the Clopper-Pearson interval for an observed coverage.
+def error_rate_upper_bound(
+    n_errors: int, n_audited: int, *, confidence_level: float = 0.95
+) -> float:
+    """Return an upper bound on the proportion of filtered answers that contain a false claim.
+
+    In an audit, a person judges the kept claims of answers drawn at random. The bound of Clopper
+    and Pearson does not depend on the calibration, so it holds for any filter.
+
+    Choose ``n_audited`` before judging the first answer. If an audit is extended until the bound
+    looks good, it is wrong in 18 % instead of 5 % of cases. To look K times, choose all K sample
+    sizes beforehand, and pass ``confidence_level=1 - 0.05 / K`` each time.
+
+    Parameters
+    ----------
+    n_errors : int
+        Number of audited answers in which a false claim was kept.
+    n_audited : int
+        Number of answers that were drawn at random and judged.
+    confidence_level : float in (0, 1), default=0.95
+        Probability, over random samples of answers, that the bound holds.
+
+    Returns
+    -------
+    bound : float
+        The upper bound, which is 1 if all audited answers contain an error.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from skdcf.evaluation import error_rate_upper_bound
+    >>> [round(error_rate_upper_bound(*audit), 3) for audit in [(0, 50), (1, 50), (3, 100)]]
+    [0.058, 0.091, 0.076]
+    """
+    from scipy.special import betaincinv
+
+    check_count("n_audited", n_audited, 1)
+    check_count("n_errors", n_errors, 0)
+    if n_errors > n_audited or not 0 < confidence_level < 1:
+        raise ValueError(
+            f"n_errors must be at most n_audited = {n_audited}, got {n_errors}, and "
+            f"confidence_level must be strictly between 0 and 1, got {confidence_level!r}"
+        )
+    if n_errors == n_audited:
+        return 1.0
+    return float(betaincinv(n_errors + 1, n_audited - n_errors, confidence_level))
+
+
+def coverage_interval(n_covered: int, n_problems: int) -> tuple[float, float]:
+    """Compute the 95 % Clopper-Pearson interval for an observed coverage.
 
     Parameters
     ----------
     n_covered, n_problems : int
         Number of test problems without a kept false claim, and total number of test problems.
-    confidence_level : float, default=0.95
-        Probability that the interval contains the true coverage.
 
     Returns
     -------
@@ -32,20 +79,18 @@ def coverage_interval(
     >>> round(low, 3), round(high, 3)
     (0.824, 0.951)
     """
-    from scipy.special import betaincinv
-
     check_count("n_problems", n_problems, 1)
     check_count("n_covered", n_covered, 0)
     n_missed = n_problems - n_covered
-    if n_missed < 0 or not 0 < confidence_level < 1:
+    if n_missed < 0:
         raise ValueError(
-            f"n_covered must be at most n_problems = {n_problems}, got {n_covered}, and "
-            f"confidence_level must be strictly between 0 and 1, got {confidence_level!r}"
+            f"n_covered must be at most n_problems = {n_problems}, got {n_covered}"
         )
-    tail = (1 - confidence_level) / 2
-    low = betaincinv(n_covered, n_missed + 1, tail) if n_covered else 0.0
-    high = betaincinv(n_covered + 1, n_missed, 1 - tail) if n_missed else 1.0
-    return float(low), float(high)
+    low, high = (
+        error_rate_upper_bound(n, n_problems, confidence_level=0.975)
+        for n in (n_missed, n_covered)
+    )
+    return 1 - low, high
 
 
 def coverage_band(

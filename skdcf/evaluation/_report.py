@@ -5,43 +5,45 @@ Counts per problem are averaged over the answers to each question, and then over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_count
 from .._html import Table
-from ..choosing import passing_answers
 from ..filters import ConformalFilter
 from ..graphs import Problems
 from ..graphs.ragged import offsets_of, segment_ids
 from ..guarantees import leave_one_out as leave_one_out_levels
-from ..guarantees import rows_of_groups
-from ..identity import Groups, question_groups, read_groups
+from ..identity import Groups, question_groups
 from ..labels import Labels, flatten
 from ..ops.hard import segment_sum
-from ..uses import check, flat_masks, seen
+from ..uses import check, seen
 from ._intervals import band_of_law, rate_interval
 
-#: Printed columns of evaluations and comparisons, and those of evaluations only.
-COLUMNS = {
-    "alpha": "{alpha:.3f}",
-    "target": "{target:.3f}",
-    "coverage": "{coverage:.3f}",
-    "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
-    "shown": "{shown:.3f} +- {shown_error:.3f}",
-    "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
-    "accuracy of kept": "{accuracy:.3f}",
-    "false kept": "{false_kept:.3f}",
-}
-INTERVALS = {
-    "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
-    "theory band": "{coverage_band_low:.3f} - {coverage_band_high:.3f}",
-}
+
+def report_table(rows, heading="", **details):
+    """Return the table of an evaluation or comparison, in which unknown columns are left out."""
+    columns = {
+        "split": "{split:d}",
+        "filter": "{filter}",
+        "alpha": "{alpha:.3f}",
+        "target": "{target:.3f}",
+        "coverage": "{coverage:.3f}",
+        "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
+        "delta %": "{delta_pct:+.1f} +- {delta_error:.1f}",
+        "shown": "{shown:.3f} +- {shown_error:.3f}",
+        "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
+        "accuracy of kept": "{accuracy:.3f}",
+        "false kept": "{false_kept:.3f}",
+        "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
+        "theory band": "{coverage_band_low:.3f} - {coverage_band_high:.3f}",
+        "threshold": "{threshold:.4g}",
+    }
+    return Table(rows, columns, heading, **details)
 
 
 def coverage_score(y: Labels, kept: Labels) -> float:
@@ -125,10 +127,14 @@ def per_question(values, questions):
     return np.array([np.bincount(code, row) / n_answers for row in values])
 
 
-def mean_error(values):
-    """Return the standard error of the mean, or NaN for a single value."""
+def mean_error(values, overlap=0.0):
+    """Return the standard error of the mean, or NaN for a single value.
+
+    If values of splits share problems, ``overlap`` is the number of test problems divided by that
+    of training problems. The correction is that of Nadeau and Bengio (2003).
+    """
     n = len(values)
-    return values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+    return values.std(ddof=1) * np.sqrt(1 / n + overlap) if n > 1 else np.nan
 
 
 def ratio(part, whole):
@@ -136,7 +142,7 @@ def ratio(part, whole):
     return part / whole if whole else np.nan
 
 
-def means_of(counts, passing, error=mean_error):
+def means_of(counts, passing, overlap=0.0):
     """Return the means of counts, and their standard errors.
 
     Parameters
@@ -145,20 +151,20 @@ def means_of(counts, passing, error=mean_error):
         As returned by `count`, for each question or for each split.
     passing : ndarray of shape (n,)
         Share of answers that pass. Coverage is computed for these.
-    error : function
-        Standard error of the mean of an array of shape (n,).
+    overlap : float
+        As in `mean_error`.
     """
     loss, retention, false_kept, shown, false_shown = counts
     rate = ratio(false_shown.mean(), shown.mean())
     # The rate is a quotient of two means over the same questions.
-    rate_error = error(false_shown - rate * shown)
+    rate_error = mean_error(false_shown - rate * shown, overlap)
     return {
         "loss": loss.mean(),
         "coverage": 1 - ratio(loss.mean(), passing.mean()),
         "retention": retention.mean(),
-        "retention_error": error(retention),
+        "retention_error": mean_error(retention, overlap),
         "shown": shown.mean(),
-        "shown_error": error(shown),
+        "shown_error": mean_error(shown, overlap),
         "false_shown": false_shown.mean(),
         "false_among_shown": rate,
         "false_among_shown_error": ratio(rate_error, shown.mean()),
@@ -200,6 +206,16 @@ def rows_of_levels(alphas, counts, questions, passing, laws=None):
     return rows
 
 
+def rows_of_filters(filters, batch, labels, levels, questions, laws=None):
+    """Return the means over questions of filters with one scorer, each at its level."""
+    risks, problems = filters[0]._risks_of(batch, labels)
+    each = list(zip(filters, levels, strict=True))
+    kept = [f._margin(risks, problems, f._level(level)) > 0 for f, level in each]
+    counts = count(filters[0].calibration_.guarantee, labels, kept, batch.offsets)
+    passing = [f.calibration_.passes(risks) for f in filters]
+    return rows_of_levels(levels, counts, questions, passing, laws)
+
+
 def _table(rows, labels, batch, questions, calibration, n_calibration, **details):
     any_false = segment_sum(labels != 1, batch.offsets) > 0
     n_questions = len(np.unique(questions))
@@ -212,9 +228,8 @@ def _table(rows, labels, batch, questions, calibration, n_calibration, **details
         heading += (
             f"; {passing:.1%} of the answers pass, and coverage is computed for these"
         )
-    return Table(
+    return report_table(
         [row | {"threshold": calibration.threshold(row["alpha"])} for row in rows],
-        COLUMNS | INTERVALS | {"threshold": "{threshold:.4g}"},
         heading + details.get("warning", ""),
         n_problems=len(batch),
         n_questions=n_questions,
@@ -230,7 +245,6 @@ def evaluate_filter(
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
-    by: str | Callable | Sequence[Any] | None = None,
     groups: Groups = None,
 ) -> Table:
     """Compute coverage and retention of a fitted filter on test problems.
@@ -246,9 +260,6 @@ def evaluate_filter(
         not counted as a true claim in the retention.
     alphas : sequence of float in (0, 1)
         Levels at which the filter is evaluated.
-    by : str, callable or list, optional
-        Definition of problem groups that are reported separately, as in
-        `skdcf.guarantees.NoFalseClaim`.
     groups : array-like of shape (n_problems,), or False, optional
         Identifier of the question that each answer belongs to. If None, the questions are
         identified as in `skdcf.identity.question_groups`. If False, each problem belongs to a
@@ -297,20 +308,9 @@ def evaluate_filter(
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     calibration = filter.calibration_
-    guarantee = calibration.guarantee
-    kept = flat_masks(filter, batch, levels, labels)
-    counts = count(guarantee, labels, kept, batch.offsets)
-    passing: Any = np.ones(len(batch))
-    if guarantee.show != 1:
-        passing = passing_answers(filter, batch)
     laws = [calibration.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(levels, counts, questions, passing, laws)
-    parts = []
-    by_group = {} if by is None else rows_of_groups(read_groups(by, batch))
-    for name, own in by_group.items():
-        part = rows_of_levels(levels, counts[..., own], questions[own], passing[own])
-        parts += [{"group": name, "n_problems": len(own)} | row for row in part]
-    columns = {"group": "{group}", "problems": "{n_problems:d}"} | COLUMNS | INTERVALS
+    filters = [filter] * len(levels)
+    rows = rows_of_filters(filters, batch, labels, levels, questions, laws)
     trained, calibrated = (int(used.sum()) for used in seen(filter, batch, groups))
     warning = ""
     if trained or calibrated:
@@ -327,7 +327,6 @@ def evaluate_filter(
         filter.n_calibration_,
         seen=(trained, calibrated),
         warning=warning,
-        groups=Table(parts, columns),
     )
 
 

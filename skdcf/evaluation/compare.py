@@ -28,18 +28,15 @@ from ..labels import Labels
 from ..training.splitting import number_groups
 from ..uses import check, copy_at
 from ._report import (
-    COLUMNS,
-    count,
     leave_one_out,
+    mean_error,
     means_of,
     per_question,
     ratio,
-    rows_of_levels,
+    report_table,
+    rows_of_filters,
 )
 from ._search import as_groups
-
-#: Size of each part of a split, relative to the others.
-SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
 
 
 def compare_filters(
@@ -53,7 +50,6 @@ def compare_filters(
     groups: Groups = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
 ) -> Table:
     """Compare coverage and retention of several filters on the same splits.
 
@@ -88,8 +84,6 @@ def compare_filters(
         ``n_jobs``.
     random_state : int, RandomState or None, default=None
         Seed of the splits. The seed is also used for each filter whose ``random_state`` is None.
-    verbose : int, default=0
-        Verbosity. If positive, progress is printed.
 
     Returns
     -------
@@ -140,7 +134,7 @@ def compare_filters(
     >>> report.splits.retention.shape
     (20,)
     """
-    check_choice("protocol", protocol, SHARES)
+    check_choice("protocol", protocol, ("folds", "leave-one-out"))
     levels = check_alphas(alphas)
     if not isinstance(filters, Mapping) or not filters:
         raise ValueError(
@@ -168,7 +162,7 @@ def compare_filters(
         partial(run_split, filters, problems, split, levels, seed)
         for split, seed in zip(splits, seeds, strict=True)
     ]
-    results = run_jobs(jobs, n_jobs, verbose)
+    results = run_jobs(jobs, n_jobs)
     rows = [
         row | {"split": number}
         for number, of_split in enumerate(results)
@@ -203,7 +197,10 @@ def run_split(filters, problems, split, alphas, seed):
 def _rows_of_filter(filter, parts, alphas, seed):
     """Return a row of numbers for each level of a filter, fitted on the first part only."""
     train, *rest = parts
-    filter = seeded(filter, seed).set_params(calibration_size=1)
+    filter = clone(filter).set_params(calibration_size=1)
+    unset = [key for key, value in filter.get_params().items() if value is None]
+    seeds = {key: seed for key in unset if key.endswith("random_state")}
+    filter.set_params(**seeds)
     rows = []
     while len(rows) < len(alphas):
         later = alphas[len(rows) :]
@@ -213,13 +210,6 @@ def _rows_of_filter(filter, parts, alphas, seed):
             later = later[:1]
         rows += _evaluate(fitted, rest, later, seed)
     return rows
-
-
-def seeded(filter, seed):
-    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
-    fresh = clone(filter)
-    unset = [key for key, value in fresh.get_params().items() if value is None]
-    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
 def _evaluate(fitted, parts, alphas, seed):
@@ -236,15 +226,8 @@ def _evaluate(fitted, parts, alphas, seed):
     for each in filters:
         each._calibrate_on(part, True, fitted._record.trained["answer"])
     batch, labels = check(fitted, X, y)
-    guarantee = fitted.calibration_.guarantee
-    risks, problems = filters[0]._risks_of(X)
-    kept = [each._margin(risks, problems, each._level()) > 0 for each in filters]
-    rows = rows_of_levels(
-        alphas,
-        count(guarantee, labels, kept, batch.offsets),
-        question_groups(batch, groups),
-        [each.calibration_.passes(risks) for each in filters],
-    )
+    questions = question_groups(batch, groups)
+    rows = rows_of_filters(filters, batch, labels, alphas, questions)
     return [
         row | {"n_calibration": each.n_calibration_}
         for row, each in zip(rows, filters, strict=True)
@@ -277,61 +260,32 @@ def summarise(rows, names, alphas, protocol):
         reference = tables[0]
         means += [_means(splits, reference) for splits in tables]
     sizes = "/".join(f"{size:.0f}" for size in reference.sizes.mean(axis=0))
-    columns = {"filter": "{filter}"} | COLUMNS
-    delta = {"delta %": "{delta_pct:+.1f} +- {delta_error:.1f}"}
     heading = (
         f"{len(reference.rows)} splits of {sizes} problems, {protocol}; delta is relative "
         f"to {next(iter(names))!r}"
     )
     if any(row["passing"] < 1 for row in rows):
         heading += "; coverage is computed for the problems that pass"
-    return Table(
-        means,
-        columns | delta,
-        heading,
-        splits=Table(rows, {"split": "{split:d}"} | columns),
-    )
+    return report_table(means, heading, splits=report_table(rows))
 
 
 def _means(splits, reference):
     """Return the means over splits of one filter at one level, compared with another filter."""
-
-    def error(values):
-        return corrected_error(values, splits.sizes)
-
+    sizes = splits.sizes.mean(axis=0)
+    overlap = sizes[-1] / sizes[0]
     names = "loss", "retention", "false_kept", "shown", "false_shown"
-    means = means_of([getattr(splits, n) for n in names], splits.passing, error)
+    means = means_of([getattr(splits, n) for n in names], splits.passing, overlap)
     baseline = reference.retention.mean()
+    change = mean_error(splits.retention - reference.retention, overlap)
     means |= {
         "alpha": splits.alpha[0],
         "target": splits.target[0],
         "delta_pct": 100 * (ratio(means["retention"], baseline) - 1),
-        "delta_error": np.nan,
+        "delta_error": 100 * ratio(change, baseline),
     }
-    if splits is not reference:
-        change = error(splits.retention - reference.retention)
-        means["delta_error"] = 100 * ratio(change, baseline)
     return {"filter": splits.filter[0]} | {
         name: float(value) for name, value in means.items()
     }
-
-
-def corrected_error(values, sizes):
-    """Return the standard error of the mean over splits that share problems.
-
-    The correction is that of Nadeau and Bengio (2003).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_splits,)
-    sizes : ndarray of shape (n_splits, n_parts)
-        Number of problems in each part, from the training part to the test part.
-    """
-    n = len(values)
-    if n < 2:
-        return np.nan
-    overlap = sizes[:, -1].mean() / sizes[:, 0].mean()
-    return values.std(ddof=1) * np.sqrt(1 / n + overlap)
 
 
 def make_splits(cv, questions, protocol, rng):
@@ -348,16 +302,17 @@ def make_splits(cv, questions, protocol, rng):
     rng : RandomState
         Random number generator for the splits.
     """
+    shares = (0.7, 0.15, 0.15) if protocol == "folds" else (0.5, 0.5)
     if cv is None:
         cv = 20 if protocol == "folds" else 40
     if isinstance(cv, Integral):
-        splits = [_cut(questions, SHARES[protocol], rng) for _ in range(cv)]
+        splits = [_cut(questions, shares, rng) for _ in range(cv)]
     else:
         splits = [tuple(np.sort(part) for part in split) for split in cv]
     if not splits:
         raise ValueError(f"cv must contain at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
-        _check_split(parts, number, questions, len(SHARES[protocol]))
+        _check_split(parts, number, questions, len(shares))
     return splits
 
 

@@ -10,7 +10,6 @@ from ._calibration import Calibration as Calibration
 from ._calibration import PathRisks as PathRisks
 from ._calibration import Steps as Steps
 from ._calibration import leave_one_out as leave_one_out
-from ._calibration import rows_of_groups as rows_of_groups
 from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from ._passing import choose_share as choose_share
 from ._passing import share_table as share_table

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import (
-    compare_filters,
     coverage_score,
     evaluate_filter,
     leave_one_out,
@@ -104,13 +103,11 @@ def test_reports_print_and_become_frames(data):
     report = evaluate_filter(cf, graphs, y, alphas=[0.1, 0.2])
     assert report.seen == (0, cf.n_calibration_)
     heading, names, *lines = str(report).splitlines()
-    assert heading.startswith(f"300 problems, {cf.n_calibration_} for calibration; 0 ")
     assert report.warning in heading and f"{cf.n_calibration_} for" in report.warning
     assert len(lines) == 2 and f"{report.retention[0]:.3f} +- " in lines[0]
-    frame = pytest.importorskip("pandas").DataFrame(report.rows)
-    assert report.to_frame().equals(frame)
+    assert report.to_frame().to_dict("records") == report.rows
     for found in (names, report._repr_html_()):
-        assert "theory band" in found and "threshold" in found
+        assert "theory band" in found and "filter" not in found
     fresh = evaluate_filter(cf, graphs[:1], y[:1], [0.2])
     assert "nan" not in str(fresh) and "-0.000" not in str(fresh)
     with pytest.raises(AttributeError, match="'colour'"):
@@ -198,12 +195,3 @@ def test_questions_are_read_off_the_problems():
     alone = evaluate_filter(filter, graphs[90:], y[90:], [0.2], groups=False)
     assert (report.n_problems, report.n_questions) == (90, 30)
     assert alone.n_questions == 90
-    width, narrow = (
-        each.coverage_interval_high - each.coverage_interval_low
-        for each in (report, alone)
-    )
-    assert narrow < width
-    rows = np.arange(180)
-    split = rows[:100], rows[100:140], rows[140:]
-    with pytest.raises(ValueError, match=r"split 0 .*question"):
-        compare_filters({"it": HardCF(0)}, graphs, y, [0.2], cv=[split])

@@ -4,25 +4,31 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from skdcf.evaluation import coverage_band, coverage_interval
+from skdcf.evaluation import coverage_band, coverage_interval, error_rate_upper_bound
 from skdcf.evaluation._intervals import rate_interval
 
 
-@pytest.mark.parametrize("confidence_level", [0.5, 0.95, 0.999])
-def test_intervals_are_those_of_scipy(confidence_level):
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_intervals_and_bounds_are_those_of_scipy(level):
     for n in (1, 7, 30, 1000):
         for k in {0, 1, n // 3, n - 1, n}:
-            test = binomtest(k, n).proportion_ci(confidence_level, method="exact")
-            found = coverage_interval(k, n, confidence_level=confidence_level)
-            assert found == pytest.approx((test.low, test.high), abs=1e-9)
+            exact = binomtest(k, n).proportion_ci()
+            assert coverage_interval(k, n) == pytest.approx(exact, abs=1e-9)
+            bound = binomtest(k, n, alternative="less").proportion_ci(level).high
+            found = error_rate_upper_bound(k, n, confidence_level=level)
+            assert found == pytest.approx(bound, abs=1e-9)
     with pytest.raises(ValueError, match=r"confidence_level .*95"):
-        coverage_interval(1, 2, confidence_level=95)
+        error_rate_upper_bound(1, 2, confidence_level=95)
 
 
 @pytest.mark.parametrize("numbers", [(-1, 5), (6, 5), (0, 0), (0.5, 5)])
 def test_impossible_counts_are_refused(numbers):
-    with pytest.raises(ValueError, match=r"n_(covered|problems) must"):
-        coverage_interval(*numbers)
+    for function, match in (
+        (coverage_interval, r"n_(covered|problems) must"),
+        (error_rate_upper_bound, r"n_(errors|audited) must"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            function(*numbers)
 
 
 def test_band_by_simulation():

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from skdcf import HardCF
 from skdcf.evaluation import judge_report
 
 
@@ -141,40 +140,3 @@ def test_bad_input(change, words):
     with pytest.raises(ValueError, match=r"(?s).*") as caught:
         judge_report(**good | change)
     assert [word for word in words if word not in str(caught.value)] == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("n_claims", [1, 4])
-@pytest.mark.parametrize("n_labels", [30, 50])
-@pytest.mark.parametrize("share", [0.05, 0.2])
-def test_corrected_rate_covers(n_claims, n_labels, share):
-    """Claims of a question are false together more often than alone."""
-    rng = np.random.default_rng(1)
-    n_covered = 0
-    groups = np.arange(1000).repeat(n_claims)
-    for _ in range(400):
-        doubt = rng.normal(size=1000).repeat(n_claims) + rng.normal(size=len(groups))
-        true = doubt / np.sqrt(2) > norm.ppf(share)
-        accepted = true | (rng.random(len(groups)) < 0.4)
-        row = report(accepted, np.where(groups < n_labels, true, -1), groups)
-        row = row["false claims, corrected"]
-        n_covered += row["low"] <= share <= row["high"]
-    assert n_covered >= 0.93 * 400, n_covered / 400
-
-
-@pytest.mark.long
-def test_missed_agrees_with_filters():
-    """The mean over samples is what a filter calibrated on the judge misses of new answers."""
-    rng = np.random.default_rng(2)
-    estimates = []
-    real = []
-    for _ in range(400):
-        true = rng.random(60) < 0.8
-        accepted = true | (rng.random(60) < 0.4)
-        risk = rng.normal(size=60) - true
-        rows = report(accepted[:50], true[:50], path_risk=risk[:50])
-        estimates.append(rows["missed at 0.1"]["estimate"])
-        cf = HardCF(0, alpha=0.1).fit(-risk[:50, None], accepted[:50].astype(int))
-        kept = np.ravel([mask.all() for mask in cf.predict(-risk[50:, None])])
-        real.append(np.mean(kept & ~true[50:]))
-    assert np.mean(estimates) == pytest.approx(np.mean(real), abs=0.015)

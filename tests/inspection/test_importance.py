@@ -5,7 +5,6 @@ from math import factorial
 
 import numpy as np
 import pytest
-from levels import fit_levels
 
 from skdcf import (
     CoherentConformalFilter,
@@ -69,6 +68,8 @@ def test_shapley_values_by_enumeration(linear, scale):
     deviation = np.abs(report.values).std(axis=0)
     np.testing.assert_allclose(report.deviation, deviation[order])
     assert report.feature.tolist() == [NARROW.feature_names[j] for j in order]
+    pooled = shap_values([linear, linear], test)
+    np.testing.assert_array_equal(pooled.values, np.tile(report.values, (2, 1)))
 
 
 def test_other_scorers_are_told_what_to_use():
@@ -76,14 +77,6 @@ def test_other_scorers_are_told_what_to_use():
     cf.fit(NARROW[:200], Y[:200])
     with pytest.raises(ValueError, match="permutation_importance"):
         shap_values(cf, NARROW[200:])
-
-
-def test_values_of_several_models_are_pooled():
-    fitted = fit_levels(CoherentConformalFilter("linear"), NARROW, Y, [0.1, 0.2])
-    alone = [shap_values(one, NARROW).values for one in fitted.values()]
-    report = shap_values([*fitted.values()], NARROW)
-    np.testing.assert_array_equal(report.values, np.concatenate(alone))
-    assert f"{2 * NARROW.n_claims} values" in str(report)
 
 
 def test_permutation_by_hand():

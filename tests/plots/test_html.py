@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf._html import card, escape, problem_html, table
+from skdcf._html import Table, card, escape, problem_html
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "
@@ -58,7 +58,7 @@ def html_of(text):
         graph._repr_html_(),
         GraphBatch.from_graphs([graph] * 8)._repr_html_(),
         card(problem_html(graph, kept, labels, reasons), text),
-        table([text, text], [[text, 1.0]], caption=text),
+        Table([{"text": text}], {"one": "{text}", "two": "{text}"}, text)._repr_html_(),
     ]
 
 

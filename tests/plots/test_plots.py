@@ -128,25 +128,18 @@ def test_each_mark_stands_in_its_band_and_beside_its_guarantee(data, reports):
         np.testing.assert_allclose([bar[:, 1] for bar in bars], intervals)
 
 
-def test_comparisons_and_groups(data):
+def test_comparisons(data):
     graphs, y = data
     filters = {name: HardCF(name) for name in ("frequency-score", "claim_index")}
     report = compare_filters(filters, graphs, y, [0.3, 0.1], cv=2, random_state=0)
-    cf = HardCF().fit(graphs[:80], y[:80])
-    groups = evaluate_filter(
-        cf, graphs[80:], y[80:], [0.3, 0.1], by=lambda batch: batch.sizes > 4
-    ).groups
-    for table, key in ((report, "filter"), (groups, "group")):
-        display = ReportDisplay.from_report(table)
-        for ax, name in zip(
-            display.axes_, ("coverage", "retention", "false_kept"), strict=True
-        ):
-            marks = [c for c in ax.containers if isinstance(c, ErrorbarContainer)]
-            for mark in marks:
-                own = [row for row in table.rows if str(row[key]) == mark.get_label()]
-                means = [row[name] for row in own]
-                np.testing.assert_allclose(mark.lines[0].get_ydata(), means[::-1])
-            assert len(marks) == 2
+    display = ReportDisplay.from_report(report)
+    names = "coverage", "retention", "false_kept"
+    for ax, name in zip(display.axes_, names, strict=True):
+        marks = [c for c in ax.containers if isinstance(c, ErrorbarContainer)]
+        assert [mark.get_label() for mark in marks] == [*filters]
+        for i, mark in enumerate(marks):
+            means = [row[name] for row in report.rows[i::2]]
+            np.testing.assert_allclose(mark.lines[0].get_ydata(), means[::-1])
     with pytest.raises(ValueError, match=r"ax.*3 axes.*2"):
         ReportDisplay.from_report(report, ax=plt.subplots(1, 2)[1])
 
@@ -158,17 +151,13 @@ def trained(data):
 
 
 def test_importances(data, trained):
-    graphs, y = data
+    graphs, _ = data
     report = shap_values(trained, graphs[:60])
     bars = ImportanceDisplay.from_report(report)
     names = [t.get_text() for t in bars.ax_.get_yticklabels()]
     assert names == report.feature[:10].tolist()
     widths = [p.get_width() for p in bars.ax_.patches]
     np.testing.assert_allclose(widths, report.mean[:10])
-    cf = HardCF("claim_index").fit(graphs[:75], y[:75])
-    display = ImportanceDisplay.from_estimator(cf, graphs[75:], y[75:], n_repeats=1)
-    widths = [p.get_width() for p in display.ax_.patches]
-    assert widths == sorted(widths, reverse=True) and len(widths) == 10
 
 
 def test_scores_of_true_and_false_claims(data, trained):

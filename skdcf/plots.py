@@ -5,25 +5,28 @@ Each display uses the axes passed as ``ax``, or creates a figure with enough axe
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import import_extra, printable
-from ..evaluation import Table
-from ..inspection import permutation_importance
-from ..uses import check
+from ._checks import import_extra, printable
+from ._html import claim_words
+from .evaluation import Table
+from .graphs import GraphBatch, ReasoningGraph
+from .inspection import explain, permutation_importance
+from .labels import pack_labels
+from .uses import check
 
-# Palette of Okabe and Ito (2008), without yellow, which is hard to see on a white background.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-PANELS = {
-    "coverage": "coverage (no false claim kept)",
-    "retention": "true claims kept per problem",
-    "false_kept": "false claims kept per problem",
-}
+__all__ = [
+    "ImportanceDisplay",
+    "ReasoningGraphDisplay",
+    "ReportDisplay",
+    "ScoreDistributionDisplay",
+]
 
 
 class Display:
@@ -70,7 +73,7 @@ class Display:
             The display itself.
         """
         plt = import_extra("matplotlib.pyplot", "plot")
-        n, size = self._layout()
+        n, size = self._layout()  # type: ignore[attr-defined]
         if ax is None:
             _, ax = plt.subplots(1, n, figsize=size, layout="constrained")
         self.axes_ = np.asarray(ax, dtype=object).ravel()
@@ -78,15 +81,8 @@ class Display:
             raise ValueError(f"ax must contain {n} axes, got {len(self.axes_)}")
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
-        self._draw(self.axes_)
+        self._draw(self.axes_)  # type: ignore[attr-defined]
         return self
-
-    def _layout(self):
-        """Return the number of panels, and the width and height of a new figure."""
-        raise NotImplementedError
-
-    def _draw(self, axes):
-        raise NotImplementedError
 
 
 class ReportDisplay(Display):
@@ -96,7 +92,7 @@ class ReportDisplay(Display):
     ----------
     report : Table, or dict of str to Table
         Report of `skdcf.evaluation.evaluate_filter`, `skdcf.evaluation.leave_one_out` or
-        `skdcf.evaluation.compare_filters`, or the table ``groups`` of an evaluation. If a dict of
+        `skdcf.evaluation.compare_filters`. If a dict of
         evaluations is passed, its keys are the names in the legend.
 
     Attributes
@@ -126,9 +122,14 @@ class ReportDisplay(Display):
     """
 
     def _layout(self):
-        return len(PANELS), (3.7 * len(PANELS), 3.7)
+        return 3, (11.1, 3.7)
 
     def _draw(self, axes):
+        panels = {
+            "coverage": "coverage (no false claim kept)",
+            "retention": "true claims kept per problem",
+            "false_kept": "false claims kept per problem",
+        }
         lines = _lines(self.report)
         levels = np.unique(
             [row["alpha"] for line in lines.values() for row in line.rows]
@@ -137,14 +138,14 @@ class ReportDisplay(Display):
         gap = np.diff(levels).min(initial=0.1) / (3 * len(lines))
         for i, (name, line) in enumerate(lines.items()):
             at = line.alpha + gap * (i - (len(lines) - 1) / 2)
-            for (column, label), ax in zip(PANELS.items(), axes, strict=True):
+            for (column, label), ax in zip(panels.items(), axes, strict=True):
                 ax.errorbar(
                     at,
                     getattr(line, column),
                     yerr=_error(line, column),
                     label=printable(name),
-                    color=COLOURS[i % len(COLOURS)],
-                    marker=MARKERS[i % len(MARKERS)],
+                    color=f"C{i}",
+                    marker="os^DvPX"[i % 7],
                     capsize=2,
                     lw=1.2,
                 )
@@ -173,13 +174,14 @@ class ReportDisplay(Display):
 def _lines(report):
     """Return one table per line, in increasing order of alpha, keyed by name."""
     if isinstance(report, Mapping):
-        rows = [{"name": name} | row for name, of in report.items() for row in of.rows]
+        rows = [
+            {"filter": name} | row for name, of in report.items() for row in of.rows
+        ]
     else:
         rows = report.rows
     lines: dict[str, list[Any]] = {}
     for row in sorted(rows, key=lambda row: row["alpha"]):
-        named = [row[key] for key in ("name", "filter", "group") if key in row]
-        lines.setdefault(str(named[0]) if named else "observed", []).append(row)
+        lines.setdefault(row.get("filter", "observed"), []).append(row)
     return {name: Table(own, {}) for name, own in lines.items()}
 
 
@@ -213,40 +215,14 @@ class ScoreDistributionDisplay(Display):
     Examples
     --------
     >>> from skdcf.plots import ScoreDistributionDisplay
-    >>> labels = [1, 1, 1, 0, 0, 0]
-    >>> display = ScoreDistributionDisplay.from_predictions(
-    ...     labels, {"frequency": [5, 4, 2, 3, 1, 0]}
-    ... )
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
+    >>> fitted = HardCF().fit(graphs, y)
+    >>> display = ScoreDistributionDisplay.from_estimator({"frequency": fitted}, graphs, y)
     >>> display.ax_.get_title()
     'frequency'
     """
-
-    @classmethod
-    def from_predictions(
-        cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
-    ) -> Self:
-        """Draw histograms of given scores of labelled claims.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_claims,)
-            Claim labels: 1 true, 0 false. Claims with other labels are ignored.
-        scores : dict of str to array-like of shape (n_claims,)
-            The scores, keyed by panel name.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
-
-        Returns
-        -------
-        display : ScoreDistributionDisplay
-            The display that was drawn.
-        """
-        labels = np.asarray(y)
-        report = {
-            name: (np.asarray(row)[labels == 1], np.asarray(row)[labels == 0])
-            for name, row in scores.items()
-        }
-        return cls.from_report(report, ax=ax)
 
     @classmethod
     def from_estimator(
@@ -272,7 +248,10 @@ class ScoreDistributionDisplay(Display):
         """
         labels = check(next(iter(estimator.values())), X, y)[1]
         scores = {name: each.confidence(X) for name, each in estimator.items()}
-        return cls.from_predictions(labels, scores, ax=ax)
+        report = {
+            name: (own[labels == 1], own[labels == 0]) for name, own in scores.items()
+        }
+        return cls.from_report(report, ax=ax)
 
     def _layout(self):
         return len(self.report), (4.4 * len(self.report), 3.4)
@@ -280,17 +259,9 @@ class ScoreDistributionDisplay(Display):
     def _draw(self, axes):
         for (name, scores), ax in zip(self.report.items(), axes, strict=True):
             bins = np.histogram_bin_edges(np.concatenate(scores), 30)
-            for own, colour, kind in zip(
-                scores, COLOURS, ("true", "false"), strict=False
-            ):
-                ax.hist(
-                    own,
-                    bins,
-                    density=len(own) > 0,
-                    color=colour,
-                    alpha=0.5,
-                    label=f"{len(own)} {kind} claims",
-                )
+            for own, kind in zip(scores, ("true", "false"), strict=True):
+                label = f"{len(own)} {kind} claims"
+                ax.hist(own, bins, density=len(own) > 0, alpha=0.5, label=label)
             ax.set_title(printable(name), fontsize="medium")
             ax.set(xlabel="score", ylabel="density")
             ax.legend(frameon=False)
@@ -359,9 +330,198 @@ class ImportanceDisplay(Display):
         (ax,) = axes
         largest = Table(self.report.rows[:10], {})
         names = list(map(printable, largest.feature))
-        ax.barh(
-            names, largest.mean, xerr=largest.deviation, color=COLOURS[0], capsize=2
-        )
+        ax.barh(names, largest.mean, xerr=largest.deviation, capsize=2)
         ax.invert_yaxis()
         ax.axvline(0, color="k", lw=0.8)
         ax.set_xlabel(self.report.heading.replace(", of", ",\nof"))
+
+
+@dataclass(eq=False)
+class ReasoningGraphDisplay:
+    """Draw one problem, with premises at the top and the claim texts next to the graph.
+
+    Kept claims are drawn as dark discs, and dropped claims as light squares. A false claim has a
+    thick outline and a cross. An unjudged claim has a question mark.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        The problem.
+    kept : ndarray of bool of shape (n_claims,), optional
+        Mask of the kept claims. If None, the unfiltered problem is drawn.
+    labels : ndarray of shape (n_claims,), optional
+        Claim labels: 1 true, 0 false, -1 unknown.
+    reasons : dict of int to str, optional
+        Reasons for dropped claims, keyed by claim index. Each reason is written below the text of
+        its claim.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The axes with the drawing.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.plots import ReasoningGraphDisplay
+    >>> graph = ReasoningGraph([[0.9], [0.8], [0.1]], [(0, 1), (0, 2)])
+    >>> display = ReasoningGraphDisplay.from_graph(graph, kept=[True, True, False])
+    >>> display.ax_.get_title()
+    '2 of 3 claims kept'
+    """
+
+    graph: ReasoningGraph
+    _: KW_ONLY
+    kept: ArrayLike | None = None
+    labels: ArrayLike | None = None
+    reasons: dict[int, str] | None = None
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: ReasoningGraph,
+        *,
+        kept: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Create a display from a problem, and draw the plot.
+
+        Parameters
+        ----------
+        graph : ReasoningGraph
+            The problem.
+        kept : array-like of bool, shape (n_claims,), optional
+            Mask of the kept claims. If None, the unfiltered problem is drawn.
+        labels : array-like of 0/1, shape (n_claims,), optional
+            Claim labels: 1 true, 0 false, -1 unknown.
+        ax : matplotlib Axes, optional
+            Axes to draw on. If None, a new figure is created.
+
+        Returns
+        -------
+        display : ReasoningGraphDisplay
+            The display that was drawn.
+        """
+        if labels is not None:
+            labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
+        mask = np.ones(graph.n_claims, bool) if kept is None else np.asarray(kept)
+        if mask.shape != (graph.n_claims,) or mask.dtype != bool:
+            raise ValueError(
+                f"kept must be a boolean array with one value for each of the "
+                f"{graph.n_claims} claims, got shape {mask.shape} and dtype {mask.dtype}"
+            )
+        return cls(graph, kept=kept, labels=labels).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        graph: ReasoningGraph,
+        labels: ArrayLike | None = None,
+        *,
+        alpha: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the decisions of a fitted filter on a problem, with the reasons.
+
+        Parameters
+        ----------
+        estimator : fitted filter
+            The filter whose decisions are drawn.
+        graph : ReasoningGraph
+            The problem.
+        labels : array-like of 0/1, shape (n_claims,), optional
+            Claim labels, which do not influence the decisions.
+        alpha : float in (0, 1), optional
+            The level. If None, the filter's alpha is used.
+        ax : matplotlib Axes, optional
+            Axes to draw on. If None, a new figure is created.
+
+        Returns
+        -------
+        display : ReasoningGraphDisplay
+            The display that was drawn.
+        """
+        explained = explain(estimator, graph, labels, alpha=alpha)
+        names = "graph", "kept", "labels", "reasons"
+        return cls(**{name: getattr(explained, name) for name in names}).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the problem.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on. If None, a new figure is created.
+
+        Returns
+        -------
+        self : object
+            The display itself.
+        """
+        import networkx as nx
+
+        plt = import_extra("matplotlib.pyplot", "plot")
+        graph = self.graph
+        n = graph.n_claims
+        depth = GraphBatch.from_graphs([graph]).depth
+        layers = {
+            -row: np.flatnonzero(depth == row).tolist() for row in {*depth.tolist()}
+        }
+        digraph = graph.to_networkx()
+        places = nx.multipartite_layout(digraph, layers, align="horizontal")
+        lines = self._lines()
+        if ax is None:
+            # The height leaves room for all layers and for all lines of text.
+            size = 9 if lines else 4.5, max(2.5, 0.8 * len(layers), 0.18 * len(lines))
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        kept = np.ones(n) if self.kept is None else np.asarray(self.kept)
+        labels = np.ones(n, int) if self.labels is None else np.asarray(self.labels)
+        marks = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
+        for v in range(n):
+            fill, ink, shape = (
+                ("#00664d", "white", "o") if kept[v] else ("#f4f4f4", "0.2", "s")
+            )
+            is_false = labels[v] == 0
+            nx.draw_networkx_nodes(
+                digraph,
+                places,
+                nodelist=[v],
+                node_color=fill,
+                node_shape=shape,
+                edgecolors="#d55e00" if is_false else ink,
+                linewidths=2.8 if is_false else 1.2,
+                ax=ax,
+            )
+            text = {v: f"{v + 1}{marks[int(labels[v])]}"}
+            nx.draw_networkx_labels(
+                digraph, places, text, font_size=9, font_color=ink, ax=ax
+            )
+        nx.draw_networkx_edges(digraph, places, edge_color="0.45", ax=ax)
+        ax.margins(0.15)
+        ax.set_axis_off()
+        style = {"va": "top", "fontsize": 9, "parse_math": False}
+        ax.text(1.05, 1, "\n".join(lines), transform=ax.transAxes, **style)
+        if self.kept is not None:
+            ax.set_title(f"{np.sum(self.kept)} of {n} claims kept")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+    def _lines(self):
+        """Return the lines of the numbered claim texts, each followed by its reason."""
+        graph = self.graph
+        reasons = self.reasons or {}
+        if graph.claims is None and not reasons:
+            return []
+        lines = []
+        for v, words in enumerate(claim_words(graph.n_claims, self.kept, self.labels)):
+            text = "" if graph.claims is None else " ".join(graph.claims[v].split())
+            claim = f"{v + 1}. {text}" + (f" [{words}]" if words else "")
+            for paragraph in (claim, reasons.get(v, "")):
+                # number of characters per line of text
+                lines += textwrap.wrap(printable(paragraph), 74)
+        return lines

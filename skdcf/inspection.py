@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .. import guards
-from .._checks import check_count
-from .._html import Table
-from ..evaluation import CalibratedSearch, leave_one_out
-from ..filters import ConformalFilter
-from ..graphs import Problems, ReasoningGraph
-from ..labels import Labels
-from ..ops.ancestors import pass_on
-from ..uses import check
+from . import guards
+from ._checks import check_count
+from ._html import Table
+from .evaluation import CalibratedSearch, leave_one_out
+from .filters import ConformalFilter
+from .graphs import Problems, ReasoningGraph
+from .labels import Labels
+from .ops.ancestors import pass_on
+from .uses import check
+
+__all__ = ["explain", "permutation_importance", "shap_values"]
 
 
 def explain(

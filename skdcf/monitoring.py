@@ -26,15 +26,17 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import full
-from .._parameters import Settings, fraction, settings
-from ..graphs import Problems
-from ..guards import compare_origin
-from ..identity import Groups, hashes_of
-from ..labels import Labels
-from ..ops.hard import segment_max
-from ..ops.mean_bound import largest_mean
-from ..uses import check, flat_masks
+from . import full
+from ._parameters import Settings, fraction, settings
+from .graphs import Problems
+from .guards import compare_origin
+from .identity import Groups, hashes_of
+from .labels import Labels
+from .ops.hard import segment_max
+from .ops.mean_bound import largest_mean
+from .uses import check, flat_masks
+
+__all__ = ["CoverageMonitor", "ExchangeabilityTest"]
 
 
 def waiting(t):
@@ -83,16 +85,13 @@ class BettingMonitor(Settings):
         self.validate()
         filter.check_calibrated()
         full.refuse(filter, "a monitor")
-        self._start(filter)
+        self._start(filter)  # type: ignore[attr-defined]
         # The calibration of the copy does not change.
         self.filter_ = copy(filter)
         self.log_wealth_ = np.empty(0)
         self.n_repeated_ = 0
         self.taken_ = {}
         return self
-
-    def _start(self, filter):
-        raise NotImplementedError
 
     def _first(self, hashes, name):
         """Return which answers are the first to a new question in the group."""
@@ -104,9 +103,7 @@ class BettingMonitor(Settings):
             is_old |= np.isin(hashes.content, calibrated["content"])
         first = ~is_old
         for i, question in enumerate(hashes.question.tolist()):
-            key = f"q{question} {name!r}"
-            if question < 0:
-                key = f"c{hashes.content[i]} {name!r}"
+            key = f"{question if question >= 0 else hashes.content[i]} {name!r}"
             if question >= 0 or contents_differ:
                 first[i] &= key not in self.taken_
                 self.taken_[key] = True
@@ -139,9 +136,9 @@ class BettingMonitor(Settings):
             The keys are ``n_problems``, ``p_value``, ``alarm`` and ``alarm_at``. The
             values are plain numbers, booleans or None.
         """
-        names = "p_value", "alarm", "alarm_at"
-        values = {name: getattr(self, name) for name in names}
-        return {"n_problems": len(self.log_wealth_)} | values
+        names = "n_repeated_", "p_value", "alarm", "alarm_at"
+        state = {name.removesuffix("_"): getattr(self, name) for name in names}
+        return {"n_problems": len(self.log_wealth_)} | state
 
 
 def play(before, state, log_factors):
@@ -374,12 +371,18 @@ class CoverageMonitor(BettingMonitor):
             # The loss of the new answer is at most 1. All other answers share the rest.
             total = max((steps.n + 1) * level - 1, 0.0)
             share = self.delta / (2 * len(groups))
-            game = {"group": name, "cut": steps.cut, "n": steps.n}
-            game["rank"] = steps.rank(level) if is_urn else None
-            game["mean"] = None if is_urn else largest_mean(total, steps.n, share)
-            self.games_.append(
-                game | {"n_problems": 0, "lost": 0.0, "log_wealth": 0.0, "state": None}
-            )
+            game = {
+                "group": name,
+                "cut": steps.cut,
+                "n": steps.n,
+                "rank": steps.rank(level) if is_urn else None,
+                "mean": None if is_urn else largest_mean(total, steps.n, share),
+                "n_problems": 0,
+                "lost": 0.0,
+                "log_wealth": 0.0,
+                "state": None,
+            }
+            self.games_.append(game)
         self.n_errors_ = self.n_unwatched_ = 0
 
     def update(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
@@ -457,22 +460,23 @@ class CoverageMonitor(BettingMonitor):
         if not (np.isfinite(losses) & (losses >= 0)).all():
             raise ValueError(f"losses must be finite and nonnegative, got {losses}")
         check_is_fitted(self)
-        games = [game for game in self.games_ if game["group"] == group]
-        for game in games:
-            self._bet(game, losses)
-        self.n_unwatched_ += 0 if games else len(losses)
+        self.n_unwatched_ += len(losses)
+        for game in self.games_:
+            if game["group"] == group:
+                self.n_unwatched_ -= len(losses)
+                self._bet(game, losses)
         return self
 
     def _bet(self, game, losses):
         lost_before = game["lost"] + np.append(0.0, np.cumsum(losses))[:-1]
-        chance = np.full(len(losses), game["mean"])
-        if game["mean"] is None:
-            n_drawn = game["n"] + game["n_problems"] + 1 + np.arange(len(losses))
-            chance = (game["rank"] + lost_before) / n_drawn
+        n_drawn = game["n"] + game["n_problems"] + 1 + np.arange(len(losses))
+        chance = game["mean"]
+        if chance is None:
+            chance = ((game["rank"] + lost_before) / n_drawn)[:, None]
         # Each bet is on an odds ratio of an error, relative to the rate under the null.
         gains = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
         factors = np.log(1 + losses[:, None] * gains)
-        factors -= np.log1p(chance[:, None] * gains)
+        factors -= np.log1p(chance * gains)
         log_wealth, game["state"] = play(game["n_problems"], game["state"], factors)
         others = [each["log_wealth"] for each in self.games_ if each is not game]
         wealth = np.logaddexp(logsumexp([*others, -np.inf]), log_wealth)
@@ -498,5 +502,4 @@ class CoverageMonitor(BettingMonitor):
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n,
             "mean_loss": sum(game["lost"] for game in self.games_) / n,
-            "n_repeated": self.n_repeated_,
         }

@@ -10,6 +10,7 @@ from ._version import __version__ as __version__
 
 __all__ = [
     "BoostedIndependentFactuality",
+    "CalibrationPart",
     "CoherentConformalFilter",
     "GraphBatch",
     "HardCF",
@@ -18,11 +19,17 @@ __all__ = [
     "SingleFeatureCF",
     "XGBoostCF",
     "load",
+    "load_threshold",
+    "problems_needed",
     "save",
+    "save_threshold",
 ]
 
 _HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
-_HOMES |= dict.fromkeys(("load", "save"), "persistence")
+_HOMES |= dict.fromkeys(("CalibrationPart", "problems_needed"), "parts")
+_HOMES |= dict.fromkeys(
+    ("load", "load_threshold", "save", "save_threshold"), "persistence"
+)
 
 
 def __getattr__(name):

@@ -30,9 +30,6 @@ from . import (
     monitoring as monitoring,
 )
 from . import (
-    persistence as persistence,
-)
-from . import (
     plots as plots,
 )
 from . import (
@@ -47,8 +44,12 @@ from . import (
 from ._version import __version__ as __version__
 from .graphs import GraphBatch as GraphBatch
 from .graphs import ReasoningGraph as ReasoningGraph
+from .parts import CalibrationPart as CalibrationPart
+from .parts import problems_needed as problems_needed
 from .persistence import load as load
+from .persistence import load_threshold as load_threshold
 from .persistence import save as save
+from .persistence import save_threshold as save_threshold
 from .presets import BoostedIndependentFactuality as BoostedIndependentFactuality
 from .presets import CoherentConformalFilter as CoherentConformalFilter
 from .presets import HardCF as HardCF
@@ -58,6 +59,7 @@ from .presets import XGBoostCF as XGBoostCF
 
 __all__ = [
     "BoostedIndependentFactuality",
+    "CalibrationPart",
     "CoherentConformalFilter",
     "GraphBatch",
     "HardCF",
@@ -66,5 +68,8 @@ __all__ = [
     "SingleFeatureCF",
     "XGBoostCF",
     "load",
+    "load_threshold",
+    "problems_needed",
     "save",
+    "save_threshold",
 ]

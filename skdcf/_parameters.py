@@ -16,7 +16,6 @@ from sklearn.utils import _param_validation
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
 from sklearn.utils._param_validation import Options as Options
 from sklearn.utils._param_validation import StrOptions as StrOptions
-from sklearn.utils.validation import _check_sample_weight as read_weights  # noqa: F401
 
 from ._checks import warn
 from ._version import __version__

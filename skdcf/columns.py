@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from . import guards
-from ._checks import (
-    is_missing,
-    is_number,
-    other_row,
-    printable,
-    refuse_iterator,
-    warn,
-)
+from ._checks import other_row, warn
 from .exceptions import GuaranteeWarning
 from .features import reasoning_features
 from .graphs import GraphBatch, pack_graphs
@@ -112,16 +109,10 @@ def _pack_table(estimator, X, reset):
             "ReasoningGraph.from_dict to convert a dict, or ReasoningGraph(None, "
             "claims=[...]) to convert texts"
         )
-    try:
-        table = validate_data(estimator, X, reset=reset, dtype=np.float64)
-    except OverflowError as error:
-        raise ValueError(f"X contains a number that is too large: {error}") from error
+    table = validate_data(estimator, X, reset=reset)
     passed = np.asarray(X)
-    if passed.dtype.kind in "OSU":
-        for value in passed.flat:
-            if not (is_number(value) or is_missing(value)):
-                shown = printable(repr(value))[:80]
-                raise ValueError(f"X must contain numbers, got {shown}")
+    if passed.dtype == object:  # scikit-learn would convert strings in an object array.
+        table = passed
     names = getattr(estimator, "feature_names_in_", None)
     offsets = np.arange(len(table) + 1)
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
@@ -173,12 +164,6 @@ def _compare_features(estimator, batch):
     by_position = estimator.features_ is not None or estimator.ties == "jitter"
     by_position |= any(map(callable, estimator._resolved_guarantee().entries))
     if columns_read is not None and names is not None and not by_position:
-        missing = [name for name in columns_read if name not in names]
-        if missing:
-            raise ValueError(
-                f"the scorer requires the feature {missing[0]!r}, but X only has the features "
-                f"{list(names)}"
-            )
         return batch
 
     if (batch.n_features or 0) != n_features:
@@ -206,30 +191,14 @@ def flat_labels(y, batch, is_table, classes=None):
 
     The argument ``classes`` contains the classes found by ``fit``, and is None during ``fit``.
     """
-    if not is_table or _is_per_problem(y):
+    if not is_table:
         return pack_labels(y, batch), None
-    refuse_iterator("y", y)
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
-        raise ValueError(
-            f"label {row} is masked, but every claim needs a label. Use -1 for unjudged "
-            "claims"
-        )
+        raise ValueError(f"label {row} is masked. Use -1 for unjudged claims")
     y = column_or_1d(y, warn=True)
-    if len(y) != len(batch):
-        raise ValueError(
-            f"y must have one entry for each of the {len(batch)} problems in X, got "
-            f"{len(y)}"
-        )
+    check_consistent_length(batch, y)
     return read_column(y, classes)
-
-
-def _is_per_problem(y):
-    """Return whether y contains one array per problem rather than one value per problem."""
-    first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
-    if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 and len(y):
-        first = y[0]
-    return isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) == 1
 
 
 def confidence_of(scorer, batch):
@@ -237,15 +206,11 @@ def confidence_of(scorer, batch):
 
     A ValueError is raised if the scorer's output is invalid.
     """
-    returned = scorer.confidence(batch)
-    try:
-        confidence = np.asarray(returned, dtype=np.float64)
-    except (TypeError, ValueError):
-        confidence = np.array(np.nan)
+    confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
             f"the scorer must return an array of shape ({batch.n_claims},) with one number per "
-            f"claim, got {type(returned).__name__} of shape {np.shape(confidence)}"
+            f"claim, got shape {confidence.shape}"
         )
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))

@@ -20,11 +20,11 @@ from copy import copy, deepcopy
 from dataclasses import KW_ONLY, replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -38,7 +38,6 @@ from ._parameters import (
     at_least,
     clone_parameters,
     fraction,
-    read_weights,
     reduced,
     settings,
 )
@@ -70,21 +69,17 @@ from .identity import (
     are_fine,
     hashes_of,
 )
-from .jitter import SCALE, noise_of
+from .jitter import noise_of
 from .labels import Labels
-from .ops.hard import path_risk, segment_max, segment_min, segment_sum
-from .parts import CalibrationPart, choose_one_each, number
-from .scorers import FitTask, resolve
-from .training import SoftTraining, splitting
-
-if TYPE_CHECKING:
-    from .relaxation import Relaxation
+from .ops.hard import path_risk, segment_max, segment_min
+from .parts import CalibrationPart, number
+from .scorers import ClassifierScorer, FitTask, resolve
+from .training import splitting
 
 Level: TypeAlias = float | None
 #: Parameters that define the guarantee. The number of kept true claims can only be compared
 #: between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-N_FOLDS = 3  # folds of the out-of-fold risks from which the share of passing answers is chosen
 
 
 @contextmanager
@@ -111,8 +106,6 @@ class ConformalFilter(Settings):
     _: KW_ONLY
     features: Any = "auto"
     alpha: float = 0.1
-    relaxation: Relaxation | None = None
-    training: SoftTraining | None = None
     edges: Literal["given", "none"] | Callable[..., Any] = "given"
     calibration_size: float | int | Literal["all"] | None = None
     ties: Literal["exclude", "include", "jitter"] = "exclude"
@@ -122,10 +115,11 @@ class ConformalFilter(Settings):
     n_jobs: int | None = None
     verbose: int = 0
 
+    # Only `CoherentConformalFilter` has these parameters.
+    relaxation = training = None
+
     _parameter_constraints = {
         "features": [None, StrOptions({"auto"}), HasMethods(["fit", "transform"])],
-        "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
-        "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
         # "exclude" drops a claim whose path risk equals the threshold. "include" keeps it, as the
         # published code does, but invalidates the guarantee if scores are tied. "jitter" breaks
@@ -212,20 +206,17 @@ class ConformalFilter(Settings):
         with unchanged_on_error(self):
             self._forget()
             problems = self._read_labelled(X, y, groups, reset=True)
-            transformer = transformer_for(self, problems.batch)
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             rng = np.random.RandomState(self._seed)
             # Columns that learn nothing are computed for all problems.
             scorer = None
-            if not columns_require_fit(transformer):
-                problems, scorer = self._make_columns(
-                    transformer, problems, problems.unlabelled()
-                )
+            if not columns_require_fit(self.features_):
+                problems, scorer = self._make_columns(problems, problems.unlabelled())
 
             # Hold out questions for calibration, unless nothing learns.
             learns = scorer is None or resolve.scorer_requires_fit(scorer)
             if learns and self.calibration_size == "all":
-                full.fit(self, problems, scorer, transformer)
+                full.fit(self, problems, scorer)
                 return self
             question = problems.questions()
             n_held = self._count_held_out(question, learns)
@@ -242,7 +233,7 @@ class ConformalFilter(Settings):
             # no labels may see the calibration problems.
             train = problems.take(training) if len(training) else problems.unlabelled()
             if scorer is None:
-                problems, scorer = self._make_columns(transformer, problems, train)
+                problems, scorer = self._make_columns(problems, train)
                 train, held = problems.take(training), problems.take(calibration)
             several = len(training) and question.max() + 1 < len(question)
             task = self._task(question[training] if several else None, rng)
@@ -255,13 +246,9 @@ class ConformalFilter(Settings):
             # Score the held-out problems. One answer to each question calibrates. If nothing was
             # held out deliberately, as few questions as reach the same rank are used.
             if n_held:
-                uses_all = n_held == question.max() + 1
+                fewest = self._chooses_share or n_held == question.max() + 1
                 part = self._part(held, origin)
-                left_over = self._calibrate_on(
-                    part,
-                    uses_all or self._chooses_share,
-                    candidates.answer,
-                )
+                left_over = self._calibrate_on(part, fewest, candidates.answer)
                 self.unused_indices_ = calibration[left_over]
             return self
 
@@ -271,7 +258,7 @@ class ConformalFilter(Settings):
             if name.endswith("_") or name == "_record":
                 delattr(self, name)
         self.share_ = None
-        self._labelled: full.LabelledAnswers | None = None
+        self._labelled = None
         self.n_calibration_ = 0
 
     def _remember(self, problems, training, origin):
@@ -294,44 +281,34 @@ class ConformalFilter(Settings):
             columns_are_fine=are_fine(problems.batch),
         )
 
-    def _make_columns(self, transformer, problems, train):
+    def _make_columns(self, problems, train):
         """Fit the columns on training problems, and return the problems and the new scorer."""
-        self.features_ = fit_columns(transformer, train.batch, train.labels)
+        self.features_ = fit_columns(self.features_, train.batch, train.labels)
         columns = self._with_columns(problems.batch)
-        self._columns_out = columns.feature_names or tuple(
-            f"x{i}" for i in range(columns.n_features or 0)
-        )
-        scorer = resolve.as_scorer(
-            full.wanted_scorer(self, self._wanted_scorer(columns)), columns
-        )
+        scorer = self._wanted_scorer(columns)
+        if self.calibration_size == "all" and scorer == "linear":
+            scorer = ClassifierScorer()  # at which the training of "linear" starts
+        scorer = resolve.as_scorer(scorer, columns)
         for name in ("relaxation", "training"):
-            setting = getattr(self, name)
-            if setting is not None and not scorer.uses_relaxation:
+            if getattr(self, name) is not None and not scorer.uses_relaxation:
                 raise ValueError(
-                    f"{name} has no effect with scorer={scorer!r}. Leave {name} at None, or use "
-                    'scorer="linear" or a model such as MLPModel()'
+                    f"{name} has no effect, because {scorer!r} is not trained through "
+                    f'calibration. Leave {name} at None, or use scorer="linear" or a model such '
+                    "as MLPModel(), and calibration_size=None"
                 )
-            if setting is not None:
-                setting.validate()
         return replace(problems, columns=columns), scorer
 
     def _count_held_out(self, question, learns):
         """Return the number of questions to hold out for calibration, or all if nothing learns."""
         size = self.calibration_size
         n = int(question.max()) + 1
-        if size == 0 and not learns:
-            raise ValueError(
-                "calibration_size=0 requires a scorer or columns that learn from labels, but "
-                f"neither the scorer {self.scorer!r} nor the columns learn. Calibrate on all "
-                "problems instead (calibration_size=None)"
-            )
         if size == 0:
             return 0
-        if size in (None, "all") and not learns and not self._chooses_share:
-            return n
         if size is None and learns:
             size = self._resolved_guarantee().calibration_count(n, self._level())
-        elif size is None:
+        elif size in (None, "all"):
+            if not self._chooses_share:
+                return n
             size = n - -(-n // 5)  # a fifth of the questions only chooses the share
         return splitting.holdout_count("calibration_size", size, n)
 
@@ -370,21 +347,14 @@ class ConformalFilter(Settings):
         The risks are out-of-fold risks if the scorer learns.
         """
         confidence = None
-        n = len(train.batch)
         if resolve.scorer_requires_fit(scorer):
-            fold_of = resolve.folds(n, task.groups, N_FOLDS, deepcopy(task.rng))
-            # All fold indices are 0 if all training problems answer the same question.
-            if fold_of.any():
-                confidence = resolve.out_of_fold_confidence(
-                    scorer, train.columns, train.labels, fold_of, task
-                )
+            confidence = resolve.out_of_fold_confidence(
+                scorer, train.columns, train.labels, task
+            )
         risks = self._path_risks(train, confidence)
+        groups = number(risks.groups, len(risks))
         return share_table(
-            self.guarantee,
-            risks.path_risk,
-            train.labels,
-            risks.offsets,
-            number(risks.groups, n),
+            self.guarantee, risks.path_risk, train.labels, risks.offsets, groups
         )
 
     def calibrate(
@@ -530,11 +500,14 @@ class ConformalFilter(Settings):
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
         if not self.scorer_.batch_invariant or self.features_ is not None:
-            rounding = guards.measure_rounding(
-                self._confidence_alone, batch, confidence
-            )
-        batches = batch, problems.columns
-        resolution = guards.resolution_of(self.scorer_, batches, confidence)
+
+            def confidence_alone(part):
+                return self._confidence(ReadProblems(part, self._with_columns(part)))
+
+            rounding = guards.measure_rounding(confidence_alone, batch, confidence)
+        resolution = guards.resolution_of(
+            self.scorer_, (batch, problems.columns), confidence
+        )
         # With ties="include", scores are compared without modification, as in the published code.
         if self.ties != "include":
             lowered = guards.lowered(jumps.position, resolution, rounding)
@@ -555,11 +528,15 @@ class ConformalFilter(Settings):
 
         ``candidates`` are the hashes of the answers that could have been used for training.
         """
+        level = self._level()
         if self._chooses_share:
-            self.share_ = self._chosen_share(part)
+            # The share is chosen for the number of questions in each group.
+            rows, _ = part.choose(self._resolved_guarantee(), level, False)
+            counts = np.bincount(number(part.groups, len(part))[rows]).tolist()
+            table = self.share_table_
+            self.share_ = choose_share(table, level, self.guarantee.delta, counts)
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee())
-        level = self._level()
         chosen, left_over = part.choose(guarantee, level, fewest)
         # Even if the answers to a question belong to several groups, one of them is compared with
         # new answers.
@@ -595,20 +572,6 @@ class ConformalFilter(Settings):
         self.nonconformity_scores_ = np.sort(part.scores)
         return left_over
 
-    def _chosen_share(self, part):
-        """Return the proportion of passing answers for the questions of a calibration part."""
-        question = part.hashes.question
-        # Each answer without a question is treated as a separate question.
-        question = np.where(question < 0, -1 - np.arange(len(question)), question)
-        groups = number(part.groups, len(question))
-        first = choose_one_each(question, np.arange(len(question)), groups)
-        return choose_share(
-            self.share_table_,
-            self._level(),
-            self._resolved_guarantee().delta,
-            np.bincount(groups[first]).tolist(),
-        )
-
     # -------------------------------------------------- what the parameters stand for
 
     def _wanted_scorer(self, batch):
@@ -624,9 +587,7 @@ class ConformalFilter(Settings):
         """Return the guarantee, with the chosen proportion of answers that may pass."""
         guarantee = self.guarantee or NoFalseClaim()
         share = getattr(self, "share_", None)
-        if self._chooses_share and share is not None:
-            guarantee = guarantee.with_share(share)
-        return guarantee
+        return guarantee if share is None else guarantee.with_share(share)
 
     def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
@@ -649,7 +610,6 @@ class ConformalFilter(Settings):
             "edges": self.edges,
             "online": self.online,
             "ties": self.ties,
-            "random_state": self._seed if self.ties == "jitter" else None,
         }
         return {name: guards.comparable(value) for name, value in settings.items()}
 
@@ -678,35 +638,39 @@ class ConformalFilter(Settings):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None. Pass the claim labels of each problem as y"
             )
-        batch, is_table = read_problems(self, X, reset=reset)
-        classes = None if reset else self._classes()
-        labels, classes = flat_labels(y, batch, is_table, classes)
-        if reset and classes is not None:
-            self.classes_ = classes
-        transformer = transformer_for(self, batch) if reset else self.features_
-        batch = carry_columns(transformer, batch)
+        problems = self._read(X, y, reset)
+        if reset:
+            self.features_ = transformer_for(self, problems.batch)
+        batch = carry_columns(self.features_, problems.batch)
         fine = are_fine(batch) if reset else self._record.columns_are_fine
         hashes = hashes_of(batch, groups, columns_are_fine=fine)
-        return ReadProblems(batch, batch, is_table, labels, hashes)
+        return replace(problems, batch=batch, columns=batch, hashes=hashes)
+
+    def _read(self, X, y=None, reset=False):
+        """Read problems and labels, without computing columns."""
+        batch, is_table = read_problems(self, X, reset=reset)
+        labels = None
+        if y is not None:
+            classes = None if reset else self._classes()
+            labels, classes = flat_labels(y, batch, is_table, classes)
+            if reset and is_table:
+                self.classes_ = classes
+        return ReadProblems(batch, batch, is_table, labels)
 
     def _look(self, X, y=None, skipped=("label_",)):
         """Check the problems to filter, and return them with their columns."""
         check_is_fitted(self, "scorer_")
-        batch, is_table = read_problems(self, X, reset=False)
-        labels = None
-        if y is not None:
-            labels, _ = flat_labels(y, batch, is_table, self._classes())
-            skipped = ()
+        problems = self._read(X, y)
         guards.refuse_changed(self._record.settings, self._settings())
-        guards.compare_origin(self._record, self._origin(batch), skipped=skipped)
-        return ReadProblems(batch, self._with_columns(batch), is_table, labels)
+        origin = self._origin(problems.batch)
+        skipped = () if y is not None else skipped
+        guards.compare_origin(self._record, origin, skipped=skipped)
+        return replace(problems, columns=self._with_columns(problems.batch))
 
     def _origin(self, batch, labels=None):
         """Return how problems were made."""
-        is_fitted = hasattr(self, "features_")
-        transformer = self.features_ if is_fitted else transformer_for(self, batch)
         read = self.edges == "given"
-        read |= self.edges == "none" and reads_edges(transformer)
+        read |= self.edges == "none" and reads_edges(self.features_)
         return guards.origin_of(batch, labels, edges_read=read)
 
     def _with_columns(self, batch):
@@ -732,10 +696,6 @@ class ConformalFilter(Settings):
     def _score(self, batch):
         return confidence_of(self.scorer_, self._with_columns(batch))
 
-    def _confidence_alone(self, batch):
-        """Return the confidences in the claims of problems that no guard checks again."""
-        return self._confidence(ReadProblems(batch, self._with_columns(batch)))
-
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
         if not (steady or batch.features is None or self.ties == "include"):
@@ -744,7 +704,7 @@ class ConformalFilter(Settings):
             noise = partial(noise_of, seed=self._seed, steady=steady)
             # In an online filter, later claims must not affect the noise.
             added = online.on_prefixes(noise, batch) if self.online else noise(batch)
-            risk = risk + SCALE * (1 + np.abs(risk)) * added
+            risk = risk + 1e-8 * (1 + np.abs(risk)) * added
         return risk
 
     def _path_risks(self, problems, confidence=None):
@@ -786,22 +746,6 @@ class ConformalFilter(Settings):
             Claim confidences, concatenated over the problems.
         """
         return self._confidence(self._look(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Not used, present here for API consistency by convention.
-
-        Returns
-        -------
-        feature_names_out : ndarray of str of shape (n_columns,)
-            Column names, in the order of ``coef_``.
-        """
-        check_is_fitted(self)
-        return np.array(self._columns_out, dtype=object)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
         """Return the path risk of each claim, the largest risk among the claim and its ancestors.
@@ -969,7 +913,6 @@ class ConformalFilter(Settings):
         self,
         X: Problems,
         y: Labels,
-        sample_weight: ArrayLike | None = None,
         alpha: Level = None,
     ) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
@@ -986,9 +929,6 @@ class ConformalFilter(Settings):
         y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
             are not counted.
-        sample_weight : array-like of shape (n_problems,), optional
-            Problem weights, used to average over problems. All weights must be non-negative, and
-            at least one must be positive.
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
 
@@ -1008,16 +948,12 @@ class ConformalFilter(Settings):
             getattr(self, "_promised", None) not in (None, self._promises())
         )
         is_kept = (problems.labels == 1) & (margin > 0)
-        kept = segment_sum(is_kept, problems.batch.offsets)
-        weights = read_weights(sample_weight, kept, ensure_non_negative=True)
-        return float(np.average(kept, weights=weights))
+        return int(is_kept.sum()) / len(problems.batch)
 
     def stream(
         self,
         claims: Iterable[dict[Any, Any]],
         alpha: Level = None,
-        *,
-        stop: bool = False,
         **about: Any,
     ) -> Iterator[bool]:
         """Decide whether to keep each claim of an answer before the next claim is read.
@@ -1029,10 +965,6 @@ class ConformalFilter(Settings):
             earlier claims) and ``features`` (the values that the filter uses).
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
-        stop : bool
-            Whether to stop after the first claim that is not kept. Stopping early is useful if an
-            agent executes each step as soon as it is written. If True, each claim must depend on
-            the previous claim.
         **about
             Data known before the answer is written, passed as the arguments ``problem``,
             ``context``, ``alternatives``, ``feature_names``, ``id``, ``provenance`` and
@@ -1042,18 +974,22 @@ class ConformalFilter(Settings):
         -------
         decisions : iterator of bool
             Whether each claim is kept. The decisions are identical to those of `predict` for the
-            complete answer.
+            complete answer. If each claim depends on the previous claim, no claim is kept after
+            one that is not kept, so an agent can stop there.
 
         Raises
         ------
         ValueError
             If the filter was not fitted with ``online=True``, or if a claim comes before one of
-            its parents. If ``stop=True``, a ValueError is also raised if a claim does not depend
-            on the previous claim.
+            its parents.
         """
         self.check_calibrated()
-        online.refuse_to_stream(self, stop)
-        return online.decisions(self, claims, alpha, stop, about)
+        if not self.online:
+            raise ValueError(
+                "online must be True to decide while an answer is written, got False: fit with "
+                "online=True (skdcf fit --online), so that risks depend only on earlier claims"
+            )
+        return online.decisions(self, claims, alpha, about)
 
     # ------------------------------------------------------------ what the filter states
 

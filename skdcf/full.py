@@ -396,24 +396,10 @@ def refuse(filter: Any, what: str) -> None:
         )
 
 
-def wanted_scorer(cf: Any, scorer: Any) -> Any:
-    """Return the scorer for which "linear" stands, which depends on ``calibration_size``."""
-    is_linear = isinstance(scorer, str) and scorer == "linear"
-    if cf.calibration_size != "all" or not is_linear:
-        return scorer
-    for name in ("relaxation", "training"):
-        if getattr(cf, name) is not None:
-            raise ValueError(
-                f'{name} has no effect with calibration_size="all", because the scorer is not '
-                f"trained through calibration. Leave {name} at None"
-            )
-    return ClassifierScorer()
-
-
-def _reason(cf, transformer):
+def _reason(cf):
     """Return why a filter cannot use all labels, or None if it can."""
     guarantee = cf._resolved_guarantee()
-    if columns_require_fit(transformer):
+    if columns_require_fit(cf.features_):
         return f"features must not learn from labelled answers, got {cf.features!r}"
     if type(guarantee) is not NoFalseClaim:
         return f"guarantee must be NoFalseClaim, got {guarantee!r}"
@@ -464,7 +450,7 @@ def _check_answers(batch, labels=None):
         )
 
 
-def fit(cf: Any, problems: Any, scorer: Any, transformer: Any) -> None:
+def fit(cf: Any, problems: Any, scorer: Any) -> None:
     """Fit a filter on labelled problems, all of which train and as many as useful calibrate.
 
     Parameters
@@ -483,7 +469,7 @@ def fit(cf: Any, problems: Any, scorer: Any, transformer: Any) -> None:
     ValueError
         If no guarantee is known for the scorer, the settings or the problems.
     """
-    if reason := _reason(cf, transformer):
+    if reason := _reason(cf):
         raise ValueError(f'with calibration_size="all", {reason}')
     is_linear = type(scorer) is ClassifierScorer and scorer.estimator is None
     if not is_linear or scorer.target != "hazard" or scorer.gain is None:

@@ -275,15 +275,14 @@ def shap_values(
     of_filters = []
     for fitted in filters:
         batch = fitted.transform_features(X)
-        form = fitted.scorer_.linear_form(batch)
-        if form is None:
+        terms = fitted.scorer_.linear_terms(batch)
+        if terms is None:
             raise ValueError(
                 f"exact Shapley values require a linear scorer, got {fitted.scorer_!r}. Use "
                 "skdcf.inspection.permutation_importance instead"
             )
-        names, table = fitted.scorer_.linear_columns(batch)
-        values = form.values(table)
-        of_filters.append(form.weights * (values - values.mean(axis=0)))
+        names, weights, values = terms
+        of_filters.append(weights * (values - values.mean(axis=0)))
     values = np.concatenate(of_filters)
     return _importance(
         names,

@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import chain_edges
-from .features.columns import list_looking_ahead
 from .graphs import GraphBatch, ReasoningGraph
 from .graphs.ragged import offsets_of, optional_rows, ranges
 
-#: Number of claims in a block of prefixes. The prefixes of an answer with 10,000 claims
-#: contain 50 million claims in total.
-BLOCK = 2**19
-
 
 def on_prefixes(
-    values_of: Callable[[GraphBatch], NDArray[Any]], batch: GraphBatch
+    values_of: Callable[[GraphBatch], NDArray[Any]],
+    batch: GraphBatch,
+    block_size: int = 2**19,
 ) -> NDArray[np.float64]:
     """Return the value or row of values of each claim, computed without the later claims.
 
@@ -36,17 +32,17 @@ def on_prefixes(
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before one of its "
             "parents. Reorder the claims"
         )
-    values = []
+    if not batch.n_claims:
+        return np.zeros(0)
     position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
-    n_before = np.cumsum(position + 1)
-    start = 0
-    while start < batch.n_claims:
-        most = n_before[start] + BLOCK
-        stop = max(int(np.searchsorted(n_before, most)), start + 1)
-        prefixes = _prefixes(batch, np.arange(start, stop))
+    # The prefixes of an answer with 10,000 claims contain 50 million claims in total, so the
+    # values are computed for blocks of prefixes.
+    block = np.cumsum(position + 1) // block_size
+    values = []
+    for last in np.split(np.arange(batch.n_claims), np.flatnonzero(np.diff(block)) + 1):
+        prefixes = _prefixes(batch, last)
         values.append(values_of(prefixes)[prefixes.offsets[1:] - 1])
-        start = stop
-    return np.concatenate(values) if values else values_of(batch)
+    return np.concatenate(values)
 
 
 def _prefixes(batch, last):
@@ -72,30 +68,10 @@ def _prefixes(batch, last):
     )
 
 
-def refuse_to_stream(fitted, stop: bool) -> None:
-    """Raise ValueError if a filter cannot decide while an answer is written."""
-    if not fitted.online:
-        ahead = list_looking_ahead(fitted.features_) or repr(fitted.scorer)
-        raise ValueError(
-            "stream requires risks that depend only on earlier claims, but the risks of this "
-            f"filter may depend on later claims (because of {ahead}): fit it with online=True "
-            "(skdcf fit --online) to decide while an answer is written"
-        )
-    # Stopping early requires a chain, in which the dropped claim is an ancestor of each later
-    # claim.
-    if stop and fitted.edges not in ("given", chain_edges):
-        raise ValueError(
-            "stop=True requires edges that form a chain, but the filter was fitted with "
-            f'edges={fitted.edges!r}. Fit the filter with edges="given" or '
-            "skdcf.edges.chain_edges, or set stop=False"
-        )
-
-
 def decisions(
     fitted,
     claims: Iterable[dict[Any, Any]],
     alpha: float | None,
-    stop: bool,
     about: dict[str, Any],
 ) -> Iterator[bool]:
     """Decide on each claim before the next claim is read."""
@@ -103,28 +79,13 @@ def decisions(
     features: list[Any] = []
     edges: list[Any] = []
     for v, claim in enumerate(claims):
-        parents = list(claim.get("parents") or ())
-        for parent in parents:
-            if not (isinstance(parent, int) and 0 <= parent < v):
-                raise ValueError(
-                    f"the parents of claim {v} must be the positions of earlier claims, got "
-                    f"{parent!r}"
-                )
-        if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
-            raise ValueError(
-                f"stop=True requires edges that form a chain, but claim {v} does not depend "
-                f"on claim {v - 1}. Add {v - 1} to its parents, or set stop=False"
-            )
         texts.append(claim.get("text"))
         features.append(claim.get("features"))
-        edges += [(parent, v) for parent in parents]
+        edges += [(parent, v) for parent in claim.get("parents") or ()]
         prefix = ReasoningGraph(
             None if features[0] is None else np.array(features, dtype=float),
             edges if "parents" in claim or v == 0 else None,
             claims=None if texts[0] is None else texts,
             **about,
         )
-        is_kept = bool(fitted.predict([prefix], alpha)[0][-1])
-        yield is_kept
-        if stop and not is_kept:
-            return
+        yield bool(fitted.predict([prefix], alpha)[0][-1])

@@ -11,15 +11,9 @@ from numpy.typing import NDArray
 
 from . import guards
 from .graphs.ragged import reduce_segments, starts_run
-from .guarantees import Calibration, Guarantee, Jumps
+from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
 from .guards import Record
 from .identity import Hashes, hash_question, mix
-
-#: Columns of a calibration part that contain one value per problem.
-COLUMNS = ("largest", "lowest", "lowered")
-# If all questions differ and there are this many, all calibrate. The rank is then rounded by at
-# most 1 / (n + 1).
-MANY = 10_000
 
 
 @dataclass(frozen=True)
@@ -86,25 +80,29 @@ class CalibrationPart:
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """Return a part that contains only the given rows."""
         rows = np.arange(len(self))[rows]
-        names = ("jumps", "hashes", *COLUMNS)
-        chosen: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
         groups = self.groups and [self.groups[i] for i in rows]
-        return replace(self, groups=groups, **chosen)
+        return replace(
+            self,
+            jumps=self.jumps[rows],
+            largest=self.largest[rows],
+            lowest=self.lowest[rows],
+            lowered=self.lowered[rows],
+            hashes=self.hashes[rows],
+            groups=groups,
+        )
 
     @classmethod
     def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one part, in the given order."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in COLUMNS
-        }
         return replace(
             parts[0],
             jumps=Jumps.join([part.jumps for part in parts]),
+            largest=np.concatenate([part.largest for part in parts]),
+            lowest=np.concatenate([part.lowest for part in parts]),
+            lowered=np.concatenate([part.lowered for part in parts]),
             hashes=Hashes.join([part.hashes for part in parts]),
             groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
             origin=guards.join_origins([part.origin for part in parts]),
-            **columns,
         )
 
     def calibrate(self, guarantee: Guarantee) -> Calibration:
@@ -172,8 +170,10 @@ class CalibrationPart:
         """
         question = self.hashes.question
         group_of = number(self.groups if in_groups else None, len(self))
-        are_many = len(self) >= MANY and bool((question < 0).all())
-        if are_many and not group_of.any():
+        # If all questions differ and there are 10,000 of them, all calibrate. The rank is then
+        # rounded by at most 1 / (n + 1).
+        most = 10_000 if (question < 0).all() else np.inf
+        if len(self) >= most and not group_of.any():
             return np.arange(len(self)), np.arange(0)
         by_content, by_question = self.orders()
         rows = choose_one_each(
@@ -182,11 +182,10 @@ class CalibrationPart:
         is_chosen = np.full(len(rows), not fewest)
         for group in np.unique(group_of) if fewest else ():
             members = np.flatnonzero(group_of[rows] == group)
-            count = len(members)
-            if not are_many or count < MANY:
-                count = guarantee.fewest(count, level)
-            order = np.argsort(by_question[rows[members]], kind="stable")
-            is_chosen[members[order[:count]]] = True
+            order = members[np.argsort(by_question[rows[members]], kind="stable")]
+            n = len(order)
+            count = n if n >= most else guarantee.fewest(n, level)
+            is_chosen[order[:count]] = True
         return rows[is_chosen], rows[~is_chosen]
 
 
@@ -204,3 +203,29 @@ def choose_one_each(
     """For each group and question, return the index of the first problem in the given order."""
     by = np.lexsort((order, questions, group_of))
     return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
+
+
+def problems_needed(
+    alpha: float, delta: float | None = None, *, show: float = 1
+) -> int:
+    """Return the number of calibration problems required in each group to keep any claim.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        The level.
+    delta, show : optional
+        As in `skdcf.guarantees.NoFalseClaim`.
+
+    Returns
+    -------
+    n_problems : int
+        The smallest number of problems.
+
+    Examples
+    --------
+    >>> from skdcf import problems_needed
+    >>> problems_needed(0.1), problems_needed(0.1, delta=0.05)
+    (9, 29)
+    """
+    return NoFalseClaim(delta=delta, show=show).problems_needed(alpha)

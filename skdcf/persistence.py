@@ -1,6 +1,7 @@
 """Save and load fitted filters with skops, or only their thresholds as JSON.
 
-The functions `skdcf.save` and `skdcf.load` are the functions of this module.
+`skdcf.save`, `skdcf.load`, `skdcf.save_threshold` and `skdcf.load_threshold` are the functions of
+this module.
 """
 
 import json
@@ -19,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from ._files import replaced, write_text
 from ._parameters import versions, warn_of_versions
 from ._version import __version__
-
-__all__ = ["save_threshold"]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
 FORMAT = 6
@@ -149,7 +148,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, has another format, or contains an untrusted name.
+        If the file is damaged, has another format, contains an untrusted name, or requires a
+        package that is not installed.
     OSError
         If the file cannot be read.
     """
@@ -166,13 +166,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
                 f"trust these names, load the file in Python with trusted={untrusted}"
             )
         loaded = io.loads(content, trusted=sorted(names))
-    except ImportError as error:
-        raise ImportError(
-            f"{path} requires a package that is not installed: {error}"
-        ) from error
     except Exception as error:
-        damage = "" if type(error) is ValueError else "it is damaged: "
-        raise ValueError(f"{path} cannot be loaded: {damage}{error}") from error
+        raise ValueError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
     warn_of_versions(type(loaded).__name__, made_with)
     return loaded
 
@@ -252,15 +249,16 @@ def save_threshold(
     Examples
     --------
     >>> import json, tempfile
-    >>> from skdcf import HardCF
+    >>> from skdcf import HardCF, load_threshold, save_threshold
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.persistence import save_threshold
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = json.loads(save_threshold(cf, f"{folder}/t.json", [0.05, 0.1]).read_text())
-    >>> saved["thresholds"]["0.1"] > -cf.threshold_, saved["n_calibration"]
-    (True, 199)
+    ...     path = save_threshold(cf, f"{folder}/threshold.json", [0.05, 0.1])
+    ...     print(json.loads(path.read_text())["n_calibration"])
+    ...     load_threshold(path)[0.1] > -cf.threshold_
+    199
+    True
     """
     guarantee = filter.calibration_.guarantee
     if guarantee.show != 1:
@@ -272,11 +270,10 @@ def save_threshold(
     levels = [filter.alpha] if alphas is None else alphas
     thresholds = {}
     for alpha in levels:
-        level = guarantee.level(alpha, filter.alpha)
         # JSON has no infinity. No score is larger than the largest number.
-        risk = np.clip(filter.threshold(level), -1e308, 1e308)
+        risk = np.clip(filter.threshold(alpha), -1e308, 1e308)
         smallest = np.nextafter(1e-5 * (1 + abs(risk)) - risk, np.inf)
-        thresholds[str(level)] = float(smallest)
+        thresholds[str(float(alpha))] = float(smallest)
     record = {
         "format": "skdcf thresholds 2",
         "thresholds": thresholds,
@@ -284,3 +281,28 @@ def save_threshold(
         "edges": getattr(filter.edges, "__qualname__", filter.edges),
     }
     return write_text(path, [json.dumps(record, indent=1)])
+
+
+def load_threshold(path: str | os.PathLike[str]) -> dict[float, float]:
+    """Load the thresholds from a file written by `save_threshold`.
+
+    Parameters
+    ----------
+    path : path-like
+        File path.
+
+    Returns
+    -------
+    thresholds : dict of float to float
+        The threshold of each level. Claims whose score, the negative path risk, is larger than the
+        threshold are kept.
+
+    Raises
+    ------
+    ValueError
+        If the file was not written by `save_threshold`.
+    """
+    record = json.loads(Path(path).read_bytes())
+    if not isinstance(record, dict) or record.get("format") != "skdcf thresholds 2":
+        raise ValueError(f"{path} must be a file written by save_threshold")
+    return {float(alpha): value for alpha, value in record["thresholds"].items()}

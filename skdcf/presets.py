@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._checks import import_extra
-from ._parameters import settings
+from ._parameters import HasMethods, settings
 from .filters import ConformalFilter
 from .scorers import ClassifierScorer, ConfTrScorer, FrequencyScorer
 from .training import SoftTraining
+
+if TYPE_CHECKING:
+    from .relaxation import Relaxation
 
 
 @settings
@@ -84,7 +87,7 @@ class CoherentConformalFilter(ConformalFilter):
     ----------
     coef_ : ndarray of shape (n_columns,)
         Coefficients of a linear model for the original columns, which
-        ``scorer_.get_feature_names_out`` names. Before the coefficients are applied, columns are
+        ``scorer_.linear_terms`` names. Before the coefficients are applied, columns are
         clipped at 3 standard deviations from their mean.
     loss_curve_ : list of float
         Training objective per iteration.
@@ -140,42 +143,14 @@ class CoherentConformalFilter(ConformalFilter):
     """
 
     scorer: Any = "linear"
+    _: KW_ONLY
+    relaxation: Relaxation | None = None  # type: ignore[assignment]
+    training: SoftTraining | None = None  # type: ignore[assignment]
 
-    @classmethod
-    def from_paper(
-        cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
-    ) -> CoherentConformalFilter:
-        """Return a filter with the hyperparameters that are listed in the paper.
-
-        The published procedure trains the confidence itself, without a price, and uses the grid
-        relaxation, Adam and random initial parameters, without shrinkage.
-
-        Parameters
-        ----------
-        dataset : {"math", "felm"}
-            Data set for which the hyperparameters were published.
-        alpha : float
-            Level for which the hyperparameters were published.
-        **changes
-            Further constructor arguments.
-
-        Returns
-        -------
-        filter : CoherentConformalFilter
-            The unfitted filter.
-
-        Examples
-        --------
-        >>> from skdcf import CoherentConformalFilter
-        >>> CoherentConformalFilter.from_paper("math", 0.05).relaxation.ancestor_weight
-        6.0
-        """
-        from .relaxation import GridRelaxation
-
-        settings: dict[str, Any] = {"scorer": ConfTrScorer(gain=None), "alpha": alpha}
-        settings["relaxation"] = GridRelaxation.from_paper(dataset, alpha)
-        settings["training"] = SoftTraining.from_paper()
-        return cls(**settings | changes)
+    _parameter_constraints = ConformalFilter._parameter_constraints | {
+        "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
+        "training": [None, SoftTraining],
+    }
 
 
 @settings
@@ -204,9 +179,6 @@ class HardCF(ConformalFilter):
         problems' own columns are used.
     alpha : float, default=0.1
         Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
-    relaxation, training : optional
-        Settings for training a differentiable model, as in `CoherentConformalFilter`. These
-        settings are used only for scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so the claims are independent. A function, such as
@@ -301,15 +273,7 @@ class HardCF(ConformalFilter):
 
 
 @settings
-class _Preset(HardCF):
-    """Base class of filters whose scorers are not trained through calibration."""
-
-    relaxation: None = field(default=None, init=False)
-    training: None = field(default=None, init=False)
-
-
-@settings
-class IndependentFactuality(_Preset):
+class IndependentFactuality(HardCF):
     """Filter for conformal factuality that decides on each claim independently.
 
     Parameters
@@ -361,7 +325,7 @@ class IndependentFactuality(_Preset):
 
 
 @settings
-class SingleFeatureCF(_Preset):
+class SingleFeatureCF(HardCF):
     """Filter for coherent factuality that uses a single feature as the confidence.
 
     The feature can be mixed with its median over the descendants of each claim.
@@ -498,7 +462,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
 
 @settings
-class XGBoostCF(_Preset):
+class XGBoostCF(HardCF):
     """Filter for coherent factuality with boosted trees that are trained to classify claims.
 
     This filter requires the ``xgboost`` package.

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import skdcf
+from skdcf import save_threshold
 from skdcf.apps.cli import main
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
-from skdcf.persistence import save_threshold
 
 GRAPHS, Y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and kills of POSIX")

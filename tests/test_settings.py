@@ -11,7 +11,7 @@ from skdcf import (
     HardCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.relaxation import GridRelaxation, PathRelaxation
+from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
     ConfTrScorer,
@@ -51,13 +51,6 @@ def test_the_settings_of_the_paper():
             "unit_variance": False,
         }.items()
     )
-    filter = CoherentConformalFilter.from_paper("math", 0.05, random_state=3)
-    assert repr(filter.training) == repr(training)
-    assert repr(filter.scorer) == "ConfTrScorer(gain=None)"
-    assert (filter.alpha, filter.random_state) == (0.05, 3)
-    assert repr(filter.relaxation) == repr(GridRelaxation.from_paper("math", 0.05))
-    own = CoherentConformalFilter.from_paper("felm", 0.05, training=None)
-    assert own.training is None
 
 
 def test_none_is_the_default_spelt_out():

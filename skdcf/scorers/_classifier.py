@@ -15,27 +15,14 @@ from sklearn.frozen import FrozenEstimator
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import targets_of
-from ..ops.price import exact_log_price
 from ..training.splitting import noise_columns, weight_below_errors
-from ._scorer import (
-    GAIN,
-    FitTask,
-    LinearForm,
-    Scorer,
-    need_features,
-    resolution_of_gain,
-)
+from ._scorer import FitTask, LinearTerms, PricedScorer, names_of, need_features
 
-# Classifier methods that return a confidence.
-SURE = (
-    "predict_proba",
-    "decision_function",
-)
 STRENGTH = 0.03  # regularisation parameter C of the logistic regression
 
 
 @settings
-class ClassifierScorer(Scorer):
+class ClassifierScorer(PricedScorer):
     """Scorer that trains a scikit-learn classifier to distinguish true from false claims.
 
     Parameters
@@ -81,21 +68,18 @@ class ClassifierScorer(Scorer):
     True
     """
 
-    _parameter_constraints = {
-        "estimator": [None, *(HasMethods(["fit", name]) for name in SURE)],
+    _parameter_constraints = PricedScorer._parameter_constraints | {
+        "estimator": [
+            None,
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+        ],
         "target": [StrOptions({"own", "coherent", "hazard"})],
-        "gain": GAIN,
     }
 
     estimator: Any = None
     _: KW_ONLY
     target: Literal["own", "coherent", "hazard"] = "hazard"
-    gain: float | None = 0.5
-
-    @property
-    def resolution(self) -> float:  # type: ignore[override]
-        """Resolution of the confidences, which is coarser for prices."""
-        return resolution_of_gain(self.gain)
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
@@ -184,11 +168,8 @@ class ClassifierScorer(Scorer):
             return -scores
         return -logit(np.float64(scores))
 
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        if self.gain is None:
-            return self._decide(self._informative(batch))
-        q = self.weight_below_errors_
-        return -exact_log_price(self.hazard(batch), batch, q, self.gain)
+    def _score(self, batch):
+        return self._decide(self._informative(batch))
 
     def _decide(self, X):
         if self.estimator_ is None or not len(X):
@@ -200,18 +181,16 @@ class ClassifierScorer(Scorer):
             return self.estimator_.decision_function(X)
         return self.estimator_.predict_proba(X)[:, 1]
 
-    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        if not _is_linear(self.estimator_):
-            return None
+    def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         n: Any = batch.n_features
         probes = self._decide(np.vstack([np.zeros(n), np.eye(n)]))
-        form = LinearForm.unbounded(probes[1:] - probes[0], probes[0])
-        form.weights[self._noise] = 0.0
-        # Earlier steps of a pipeline may make the score nonlinear in the features.
-        linear = form(batch.features)
-        scores = self._decide(self._informative(batch))
-        is_linear = np.allclose(linear, scores, rtol=1e-6, atol=1e-6)
-        return form if is_linear else None
+        weights = probes[1:] - probes[0]
+        weights[self._noise] = 0.0
+        features: Any = batch.features
+        linear = probes[0] + features @ weights
+        if not np.allclose(linear, self._score(batch), rtol=1e-6, atol=1e-6):
+            return None
+        return names_of(batch), weights, features
 
     def _informative(self, batch):
         """Return the features, with columns that vary only by rounding errors set to 0."""
@@ -220,13 +199,6 @@ class ClassifierScorer(Scorer):
         X = batch.features.copy()
         X[:, self._noise] = 0.0
         return X
-
-
-def _is_linear(estimator):
-    """Return whether a classifier, or the last step of a pipeline, is linear."""
-    last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
-    linear = hasattr(last, "coef_") and hasattr(estimator, "decision_function")
-    return estimator is None or linear
 
 
 def _fit_logistic(X, target):

@@ -22,15 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import is_integer, warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
-from ..ops.price import exact_log_price
-from ._scorer import (
-    GAIN,
-    FitTask,
-    LinearForm,
-    Scorer,
-    need_features,
-    resolution_of_gain,
-)
+from ._scorer import FitTask, LinearTerms, PricedScorer, names_of, need_features
 
 if TYPE_CHECKING:
     from ..training.loop import Model
@@ -174,7 +166,7 @@ def _tanh(x):
 
 
 @settings
-class ConfTrScorer(Scorer):
+class ConfTrScorer(PricedScorer):
     """Scorer that trains a differentiable model through soft calibration.
 
     The output of the model is the log odds that a claim is true if all its ancestors are. The
@@ -247,22 +239,15 @@ class ConfTrScorer(Scorer):
     True
     """
 
-    _parameter_constraints = {
+    _parameter_constraints = PricedScorer._parameter_constraints | {
         "model": [None, HasMethods(["init", "__call__"])],
-        "gain": GAIN,
         "clip": [Number(Real, 0, None, closed="right")],
     }
     requires_fit = uses_alpha = uses_relaxation = True
 
     model: Model | None = None
     _: KW_ONLY
-    gain: float | None = 0.5
     clip: float = 3.0
-
-    @property
-    def resolution(self) -> float:  # type: ignore[override]
-        """Resolution of the confidences, which is coarser for prices."""
-        return resolution_of_gain(self.gain)
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
@@ -329,30 +314,11 @@ class ConfTrScorer(Scorer):
     def coef_(self) -> NDArray[np.float64]:
         """Coefficients of a linear model for the original columns.
 
-        The names of the columns are returned by `get_feature_names_out`.
+        The names of the columns are returned by `linear_terms`.
         """
         if not self._is_linear():
             raise AttributeError("coef_ is only available for a LinearModel")
         return self.params_ / self.columns_.scale / self.scale_
-
-    def get_feature_names_out(self, input_features: Any) -> NDArray[np.object_]:
-        """Return the names of the columns of the model.
-
-        Parameters
-        ----------
-        input_features : sequence of str
-            Names of the features.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_columns,)
-            The names of the features, then "mean NAME" for each feature and "log n_claims" if the
-            model uses the columns of the whole problem.
-        """
-        names = list(input_features)
-        if len(self.columns_.mean) > len(names):
-            names += [f"mean {name}" for name in names] + ["log n_claims"]
-        return np.array(names, dtype=object)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Compute the log odds that each claim is false given that all its ancestors are true.
@@ -372,9 +338,12 @@ class ConfTrScorer(Scorer):
         ValueError
             If the model returns a value that is not finite.
         """
-        return self.intercept_ - self._scores(batch)
+        return self.intercept_ - self._logits(batch)
 
-    def _scores(self, batch):
+    def _score(self, batch):
+        return self._logits(batch) / self.scale_
+
+    def _logits(self, batch):
         """Compute the output of the model, which must be finite."""
         if self._is_linear():
             # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
@@ -391,28 +360,16 @@ class ConfTrScorer(Scorer):
             )
         return scores
 
-    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+    def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         if not self._is_linear():
             return None
-        weights = self.coef_
-        # A constant column has infinite bounds, and its weight is 0.
+        names = names_of(batch)
         mean = self.columns_.mean
+        if len(mean) > len(
+            names
+        ):  # The model also uses the columns of the whole problem.
+            names += (*(f"mean {name}" for name in names), "log n_claims")
+        # A constant column has infinite bounds, and its weight is 0.
         reach = self.columns_.bound * self.columns_.scale
-        return LinearForm(
-            weights=weights,
-            offset=-float(weights @ mean) - self.intercept_ * (self.gain is not None),
-            low=mean - reach,
-            high=mean + reach,
-        )
-
-    def linear_columns(
-        self, batch: GraphBatch
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        names, _ = super().linear_columns(batch)
-        return tuple(self.get_feature_names_out(names)), self.columns_.raw(batch)
-
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        if self.gain is None:
-            return self._scores(batch) / self.scale_
-        q = self.weight_below_errors_
-        return -exact_log_price(self.hazard(batch), batch, q, self.gain)
+        values = np.clip(self.columns_.raw(batch), mean - reach, mean + reach)
+        return names, self.coef_, values

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,67 +20,9 @@ from .._jobs import run_jobs
 from .._parameters import Number, Options, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, optional_rows
+from ..ops.price import exact_log_price
 
-
-@dataclass(frozen=True)
-class LinearForm:
-    """Confidence that is a linear function of clipped features.
-
-    ``confidence = offset + clip(features, low, high) @ weights``
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_features,)
-        Weights of the original features.
-    offset : float
-        Confidence in a claim whose features are all 0, if 0 is within all bounds.
-    low, high : ndarray of shape (n_features,)
-        Bounds to which the features are clipped. Infinite bounds have no effect.
-    """
-
-    weights: np.ndarray
-    offset: float
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def unbounded(cls, weights, offset=0.0):
-        """Return a linear form without bounds.
-
-        Parameters
-        ----------
-        weights : array-like of shape (n_features,)
-            Weight of each feature.
-        offset : float, default=0.0
-            Confidence in a claim whose features are all 0.
-
-        Returns
-        -------
-        form : LinearForm
-            A linear form without bounds.
-        """
-        weights = np.asarray(weights, dtype=np.float64)
-        bound = np.full(len(weights), np.inf)
-        return cls(weights, float(offset), -bound, bound)
-
-    def values(self, features: NDArray) -> NDArray[np.float64]:
-        """Clip features to their bounds.
-
-        Parameters
-        ----------
-        features : ndarray of shape (..., n_features)
-            Rows of features.
-
-        Returns
-        -------
-        clipped_features : ndarray of shape (..., n_features)
-            The clipped features.
-        """
-        return np.clip(features, self.low, self.high)
-
-    def __call__(self, features: NDArray) -> NDArray[np.float64]:
-        """Compute the confidence in each claim from the rows of a feature table."""
-        return self.offset + self.values(features) @ self.weights
+LinearTerms: TypeAlias = tuple[tuple[str, ...], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -114,24 +56,6 @@ class FitTask:
     training: Any = None
     n_jobs: int | None = None
     verbose: int = 0
-
-    def on(self, rows: NDArray[np.bool_]) -> FitTask:
-        """Return the task for a subset of the problems, with a copy of the random state.
-
-        Parameters
-        ----------
-        rows : ndarray of bool of shape (n_problems,)
-            Mask of the selected problems.
-
-        Returns
-        -------
-        task : FitTask
-            The task for the selected problems.
-        """
-        groups = optional_rows(self.groups, rows)
-        return replace(
-            self, groups=groups, rng=deepcopy(self.rng), n_jobs=None, verbose=0
-        )
 
 
 class Scorer(Settings, metaclass=ABCMeta):
@@ -212,43 +136,25 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """Return the linear form of the confidence, or of the log odds behind a price.
+    def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
+        """Return the terms of a linear confidence, or of the log odds behind a price.
 
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the columns that the scorer uses. Only the number and names of the
-            columns are used.
-
-        Returns
-        -------
-        form : LinearForm or None
-            The linear form of the columns that `linear_columns` returns, or None if the scorer is
-            not linear.
-        """
-        return None
-
-    def linear_columns(
-        self, batch: GraphBatch
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the names and the values of the columns to which the linear form applies.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems, with the columns that the scorer uses.
+            Problems with the columns that the scorer uses.
 
         Returns
         -------
         names : tuple of str
             The names of the columns.
+        weights : ndarray of shape (n_columns,)
+            The weights of the columns.
         values : ndarray of shape (n_claims, n_columns)
-            The values of the columns.
+            The values of the columns. If the scorer is not linear, None is returned instead of
+            the names, the weights and the values.
         """
-        table = need_features(batch)
-        names = batch.feature_names or [f"x{j}" for j in range(table.shape[1])]
-        return tuple(names), table
+        return None
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -270,79 +176,63 @@ def scorer_requires_fit(scorer):
     """Return whether a scorer needs fitting."""
     if scorer.requires_fit is not None:
         return scorer.requires_fit
-    cls = type(scorer)
-    return cls.fit is not Scorer.fit
+    return type(scorer).fit is not Scorer.fit
 
 
-def out_of_fold_confidence(
-    scorer,
-    batch,
-    labels,
-    fold_of,
-    task,
-):
+def out_of_fold_confidence(scorer, batch, labels, task):
     """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
 
     Parameters
     ----------
     scorer : Scorer
-        The scorer. One clone of the scorer is fitted for each fold.
+        The scorer. One clone of the scorer is fitted for each of up to three folds.
     batch : GraphBatch
         The problems.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
-    fold_of : ndarray of int of shape (n_problems,)
-        Fold of each problem, of which there are at least two.
     task : FitTask
         Settings for fitting.
 
     Returns
     -------
-    confidences : ndarray of shape (n_claims,)
-        Out-of-fold confidences, which do not depend on the labels in the same fold.
+    confidences : ndarray of shape (n_claims,), or None
+        Out-of-fold confidences, which do not depend on the labels in the same fold, or None if
+        all problems belong to the same group.
     """
-    unseen = np.empty(batch.n_claims)
-    in_folds = [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
+    groups = np.arange(len(batch)) if task.groups is None else task.groups
+    names, code = np.unique(groups, return_inverse=True)
+    if len(names) == 1:
+        return None
+    n_folds = min(3, len(names))
+    fold_of = deepcopy(task.rng).permutation(len(names))[code] % n_folds
+    in_folds = [fold_of == fold for fold in range(n_folds)]
     jobs = [
-        partial(
-            _confidence_unseen,
-            clone(scorer),
-            (batch[~in_fold], batch[in_fold]),
-            labels[~in_fold[batch.problem_of]],
-            task.on(~in_fold),
-        )
+        partial(_score_fold, clone(scorer), batch, labels, in_fold, task)
         for in_fold in in_folds
     ]
+    unseen = np.empty(batch.n_claims)
     results = run_jobs(jobs, task.n_jobs, task.verbose)
     for in_fold, confidence in zip(in_folds, results, strict=True):
         unseen[in_fold[batch.problem_of]] = confidence
     return unseen
 
 
-def _confidence_unseen(scorer, parts, labels, task):
+def _score_fold(scorer, batch, labels, in_fold, task):
     """Fit a scorer on all folds but one, and compute the confidences in the claims of that fold."""
-    training, held_out = parts
+    others = ~in_fold
+    task = replace(
+        task,
+        groups=optional_rows(task.groups, others),
+        rng=deepcopy(task.rng),
+        n_jobs=None,
+        verbose=0,
+    )
     # Warnings about folds without usable training data are ignored, because the effect of such
     # folds is visible in the retention.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return scorer.fit(training, labels, task).confidence(held_out)
-
-
-def folds(n, groups, n_folds, rng):
-    """Return the fold index of each problem, or zeros if there are too few groups."""
-    groups = np.arange(n) if groups is None else groups
-    code = np.unique(groups, return_inverse=True)[1]
-    n_groups = code.max() + 1
-    return rng.permutation(n_groups)[code] % min(n_folds, n_groups)
-
-
-def resolution_of_gain(gain):
-    """Return the resolution of the confidences of a scorer with the given gain.
-
-    The hazards behind a price are rounded to 9 decimals.
-    """
-    return Scorer.resolution if gain is None else 1e-8
+        scorer.fit(batch[others], labels[others[batch.problem_of]], task)
+    return scorer.confidence(batch[in_fold])
 
 
 def need_features(batch):
@@ -355,8 +245,36 @@ def need_features(batch):
     return batch.features
 
 
-# Exponents of the value of keeping claims, where 0 is the logarithm and None counts no value.
-GAIN = [None, Options(Real, {0}), Number(Real, 0.01, 1, closed="both")]
+def names_of(batch):
+    """Return the names of the columns, which are x0, x1, ... if they have none."""
+    return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
+
+
+@settings
+class PricedScorer(Scorer):
+    """Base class of scorers that compute the confidence in a claim from its price.
+
+    A subclass implements ``hazard`` and ``_score``, the confidence if ``gain`` is None, and sets
+    ``weight_below_errors_``.
+    """
+
+    # A gain of 0 is the logarithm.
+    _parameter_constraints = {
+        "gain": [None, Options(Real, {0}), Number(Real, 0.01, 1, closed="both")]
+    }
+
+    gain: float | None = field(default=0.5, kw_only=True)
+
+    @property
+    def resolution(self) -> float:  # type: ignore[override]
+        """Resolution of the confidences. The hazards behind a price are rounded to 9 decimals."""
+        return Scorer.resolution if self.gain is None else 1e-8
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        if self.gain is None:
+            return self._score(batch)
+        q = self.weight_below_errors_
+        return -exact_log_price(self.hazard(batch), batch, q, self.gain)
 
 
 @settings
@@ -390,12 +308,12 @@ class FeatureScorer(Scorer):
         return self
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        return need_features(batch)[:, column_of(self.feature, batch)]
+        return batch.features[:, column_of(self.feature, batch)]  # type: ignore[index]
 
-    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        weights = np.zeros(need_features(batch).shape[1])
+    def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
+        weights = np.zeros(batch.n_features)
         weights[column_of(self.feature, batch)] = 1.0
-        return LinearForm.unbounded(weights)
+        return names_of(batch), weights, batch.features
 
 
 @settings
@@ -457,10 +375,10 @@ class FrequencyScorer(FeatureScorer):
         mixed = (1 - self.beta_mix) * column + self.beta_mix * below
         return np.where(np.isnan(below), column, mixed)
 
-    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+    def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         # If the scorer also depends on other claims, the confidence is not linear in the features
         # of a claim.
-        return super().linear_form(batch) if self.beta_mix == 0 else None
+        return None if self.beta_mix else super().linear_terms(batch)
 
 
 def column_of(feature, batch):
@@ -473,10 +391,9 @@ def column_of(feature, batch):
         names = batch.feature_names or ()
         if feature not in names:
             listed = list(names) or "unknown, because they are not named"
-            hint = ". Pass ClassifierScorer() instead" if feature == "logistic" else ""
             raise ValueError(
                 f"the feature {feature!r} does not exist. The named scorer is 'linear', and the "
-                f"features are {listed}{hint}"
+                f"features are {listed}"
             )
         return names.index(feature)
     if not is_integer(feature):

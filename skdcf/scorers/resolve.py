@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
@@ -16,14 +15,9 @@ from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ._classifier import STRENGTH as STRENGTH
-from ._classifier import SURE, ClassifierScorer
+from ._classifier import ClassifierScorer
 from ._models import ConfTrScorer
-from ._scorer import (
-    FeatureScorer,
-    FrequencyScorer,
-    Scorer,
-)
-from ._scorer import folds as folds
+from ._scorer import FeatureScorer, FrequencyScorer, Scorer
 from ._scorer import out_of_fold_confidence as out_of_fold_confidence
 from ._scorer import scorer_requires_fit as scorer_requires_fit
 
@@ -115,20 +109,10 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ------
     ValueError
         If the value cannot be converted, or if a parameter is invalid.
-    TypeError
-        If `fit` of the scorer does not accept the problems, the labels and the task.
     """
-    scorer_made = _make(scorer, batch.feature_names or ())
-    scorer_made.validate()
-    try:
-        inspect.signature(scorer_made.fit).bind(batch, None, None)
-    except TypeError:
-        raise TypeError(
-            f"{type(scorer_made).__name__}.fit must accept fit(batch, labels, task), where labels "
-            "is a 1-D array over all claims (1 for true, 0 for false, -1 for unknown), got "
-            f"fit{inspect.signature(scorer_made.fit)}"
-        ) from None
-    return scorer_made
+    new_scorer = _make(scorer, batch.feature_names or ())
+    new_scorer.validate()
+    return new_scorer
 
 
 def _make(scorer, names):
@@ -141,46 +125,23 @@ def _make(scorer, names):
                 "FeatureScorer('linear') to use the feature, or rename the feature"
             )
         return ConfTrScorer()
-    if isinstance(scorer, str):
+    if isinstance(scorer, str) or is_integer(scorer):
         return FeatureScorer(scorer)
-    if is_integer(scorer):
-        return FeatureScorer(int(scorer))
-    if hasattr(scorer, "predict_alpha"):
-        raise ValueError(
-            f"scorer must not be a filter, got {scorer!r}. Pass the scorer of this filter "
-            "instead"
-        )
-    if hasattr(scorer, "forward"):
-        raise ValueError(
-            f"scorer must be a Scorer that contains the torch module, got {scorer!r}. The page "
-            '"Training and your own scorer" shows one'
-        )
-    kind = _kind_of(scorer)
-    if kind is None:
-        raise ValueError(
-            f"scorer must be None, 'linear', a feature's name or column "
-            "number, a Scorer, a differentiable model (with init(n_features, rng) "
-            "and model(params, X)), a classifier with decision_function or "
-            f"predict_proba, or a function of a GraphBatch, got {scorer!r}"
-            + (
-                ". Make the class a subclass of Scorer"
-                if hasattr(scorer, "confidence")
-                else ""
-            )
-        )
-    return kind(scorer)
-
-
-def _kind_of(scorer):
-    """Return the class that converts an object to a scorer, or None if no class does."""
-    # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions and
-    # cannot score claims.
-    if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
-        return None
     if isinstance(scorer, Scorer):
-        return clone
-    if callable(scorer) and callable(getattr(scorer, "init", None)):
-        return ConfTrScorer
-    if hasattr(scorer, "fit"):
-        return ClassifierScorer if any(hasattr(scorer, n) for n in SURE) else None
-    return FunctionScorer if callable(scorer) else None
+        return clone(scorer)
+    # A filter is no scorer. scikit-learn's get_scorer and make_scorer return objects that evaluate
+    # predictions and cannot score claims. Torch modules can be called, but not with problems.
+    unsuitable = ("predict_alpha", "_score_func", "forward")
+    if not isinstance(scorer, type) and not any(hasattr(scorer, n) for n in unsuitable):
+        if callable(scorer) and hasattr(scorer, "init"):
+            return ConfTrScorer(scorer)
+        if hasattr(scorer, "fit"):
+            return ClassifierScorer(scorer)
+        if callable(scorer):
+            return FunctionScorer(scorer)
+    raise ValueError(
+        "scorer must be None, 'linear', a feature's name or column number, a Scorer, a "
+        "differentiable model (with init(n_features, rng) and model(params, X)), a classifier "
+        "with decision_function or predict_proba, or a function of a GraphBatch, got "
+        f"{scorer!r}"
+    )

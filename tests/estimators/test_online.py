@@ -8,9 +8,9 @@ from sklearn.exceptions import NotFittedError
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.edges import chain_edges
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.online import on_prefixes
 from skdcf.scorers import ClassifierScorer, FrequencyScorer, MLPModel, Scorer
 
 
@@ -57,22 +57,23 @@ def assert_streamed(cf, graphs):
         ),
     ],
 )
-def test_stream_decides_as_predict(cf, monkeypatch):
-    """Prefixes come in several blocks in `predict`."""
-    X, y = make_reasoning_graphs(215, random_state=3, return_X_y=True)
+def test_stream_decides_as_predict(cf):
+    X, y = make_reasoning_graphs(165, random_state=3, return_X_y=True)
     X = GraphBatch.from_arrays(
         X.features,
         X.offsets,
         X.edges,
         feature_names=X.feature_names,
-        metadata=[{"kind": "ab"[i % 2]} for i in range(215)],
+        metadata=[{"kind": "ab"[i % 2]} for i in range(165)],
     )
     cf.fit(X[:150], y[:150])
     assert_streamed(cf, X[150:])
-    before = cf.path_risk(X[150:])
-    monkeypatch.setattr("skdcf.online.BLOCK", 7)
-    for risks, whole in zip(cf.path_risk(X[150:]), before, strict=True):
-        np.testing.assert_allclose(risks, whole, rtol=1e-12)
+
+
+def test_prefixes_may_come_in_several_blocks():
+    X, _ = make_reasoning_graphs(60, random_state=3, return_X_y=True)
+    whole = on_prefixes(descendants, X)
+    np.testing.assert_array_equal(on_prefixes(descendants, X, block_size=7), whole)
 
 
 def test_columns_are_those_of_the_claims_so_far():
@@ -96,7 +97,7 @@ def test_refused():
         HardCF(0, features=None).fit(X, y).stream(as_claims(X[0]))
     cf = HardCF(0, online=True).fit(X, y)
     late = [{"features": X[0].features[0], "parents": [1]}]
-    with pytest.raises(ValueError, match=r"claim 0.*1"):
+    with pytest.raises(ValueError, match=r"\(1, 0\).*1 claim"):
         next(cf.stream(late, feature_names=X.feature_names))
     backward = GraphBatch.from_arrays(
         X[0].features[:2], [0, 2], [(1, 0)], feature_names=X.feature_names
@@ -131,44 +132,3 @@ def test_long_answers_need_little_memory(scorer, n):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**9
-
-
-def chains(n, seed):
-    """Runs of three to six steps; a step is wrong with chance .8 risk squared."""
-    rng = np.random.default_rng(seed)
-    graphs, labels = [], []
-    for i, size in enumerate(rng.integers(3, 7, n)):
-        risk = rng.random(size)
-        edges = [(v - 1, v) for v in range(1, size)]
-        texts = [f"{i} {v}" for v in range(size)]
-        graphs.append(ReasoningGraph(-risk[:, None], edges, claims=texts))
-        labels.append((rng.random(size) >= 0.8 * risk**2).astype(int))
-    return graphs, labels
-
-
-@pytest.mark.parametrize("rule", ["given", chain_edges])
-def test_a_stream_that_stops_is_predict_up_to_the_first_dropped_step(rule):
-    X, y = chains(300, 0)
-    cf = HardCF(0, online=True, alpha=0.2, edges=rule).fit(X[:200], y[:200])
-    lengths = set()
-    for graph, mask in zip(X[200:], cf.predict(X[200:]), strict=True):
-        claims = as_claims(graph)
-        decisions = list(cf.stream(claims, stop=True))
-        assert decisions == mask[: mask.sum() + 1].tolist()
-        # Nothing after the dropped step was asked for.
-        assert len(list(claims)) == graph.n_claims - len(decisions)
-        lengths.add(len(decisions))
-    assert lengths >= {1, 2, 3}
-
-
-def test_stopping_needs_a_chain():
-    X, y = chains(100, 0)
-    cf = HardCF(0, online=True, alpha=0.2).fit(X, y)
-    fork = [{"features": [100.0], "parents": [], "text": text} for text in "ab"]
-    assert list(cf.stream(fork)) == [True, True]
-    decisions = cf.stream(fork, stop=True)
-    assert next(decisions)
-    with pytest.raises(ValueError, match=r"claim.*1.*claim.*0"):
-        next(decisions)
-    with pytest.raises(ValueError, match=r"stop=True .*chain"):
-        HardCF(0, online=True, edges="none").fit(X, y).stream(fork, stop=True)

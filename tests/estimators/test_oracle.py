@@ -126,29 +126,6 @@ def leave_one_out(make_filter, graphs, labels, alphas, masks_of=None):
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
-@pytest.mark.parametrize(
-    ("beta", "method"), [("0.0", "simult"), ("0.5", "simult"), ("0.0", "ind")]
-)
-def test_leave_one_out_without_noise(oracle, graphs, labels, beta, method):
-    rows = [
-        row
-        for row in oracle["leave_one_out_noise0"]
-        if (row["method"], row["beta"]) == (method, float(beta))
-        and row["calibration_annotation"] == row["validation_annotation"]
-        and row["calibration_annotation"] == ("graph" if method == "simult" else "ind")
-    ]
-    assert len(rows) == 9
-    valid, share = leave_one_out(
-        lambda: make(beta, method == "simult"),
-        graphs,
-        labels,
-        [row["alpha"] for row in rows],
-    )
-    np.testing.assert_allclose(valid, [row["factuality"] for row in rows], atol=1e-12)
-    np.testing.assert_allclose(share, [row["retention"] for row in rows], atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("name", ["graph", "graph_beta0.5", "independent"])
 def test_leave_one_out_with_the_authors_noise(oracle, graphs, labels, name):
     run = oracle["leave_one_out_seed42"]

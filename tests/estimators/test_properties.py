@@ -66,7 +66,7 @@ filters = st.builds(
 alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data(), filters, st.integers(0, 12), st.floats(0.01, 0.99))
 def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
     problems, labels = data
@@ -95,7 +95,7 @@ guarantees = st.sampled_from(
 
 
 @pytest.mark.filterwarnings("ignore:.*copies of:skdcf.exceptions.GuaranteeWarning")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data(min_size=2), guarantees, st.sampled_from([False, None, 2]), st.randoms())
 def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
     problems, labels = data
@@ -123,7 +123,7 @@ def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
     assert fit(range(n)) == fit(random.sample(range(n), n))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data(), filters, st.randoms())
 def test_order_of_claims_does_not_matter(data, filter, random):
     problems, labels = data
@@ -147,7 +147,7 @@ def test_order_of_claims_does_not_matter(data, filter, random):
         np.testing.assert_array_equal(risk, expected[order])
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data())
 def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data):
     """The deterministic core of the guarantee: at most k - 1 problems err in sample."""

@@ -90,9 +90,7 @@ SCORERS = [
     (Levelled(), Levelled, True),
 ]
 OTHERS = (IndependentFactuality, CoherentConformalFilter, BoostedIndependentFactuality)
-PAIRS = [(HardCF, *row) for row in SCORERS] + [
-    (cls, *SCORERS[i]) for cls in OTHERS for i in (2, -1)
-]
+PAIRS = [(HardCF, *row) for row in SCORERS] + [(cls, *SCORERS[-1]) for cls in OTHERS]
 
 
 def levels_of(filter):
@@ -209,7 +207,6 @@ def test_a_method_of_a_fitted_scorer_may_know_these_problems():
     ("scorer", "changes"),
     [
         (PIPELINE, {"scorer__logisticregression__C": 9}),
-        (ClassifierScorer(LogisticRegression()), {"scorer__estimator__C": 1e-6}),
         (ConfTrScorer(MLPModel((3,))), {"scorer__model": LinearModel()}),
         (Centroid(), {"scorer__power": 3.0}),
     ],
@@ -260,10 +257,10 @@ class Odd(Scorer):
         (1.5, ValueError, r"'linear'.*1\.5"),
         (True, ValueError, r"'linear'.*True"),
         (Centroid, ValueError, r"'linear'.*Centroid"),
-        (StandardScaler(), ValueError, r"'linear'.*StandardScaler"),
-        (HardCF(), ValueError, r"filter.*HardCF"),
-        (LikeAClassifier(), TypeError, r"LikeAClassifier\.fit.*got fit\(X, y\)"),
-        (PerProblem(), ValueError, rf"\({GRAPHS.n_claims},\).*list"),
+        (StandardScaler(), ValueError, r"estimator.*StandardScaler"),
+        (HardCF(), ValueError, r"'linear'.*HardCF"),
+        (LikeAClassifier(), TypeError, r"LikeAClassifier\.fit"),
+        (PerProblem(), ValueError, "shape"),
         (Odd(), ValueError, r"finite.*nan.*problem 0, claim 1"),
     ],
 )

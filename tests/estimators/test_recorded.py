@@ -71,23 +71,15 @@ FILTERS = {
     "boosted independent": BoostedIndependentFactuality(random_state=0),
     "xgboost": XGBoostCF(random_state=0),
     "linear": linear(),
-    "linear, independent": linear(edges="none"),
     "linear, grid": linear(
         relaxation=GridRelaxation(), training=SoftTraining(LBFGS(max_iter=10))
     ),
     "unpriced": unpriced(),
-    "unpriced, independent": unpriced(edges="none"),
-    "unpriced, grid": unpriced(
-        relaxation=GridRelaxation(), training=SoftTraining(LBFGS(max_iter=10))
-    ),
     "unpriced, retention": unpriced(
         training=SoftTraining(loss="retention", shrinkage=1.0, unit_variance=False)
     ),
     "unpriced, adam": unpriced(
         training=SoftTraining(Adam(0.03, max_iter=20, patience=5, validation_size=30))
-    ),
-    "unpriced, adam without validation": unpriced(
-        training=SoftTraining(Adam(max_iter=20, validation_size=None))
     ),
     "paper": unpriced(
         relaxation=GridRelaxation.from_paper("math", 0.1),
@@ -100,7 +92,7 @@ FILTERS = {
 FIXED = ("reachability", "reachability, ties included", "single feature", "function")
 FREQUENCY = ("default hard", "independent")  # on problems that have such a feature
 BY_QUESTION = "perl, by question"
-PROBLEMS = ("math", "felm", "perl", BY_QUESTION)
+PROBLEMS = ("math", "perl", BY_QUESTION)
 THROUGH_CALIBRATION = ("linear", "unpriced", "paper", "boosted independent")
 
 
@@ -117,12 +109,11 @@ def load(name):
     """Problems to fit on with labels and groups, and problems to filter."""
     if name.startswith("perl"):
         data = pytest.importorskip("benchmarks.data").fetch_perl()
-        data.graphs, n_fit = recorded_columns().fit_transform(data.graphs), 200
+        data.graphs = recorded_columns().fit_transform(data.graphs)
     else:
         data = make_reasoning_graphs(300, kind=name, random_state=0)
-        n_fit = 200
     order = np.random.RandomState(1).permutation(len(data.graphs))
-    fit, test = order[:n_fit], order[n_fit:]
+    fit, test = order[:200], order[200:]
     groups = data.groups[fit] if name == BY_QUESTION else False
     known = data.graphs[fit], [data.labels[i] for i in fit], groups
     return known, data.graphs[test]
@@ -130,7 +121,7 @@ def load(name):
 
 @pytest.fixture(
     scope="module",
-    params=[*PROBLEMS[:3], pytest.param(BY_QUESTION, marks=pytest.mark.long)],
+    params=[*PROBLEMS[:2], pytest.param(BY_QUESTION, marks=pytest.mark.long)],
 )
 def parts(request):
     """(name, problems to fit on with labels and groups, problems to filter)."""

@@ -9,7 +9,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import coverage_score
 from skdcf.exceptions import LabelWarning
 from skdcf.labels import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
@@ -93,14 +92,6 @@ def test_soft_training_gains_nothing_by_keeping_unknown_claims(relaxation):
     plans = [relaxation.plan(GRAPHS, y) for y in (UNKNOWN, np.abs(UNKNOWN))]
     np.testing.assert_array_equal(*(relaxation.soft_scores(risk, p) for p in plans))
     assert plans[0].labels.tolist() == (UNKNOWN == 1).astype(float).tolist()
-
-
-@UNJUDGED
-def test_if_nothing_is_known_little_is_kept():
-    batch = GraphBatch.from_arrays(np.arange(40.0)[:, None], np.arange(0, 41, 2), ())
-    filter = HardCF(0, alpha=0.2).fit(batch, np.full(40, -1))
-    assert filter.score(batch, np.full(40, -1)) == 0
-    assert coverage_score([[-1, -1]] * 20, filter.predict(batch)) >= 0.8
 
 
 def test_unjudged_answers_are_counted_in_a_warning_and_empty_ones_are_not():

@@ -9,13 +9,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 import skdcf
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, full
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, full, save_threshold
 from skdcf.choosing import choose, release
 from skdcf.evaluation import CalibratedSearch, compare_filters, leave_one_out
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
-from skdcf.persistence import save_threshold
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import ClassifierScorer
 

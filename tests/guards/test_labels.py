@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load, save
 from skdcf.evaluation import evaluate_filter
 from skdcf.exceptions import GuaranteeWarning, LabelWarning, ParameterWarning
-from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ClassifierScorer
 from skdcf.uses import seen
 
@@ -90,13 +89,6 @@ def test_calibration_size_0_trains_on_all_and_calibrates_nothing(tmp_path):
 def test_decisions_need_a_calibration(use):
     with pytest.raises(NotFittedError, match=r"calibration_size=0.*calibrate\(X, y\)"):
         use(trained_on_a_model(online=True), *draw(60))
-
-
-@pytest.mark.parametrize("guarantee", [None, NoFalseClaim(show="auto")])
-def test_scorers_that_learn_nothing_need_calibration_answers(guarantee):
-    cf = HardCF(0, calibration_size=0, guarantee=guarantee)
-    with pytest.raises(ValueError, match=r"calibration_size=0 .* learn from labels"):
-        cf.fit(*draw(60))
 
 
 RNG = np.random.default_rng(0)

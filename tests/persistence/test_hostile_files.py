@@ -6,6 +6,7 @@ compared, because a module also holds what it imports.
 
 import json
 import zipfile
+from copy import copy
 
 import pytest
 from sklearn.metrics import check_scoring
@@ -17,7 +18,9 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.persistence import TRUSTED
 
 pytest.importorskip("skops")
-GRAPHS, LABELS = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+FITTED = HardCF("frequency-score").fit(
+    *make_reasoning_graphs(60, random_state=0, return_X_y=True)
+)
 
 
 def text(value):
@@ -108,14 +111,8 @@ HOSTILE = {
     "os.system from metadata routing": system,
     "a partial that opens, from edges": through_partial,
     "os.system": function("system", "os"),
-    "subprocess.Popen": kind("Popen", "subprocess"),
     "a client that sends keys to its address": kind("ChatClient", "skdcf.apps.llm"),
-    "numpy imported by a splitter's module": function("np", SPLIT),
     "private function of the package": function("replaced", "skdcf._files"),
-    "save of the package": function("save", "skdcf"),
-    "a list of commands": lambda target, member: node(
-        "ListNode", "os", "system", content=[text(f"touch {target}")]
-    ),
     "a constructor that runs": lambda target, member: node(
         "ConstructorFromReduceNode",
         "os",
@@ -158,7 +155,7 @@ def with_evil(path, make, target):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_refused_and_nothing_runs(name, tmp_path):
-    path = skdcf.save(HardCF("frequency-score").fit(GRAPHS, LABELS), tmp_path / "cf")
+    path = skdcf.save(FITTED, tmp_path / "cf")
     target = tmp_path / "touched"
     with_evil(path, HOSTILE[name], target)
     with pytest.raises(ValueError, match=r"does.*trust"):
@@ -168,10 +165,10 @@ def test_refused_and_nothing_runs(name, tmp_path):
 
 def test_a_file_with_a_harmless_change_is_loaded(tmp_path):
     """So the names above are the reason for the errors."""
-    path = skdcf.save(HardCF("frequency-score").fit(GRAPHS, LABELS), tmp_path / "cf")
+    path = skdcf.save(FITTED, tmp_path / "cf")
     with_evil(path, lambda target, member: table({"a": text(1)}), None)
     assert skdcf.load(path).evil == {"a": 1}
-    path = skdcf.save(HardCF("frequency-score").fit(GRAPHS, LABELS), tmp_path / "cf")
+    path = skdcf.save(FITTED, tmp_path / "cf")
     with_evil(path, HOSTILE["a partial of a known rule"], None)
     loaded = skdcf.load(path, trusted="functools.partial")
     assert loaded.evil() == skdcf.edges.chain_edges(["a", "b"])
@@ -182,7 +179,7 @@ def test_honest_attributes_open(name, tmp_path):
     """Whatever the list names can be made again, where what it is for is installed."""
     module, _, last = name.rpartition(".")
     thing = getattr(pytest.importorskip(module), last)
-    cf = HardCF("frequency-score").fit(GRAPHS, LABELS)
+    cf = copy(FITTED)
     makes = {
         "KFold": lambda: KFold(3, shuffle=True, random_state=0),
         "_PassthroughScorer": lambda: check_scoring(HardCF()),
@@ -194,6 +191,6 @@ def test_honest_attributes_open(name, tmp_path):
 
 
 def test_rules_of_edges_are_loaded(tmp_path):
-    cf = HardCF("frequency-score").fit(GRAPHS, LABELS)
+    cf = copy(FITTED)
     cf.extra_ = [getattr(skdcf.edges, name) for name in skdcf.edges.__all__]
     assert skdcf.load(skdcf.save(cf, tmp_path / "cf")).extra_ == cf.extra_

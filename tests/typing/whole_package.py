@@ -10,7 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import skdcf
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf import (
+    CoherentConformalFilter,
+    GraphBatch,
+    HardCF,
+    ReasoningGraph,
+    save_threshold,
+)
 from skdcf.apps.labelling import agreement
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.apps.reporting import write_report
@@ -40,7 +46,6 @@ from skdcf.inspection import explain, permutation_importance
 from skdcf.monitoring import (
     CoverageMonitor,
 )
-from skdcf.persistence import save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import ClassifierScorer, ConfTrScorer, LinearModel

@@ -71,7 +71,7 @@ from .identity import (
 )
 from .jitter import noise_of
 from .labels import Labels
-from .ops.hard import path_risk, segment_max, segment_min
+from .ops.hard import path_risk, segment_max, segment_min, segment_sum
 from .parts import CalibrationPart, number
 from .scorers import ClassifierScorer, FitTask, resolve
 from .training import splitting
@@ -500,11 +500,10 @@ class ConformalFilter(Settings):
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
         if not self.scorer_.batch_invariant or self.features_ is not None:
-
-            def confidence_alone(part):
-                return self._confidence(ReadProblems(part, self._with_columns(part)))
-
-            rounding = guards.measure_rounding(confidence_alone, batch, confidence)
+            alone = self._score
+            if self.online:
+                alone = partial(online.on_prefixes, alone)
+            rounding = guards.measure_rounding(alone, batch, confidence)
         resolution = guards.resolution_of(
             self.scorer_, (batch, problems.columns), confidence
         )
@@ -1018,7 +1017,13 @@ class ConformalFilter(Settings):
         """
         level = self._level_now(alpha)
         sentence = self.calibration_.describe(level)
-        sentence = _name_errors(sentence, self._record.origin)
+        origin = self._record.origin
+        if set(origin["provenance"].get("label_meaning", ())) == {"supported"}:
+            sentence += ". A false claim is a claim that is unsupported by its context"
+        share = max(origin["judges"]["share"])
+        if share > 0:
+            judges = ", ".join(origin["judges"]["names"])
+            sentence += f". The judge {judges} assigned {share:.0%} of the labels"
         if self.calibration_.keeps_nothing(level):
             return sentence
         return f"{sentence}. {self.calibration_.describe_shown(level)}"
@@ -1105,17 +1110,6 @@ class ConformalFilter(Settings):
         return tags
 
 
-def _name_errors(sentence, origin):
-    """Add the meaning of "false" and the kinds of judges to a sentence about the guarantee."""
-    if set(origin["provenance"].get("label_meaning", ())) == {"supported"}:
-        sentence += ". A false claim is a claim that is unsupported by its context"
-    share = max(origin["judges"]["share"])
-    if share > 0:
-        judges = ", ".join(origin["judges"]["names"])
-        sentence += f". The judge {judges} assigned {share:.0%} of the labels"
-    return sentence
-
-
 def _split(problems, question, n_held, rng):
     """Return the sorted indices of the training problems and of the calibration problems.
 
@@ -1129,8 +1123,7 @@ def _split(problems, question, n_held, rng):
     if n_held:
         training, calibration = splitting.hold_out(len(every), n_held, question, rng)
     batch = problems.batch
-    is_judged = problems.labels >= 0
-    n_judged = np.bincount(batch.problem_of[is_judged], minlength=len(batch))[training]
+    n_judged = segment_sum(problems.labels >= 0, batch.offsets)[training]
     if n_judged.any():
         training = training[(n_judged > 0) | (batch.sizes[training] == 0)]
     return training, calibration

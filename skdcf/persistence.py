@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from io import BytesIO
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     ------
     ValueError
         If the filter contains an object that cannot be saved, such as a lambda.
+    TypeError
+        If ``filter`` is not an estimator.
 
     Examples
     --------
@@ -98,10 +101,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """
     from skops import io  # Importing skops loads all modules of scikit-learn.
 
-    if not isinstance(filter, BaseEstimator):
-        raise ValueError(f"filter must be a fitted skdcf filter, got {filter!r}")
-    if hasattr(filter, "fit"):
-        check_is_fitted(filter)
+    check_is_fitted(filter)
     buffer = BytesIO()
     try:
         io.dump(filter, buffer)
@@ -156,10 +156,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     from skops import io  # Importing skops loads all modules of scikit-learn.
 
     content = Path(path).read_bytes()
-    trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
         made_with, names = _inspect(content)
-        untrusted = sorted(name for name in names - trusted if not _is_known(name))
+        untrusted = sorted(filterfalse(_is_known, names.difference(trusted)))
         if untrusted:
             raise ValueError(
                 f"the file names {', '.join(untrusted)}, which skdcf does not trust. If you "
@@ -184,8 +183,6 @@ def _inspect(content):
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(member.file_size for member in archive.infolist()) > len(content):
             raise ValueError("its members overlap or are compressed")
-        if "skdcf.json" not in archive.namelist():
-            raise ValueError("the file was not written by skdcf.save")
         about = json.loads(archive.read("skdcf.json"))
         schema = json.dumps(json.loads(archive.read("schema.json")))
     if about["format"] != FORMAT:

@@ -170,7 +170,7 @@ def test_a_file_with_a_harmless_change_is_loaded(tmp_path):
     assert skdcf.load(path).evil == {"a": 1}
     path = skdcf.save(FITTED, tmp_path / "cf")
     with_evil(path, HOSTILE["a partial of a known rule"], None)
-    loaded = skdcf.load(path, trusted="functools.partial")
+    loaded = skdcf.load(path, trusted=["functools.partial"])
     assert loaded.evil() == skdcf.edges.chain_edges(["a", "b"])
 
 

@@ -75,7 +75,7 @@ def test_refused_at_saving(tmp_path):
         skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
     with pytest.raises(NotFittedError):
         skdcf.save(HardCF(), path)
-    with pytest.raises(ValueError, match=r"filter.*'a'"):
+    with pytest.raises(TypeError, match="'a'"):
         skdcf.save({"a": 1}, path)
 
 
@@ -183,7 +183,7 @@ def test_another_format_or_version(saved):
     with pytest.warns(InconsistentVersionWarning, match=r"0\.0\.9"):
         assert_same_filter(skdcf.load(saved), cf)
     write_parts(saved, parts)
-    with pytest.raises(ValueError, match=r"written.*by"):
+    with pytest.raises(ValueError, match=r"skdcf\.json"):
         skdcf.load(saved)
 
 

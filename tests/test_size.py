@@ -29,7 +29,7 @@ MOST_TOKENS = {
     "graphs": 6925,
     "guarantees": 3480,
     "ops": 7365,
-    "scorers": 4580,
+    "scorers": 4010,
     "top": 31335,
     "training": 3710,
 }

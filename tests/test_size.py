@@ -30,11 +30,11 @@ MOST_TOKENS = {
     "guarantees": 3480,
     "ops": 7365,
     "scorers": 4010,
-    "top": 31335,
+    "top": 30490,
     "training": 3710,
 }
 MOST_LINES = 700
-MOST_CAPITALS = 125
+MOST_CAPITALS = 113
 
 
 def lines_of_docstrings(tree):

@@ -76,11 +76,13 @@ def neural_sort(scores, k, strength):
     relaxations, ICLR 2019, equation 4.
     """
     n = len(scores)
-    ordered = take(scores, np.argsort(getval(scores), kind="stable"))
+    ordered = take(scores, np.argsort(getval(scores)))
+    values = getval(ordered)
+    below, upto = (np.searchsorted(values, values, side) for side in ("left", "right"))
     above_least = ordered - ordered[0]
-    total = anp.sum(above_least)
-    sum_upto = anp.cumsum(above_least)
-    distance = (2 * np.arange(n) + 2 - n) * above_least + total - 2 * sum_upto
+    sums = anp.concatenate([np.zeros(1), anp.cumsum(above_least)])
+    distance = (below + upto - n) * above_least + sums[-1]
+    distance = distance - take(sums, below) - take(sums, upto)
     logits = strength * ((2 * k - n - 1) * above_least - distance)
     return anp.dot(segment_softmax(logits, np.array([0, n])), ordered)
 

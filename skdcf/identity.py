@@ -19,7 +19,6 @@ as a question.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -160,8 +159,8 @@ def hash_numbers(batch):
 
 def problem_digest(graph):
     """Return a hexadecimal digest of a problem, which identifies the problem in label files."""
-    content = json.dumps([graph.id, graph.problem, graph.claims])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    content = (graph.id, graph.problem, graph.claims)
+    return f"{hash_question('problem', content):x}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +169,9 @@ class Hashes:
 
     Attributes
     ----------
+    named_by : {"group", "text", "answer"}
+        What identifies a question: its name, its text, or the answer itself if the caller stated
+        that each answer belongs to a separate question.
     question : ndarray of int64 of shape (n_problems,)
         Question identifiers returned by `~skdcf.identity.question_groups`, which are negative for
         unknown questions.
@@ -179,16 +181,13 @@ class Hashes:
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
     answer : ndarray of uint64 of shape (n_problems,)
         Hashes that equal answers share whatever the question, or 0 (`answer_hashes`).
-    named_by : {"group", "text", "answer"}
-        What identifies a question: its name, its text, or the answer itself if the caller stated
-        that each answer belongs to a separate question.
     """
 
+    named_by: str
     question: NDArray[np.int64]
     text: NDArray[np.int64]
     content: NDArray[np.uint64]
     answer: NDArray[np.uint64]
-    named_by: str
 
     def _arrays(self):
         return self.question, self.text, self.content, self.answer
@@ -221,10 +220,10 @@ class Hashes:
         columns = zip(*(part._arrays() for part in parts), strict=True)
         question, *others = map(np.concatenate, columns)
         own_numbers = -1 - np.arange(len(question))
-        return cls(np.where(question < 0, own_numbers, question), *others, kinds[0])
+        return cls(kinds[0], np.where(question < 0, own_numbers, question), *others)
 
     def __getitem__(self, rows):
-        return Hashes(*(array[rows] for array in self._arrays()), self.named_by)
+        return Hashes(self.named_by, *(array[rows] for array in self._arrays()))
 
     def orders(self, *number_copies_by):
         """Return the hashes that determine which answers and questions are selected.
@@ -373,7 +372,7 @@ def hashes_of(
     """
     question, text, named_by = _find_questions(batch, groups)
     answer = answer_hashes(batch, columns_are_fine)
-    return Hashes(question, text, content_hashes(batch), answer, named_by)
+    return Hashes(named_by, question, text, content_hashes(batch), answer)
 
 
 def _find_questions(batch, groups):

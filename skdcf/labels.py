@@ -5,10 +5,10 @@ from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ._checks import is_integer, is_missing, is_number, refuse_iterator
-from .graphs import GraphBatch, ReasoningGraph
+from .graphs import GraphBatch
 from .graphs.checks import listed, show
 from .graphs.ragged import offsets_of
 
@@ -16,9 +16,7 @@ from .graphs.ragged import offsets_of
 Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 
 
-def pack_labels(
-    y: Any, batch: GraphBatch | Sequence[ReasoningGraph]
-) -> NDArray[np.int8]:
+def pack_labels(y, batch):
     """Return the labels of a batch as a flat array.
 
     Parameters
@@ -94,9 +92,7 @@ def _is_plain(values):
     return is_array and values.dtype.kind in "biuf"
 
 
-def read_column(
-    y: NDArray[Any], classes: NDArray[Any] | None = None
-) -> tuple[NDArray[np.int8], NDArray[Any]]:
+def read_column(y, classes=None):
     """Convert a column of two classes to labels, and return the classes that mean false and true.
 
     Parameters
@@ -157,7 +153,7 @@ def _false_and_true(found):
             "unknown for reasoning graphs. If -1 means false, pass y == 1. If -1 means "
             "unknown, pass one graph and one array of labels per row"
         )
-    if found <= {-1, 0, 1}:
+    if found <= {-1, 0, 1} and found != {-1}:
         return 0, 1
     opposites = {"no": "yes", "false": "true", "wrong": "right", "incorrect": "correct"}
     for false, true in permutations(found, 2):
@@ -181,7 +177,7 @@ class LabelList(list[Any]):
         return LabelList(map(super().__getitem__, positions))
 
 
-def flatten(y: Any, kept: Any) -> Any:
+def flatten(y, kept):
     """Validate labels and masks, and return them as flat arrays with the problem offsets."""
     offsets = offsets_of([np.size(mask) for mask in kept])
     batch = GraphBatch.from_arrays(np.empty((offsets[-1], 0)), offsets)

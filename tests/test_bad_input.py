@@ -289,13 +289,13 @@ def test_features_that_differ_from_fit(problems):
     [
         ([0, 1, 2] * 7, r"two classes.*2"),
         ([5] * 21, "two classes.*5"),
-        (["yes", "maybe"] * 10 + ["no"], r"label 1: .*'maybe'"),
+        (["yes", "maybe"] * 10 + ["no"], "two classes.*'maybe'"),
         ([-1] * 21, "two classes.*-1"),
         ([-1, 1, 2] * 7, r"two classes.*2"),
         ([0, 1], r"21 problems.*X.*2"),
         ([0.0, np.nan] * 10 + [1], "label 1 .*nan"),
         (np.array([0, None] * 10 + [1], object), "label 1 .*None"),
-        (np.array([0, "a"] * 10 + [1], object), "label 1.*'a'"),
+        (np.array([0, "a"] * 10 + [1], object), "two classes.*'a'"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",

@@ -367,7 +367,8 @@ class Jumps:
         for jumps in several:
             columns.append((jumps.position, jumps.problem + n, jumps.loss))
             n += jumps.n
-        return cls(*map(np.concatenate, zip(*columns, strict=True)), n)
+        position, problem, loss = map(np.concatenate, zip(*columns, strict=True))
+        return cls(position, problem, loss, n)
 
     def first(self):
         """Return the position of the first jump of each problem.

@@ -24,7 +24,6 @@ from dataclasses import KW_ONLY, dataclass
 from importlib.resources import files
 from typing import Any, Self, TypeAlias
 
-import autograd.numpy as anp
 import numpy as np
 from autograd.scipy.special import expit
 from autograd.tracer import getval
@@ -161,6 +160,8 @@ class Relaxation(Settings, metaclass=ABCMeta):
     ) -> Array:
         """Compute the soft number of kept true claims in each problem.
 
+        In the paper, the training objective is the negative mean of these numbers (section 3.5).
+
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
@@ -185,27 +186,6 @@ class Relaxation(Settings, metaclass=ABCMeta):
         kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
         counts = segment_sum(kept * plan.labels, plan.offsets)
         return counts if prediction is None else take(counts, prediction)
-
-    def retention(self, risk: Array, plan: Any, alpha: float) -> float:
-        """Compute the mean soft number of kept true claims per problem.
-
-        In the paper, the training objective is the negative mean (section 3.5).
-
-        Parameters
-        ----------
-        risk : ndarray of shape (n_claims,)
-            Risk of each claim.
-        plan : object
-            Result of `plan`.
-        alpha : float
-            Training level, between 0 and 1.
-
-        Returns
-        -------
-        retention : float
-            The mean soft number of kept true claims.
-        """
-        return anp.mean(self.true_claims(risk, plan, alpha))
 
 
 @dataclass(frozen=True)

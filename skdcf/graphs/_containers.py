@@ -181,8 +181,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
             raise ValueError(
                 "offsets must be a 1-D integer array with at least two entries, because a batch "
-                "must not be empty, got "
-                f"{offsets.dtype} of shape {offsets.shape}"
+                f"must not be empty, got {offsets.dtype} of shape {offsets.shape}"
             )
         bounds = offsets.astype(np.int64)
         if bounds[0] != 0 or (bounds[1:] < bounds[:-1]).any():
@@ -283,8 +282,8 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
         pairs = pairs.astype(np.int64, copy=False)
-        if pairs.min() < 0 or pairs.max() >= self.n_claims:
-            outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
+        outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
+        if outside.any():
             raise ValueError(
                 f"edge {tuple(pairs[outside][0].tolist())} is out of range for {self.n_claims} "
                 "claims. Positions start at 0"

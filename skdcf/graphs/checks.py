@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Set, ValuesView
 
 import numpy as np
 
-from .._checks import is_missing, is_number, other_row, printable
+from .._checks import check_choice, is_missing, is_number, other_row, printable
 
-# A string is not accepted as a list of strings. Sets and mappings are unordered.
-NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 #: Fields of a batch with one value per problem, and their names in a graph.
 ROWS = {
     "ids": "id",
@@ -31,8 +29,10 @@ def listed(values, name):
     """Return values as a list, or raise ValueError if their order is undefined."""
     if type(values) is list:  # The following checks are slow.
         return values
+    # A string is not accepted as a list of strings. Sets and mappings are unordered.
+    other = isinstance(values, (str, bytes, Set, Mapping, ValuesView))
     is_scalar = getattr(values, "ndim", 1) == 0
-    if is_scalar or isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
+    if other or is_scalar or not isinstance(values, Iterable):
         raise ValueError(
             f"{name} must be a list, not one text or a set, got a {type(values).__name__}"
         )
@@ -93,17 +93,11 @@ def column_names(features):
 
 def check_names(feature_names, features, width):
     """Return the names of the columns as a tuple, or None if they have no names."""
-    names = column_names(features)
-    if feature_names is not None:
-        own_names = names
-        names = [*map(str, listed(feature_names, "feature_names"))]
-        if own_names not in (None, names):
-            raise ValueError(
-                f"feature_names must match the column names of the features ({own_names}), got "
-                f"{names}. Omit feature_names, or rename the columns"
-            )
-    if names is None:
+    if feature_names is None:
+        feature_names = column_names(features)
+    if feature_names is None:
         return None
+    names = [*map(str, listed(feature_names, "feature_names"))]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"feature names must be unique, but {twice} are repeated")
@@ -112,10 +106,6 @@ def check_names(feature_names, features, width):
             f"feature_names must have one name for each of the {width} features, got {len(names)}"
         )
     return tuple(names)
-
-
-#: How the answers to label were chosen: at random, doubtful ones first, or in a review.
-LABEL_ORDERS = ("random", "doubtful", "review")
 
 
 def check_column(values, length, name):
@@ -144,26 +134,22 @@ def check_value(name, value):
             raise ValueError(f"{name} must be a dict, got {show(value)}")
         value = dict(value)
     if name == "provenance":
-        for key, entry in value.items():
-            is_flat = isinstance(key, str) and isinstance(entry, (str, int, float))
-            if not is_flat or entry != entry:
-                raise ValueError(
-                    "provenance must map strings to strings, numbers or booleans, got "
-                    f"{show(entry)} under the key {show(key)}. Leave the key out if its value "
-                    "is unknown"
-                )
-        _check_words(value)
+        _check_provenance(value)
     return value
 
 
-def _check_words(provenance):
-    """Raise ValueError if a key with a fixed set of values has another value."""
-    order = provenance.get("label_order", "random")
+def _check_provenance(provenance):
+    for key, entry in provenance.items():
+        is_flat = isinstance(key, str) and isinstance(entry, (str, int, float))
+        if not is_flat or entry != entry:
+            raise ValueError(
+                "provenance must map strings to strings, numbers or booleans, got "
+                f"{show(entry)} under the key {show(key)}. Leave the key out if its value is "
+                "unknown"
+            )
+    orders = ("random", "doubtful", "review")
+    check_choice("label_order", provenance.get("label_order", "random"), orders)
     source = str(provenance.get("label_source", "person"))
-    if order not in LABEL_ORDERS:
-        raise ValueError(
-            f"label_order must be one of {', '.join(LABEL_ORDERS)}, got {show(order)}"
-        )
     if source != "person" and not source.startswith("model "):
         raise ValueError(
             "label_source must be 'person', or 'model ' and the name of the model, got "

@@ -160,7 +160,7 @@ def train(
     columns = Columns.fit(batch, clip, with_means=gain is not None)
     X = columns(batch)
     q = weight_below_errors(labels, batch)
-    x, unflatten = _flattened(model.init(X.shape[1], rng))
+    x, unflatten = flatten(model.init(X.shape[1], rng))
 
     confidence, simulate = _simulation(
         model, unflatten, relaxation, settings, alpha=alpha, gain=gain, q=q
@@ -338,14 +338,6 @@ def fit_logistic(model, X, target, x, unflatten, C):
     fun = value_and_grad(penalised)
     best, _ = optimizer.minimize(fun, start, lambda *_: False)
     return np.append(best[:-1], -best[-1])
-
-
-def _flattened(params):
-    """Return the parameters as one flat array, and a function that restores their shapes."""
-    if isinstance(params, np.ndarray) and params.ndim == 1:
-        # Autograd does not need to differentiate the identity function.
-        return params, lambda flat: flat
-    return flatten(params)
 
 
 def standardised_risk(scores):

@@ -153,19 +153,13 @@ class Columns:
         return np.concatenate([X for _, X in self.blocks(batch)])
 
     def blocks(self, batch):
-        """Yield the rows and columns of about 2,000 claims, which fit into the processor cache."""
-        features: Any = batch.features
-        offsets = batch.offsets
-        first = 0
-        while first < len(batch) or first == 0:
-            # About 2,000 claims are processed at a time.
-            last = np.searchsorted(offsets, offsets[first] + 2000, side="right") - 1
-            last = min(max(last, first + 1), len(batch))
-            rows = slice(offsets[first], offsets[last])
-            X = self._raw(features[rows], batch.sizes[first:last])
-            X = (X - self.mean) / self.scale
+        """Yield the rows and columns of 500 problems, which fit into the processor cache."""
+        for first in range(0, max(len(batch), 1), 500):
+            sizes = batch.sizes[first : first + 500]
+            start = batch.offsets[first]
+            rows = slice(start, start + sizes.sum())
+            X = (self._raw(batch.features[rows], sizes) - self.mean) / self.scale
             yield rows, np.minimum(np.maximum(X, -self.bound), self.bound)
-            first = max(last, 1)
 
     def _raw(self, features, sizes):
         if features.shape[1] == len(self.mean):

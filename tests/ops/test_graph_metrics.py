@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_networkx import by_networkx
 
@@ -49,14 +49,14 @@ def graphs_on(n):
 
 
 def odd_graphs():
-    """Some 330 graphs, among them all of up to four claims."""
+    """Some 130 graphs, among them all of up to four claims."""
     rng = np.random.default_rng(0)
     star = [(0, v) for v in range(1, 20)]
     odd = [graph for n in range(5) for graph in graphs_on(n)]
     odd += [graph_of(20, star), graph_of(20, [(19 - v, 19 - u) for u, v in star])]
     odd += [graph_of(9, []), complete(25), diamonds(12), chain(150)]
     odd += [graph_of(40, [((v - 1) // 2, v) for v in range(1, 40)])]
-    return odd + [random_graph(rng) for _ in range(240)]
+    return odd + [random_graph(rng) for _ in range(40)]
 
 
 def assert_equal_to_networkx(graphs):
@@ -70,6 +70,7 @@ def test_odd_graphs_side_by_side():
 
 
 @given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
 def test_random_graphs(seed):
     rng = np.random.default_rng(seed)
     assert_equal_to_networkx([random_graph(rng, 25) for _ in range(3)])

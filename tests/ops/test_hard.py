@@ -39,7 +39,7 @@ EDGE_CASES = [
 @pytest.fixture(scope="module")
 def problems():
     rng = random.Random(0)
-    drawn = [random_problem(rng, levels=rng.choice([None, 2, 4])) for _ in range(2000)]
+    drawn = [random_problem(rng, levels=rng.choice([None, 2, 4])) for _ in range(500)]
     return EDGE_CASES + drawn
 
 

@@ -1,4 +1,4 @@
-"""Both theorems of the paper along their schedules, on 500 random graphs at once.
+"""Both theorems of the paper along their schedules, on 200 random graphs at once.
 
 Theorem 1: the soft nonconformity score goes to the last safe value of the grid.
 Theorem 2: claims softly kept by a half or more are the filtered set.
@@ -41,9 +41,9 @@ def filtered_below(risk, ancestors, bound, margin):
 
 @pytest.fixture(scope="module")
 def problems():
-    """500 graphs of 1 to 12 claims, ten of them chains of 51: 50 ancestors at the end."""
+    """200 graphs of 1 to 12 claims, four of them chains of 51: 50 ancestors at the end."""
     rng = np.random.RandomState(0)
-    sizes = rng.randint(1, 13, 500)
+    sizes = rng.randint(1, 13, 200)
     sizes[::50] = 51
     edges = [
         chain(n) if n == 51 else random_edges(rng, n, rng.uniform(0.1, 0.6))
@@ -84,10 +84,9 @@ def test_soft_scores_become_the_last_safe_threshold(problems, risk, exact_scores
     assert errors[-1].max() < 1e-6
 
 
-@pytest.mark.parametrize("rank", [150, 300])
-def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores, rank):
+def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores):
     """The bound is a score: a threshold of the grid of at least one problem."""
-    bound = np.sort(exact_scores)[rank - 1]
+    bound = np.sort(exact_scores)[60]
     expected = np.zeros(len(risk), dtype=bool)
     for i, (r, above) in enumerate(
         zip(problems.lists(risk), problems.ancestors, strict=True)

@@ -25,7 +25,7 @@ MOST_TOKENS = {
     "apps/text": 3415,
     "datasets": 11230,
     "evaluation": 6555,
-    "features": 15095,
+    "features": 14300,
     "graphs": 6925,
     "guarantees": 3480,
     "ops": 7365,

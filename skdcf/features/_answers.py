@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import log, log1p
 from typing import ClassVar
 
@@ -25,8 +25,6 @@ from ._expression import NEVER, evaluate, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-# maximum number of characters in an answer that can be interpreted as a value
-_LONGEST = 200
 # Pattern for the markers after whose last occurrence the final answer begins.
 _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
@@ -37,8 +35,6 @@ _split_sentence = re.compile(
     r"(?<!\b[a-z])(?<!\b(?:dr|mr|ms|st|no|mt|ft|sr|jr|vs|ca|co|eq))(?<!\b(?:mrs|fig|inc|ltd|etc))"
     r"(?<!\bprof)(?<!\bapprox)\.(?= |$)|[;!?](?= |$)"
 ).split
-_LETTER = re.compile(r"\(?([a-z])[).:,]?$")
-_CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _replace_notes = re.compile(
     r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))"
@@ -58,7 +54,7 @@ _CHANGING = CHANGING | frozenset(
 _replace_blanks = re.compile(r"(?<!\d) | (?!\d)").sub
 
 
-def find_answer(text: str) -> str | None:
+def find_answer(text):
     r"""Return the final answer of a text.
 
     Parameters
@@ -82,12 +78,12 @@ def find_answer(text: str) -> str | None:
             return None
         start = text.rfind(" ", 0, digit.end()) + 1
         words_before = text[max(start - 40, 0) : start].split()[-2:]
-        number, *unit = text[start : start + _LONGEST].split(" ", 2)[:2]
+        number, *unit = text[start : start + 200].split(" ", 2)[:2]
         words = [word for word in words_before if word in _CHANGING]
         words += [number, *(word for word in unit if word.strip(".,;:!?") in UNITS)]
         return " ".join(words)
     mark = marks[-1]
-    rest = text[mark.end() : mark.end() + _LONGEST].lstrip(" :=")
+    rest = text[mark.end() : mark.end() + 200].lstrip(" :=")
     if mark[0][-1] == "{":
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
@@ -101,7 +97,7 @@ def _find_end(text):
     return depths.index(-1) if -1 in depths else len(text)
 
 
-def normalise_answer(answer: str, has_options: bool = False) -> float | str:
+def normalise_answer(answer, has_options=False):
     """Convert a final answer to a number or to plain text, for comparisons with other answers.
 
     Parameters
@@ -119,8 +115,8 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
         such as a date, a range or a bound, the result is the text without markup or spaces.
     """
     text = _replace_notes("", clean(answer)).strip(" .,:;'\"")
-    letter = _CHOICE if has_options else _LETTER
-    if choice := letter.match(text):
+    letter = r"\(?([a-z])(?:[).:,]|$)" if has_options else r"\(?([a-z])[).:,]?$"
+    if choice := re.match(letter, text):
         return choice[1]
     # In an answer, 3\frac{1}{2} is a sum, and \frac12 has its braces omitted.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)
@@ -129,7 +125,7 @@ def normalise_answer(answer: str, has_options: bool = False) -> float | str:
     if NEVER in plain:  # The text contains a relation other than equality, such as "<".
         return _replace_blanks("", text)
     side = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
-    value = _read_amount(side) if len(side) <= _LONGEST else None
+    value = _read_amount(side) if len(side) <= 200 else None
     return _replace_blanks("", side) if value is None else value
 
 
@@ -162,9 +158,6 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-_NEUTRAL = 0.5  # default proportion if there are no alternatives to compare
-# maximum number of sentences per alternative (later sentences are ignored)
-_MOST_SENTENCES = 200
 _split_sentences = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}").split
 
 
@@ -268,29 +261,19 @@ class AgreementFeatures(OptionalColumns):
             lambda text, has_options: _Reading(text, conclude, has_options)
         )
         rows = []
-        # The batch has been validated, so alternatives exist.
-        assert batch.alternatives is not None
-        for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
-            question = None if batch.problems is None else batch.problems[i]
-            numbers_known = read_question(question).known
-            has_options = bool(_read_options(question))
-            texts = () if batch.claims is None else batch.claims[a:b]
-            alternatives = [
-                read(text, has_options)
-                for text in batch.alternatives[i]
-                if text.strip()
+        for graph in batch:
+            known = read_question(graph.problem).known
+            has_options = bool(_read_options(graph.problem))
+            texts = graph.claims or ()
+            others = [
+                read(text, has_options) for text in graph.alternatives if text.strip()
             ]
-            conclusion = None
-            if alternatives:
-                conclusion = _conclude("\n".join(texts), conclude, has_options)
-            per_problem = _compare_answers(
-                conclusion, [alternative.answer for alternative in alternatives]
-            )
+            own = None
+            if others:
+                own = _conclude("\n".join(texts), conclude, has_options)
+            of_answer = _compare_answers(own, [other.answer for other in others])
             rows += [
-                (
-                    *per_problem,
-                    *_compare_claim(read_claim(text), numbers_known, alternatives),
-                )
+                (*of_answer, *_compare_claim(read_claim(text), known, others))
                 for text in texts
             ]
         table = np.array(rows, dtype=float).reshape(-1, len(_AGREEMENT) - 1)
@@ -308,14 +291,13 @@ def _conclude(text, answer, has_options):
 class _Reading:
     """Final answer, numbers, results and sentences of an alternative answer."""
 
-    __slots__ = ("answer", "numbers", "results", "sentences")
-
     def __init__(self, text, conclude, has_options):
         self.answer = _conclude(text, conclude, has_options)
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
         self.numbers = frozenset(find_numbers(text) + find_quantities(words))
-        pieces = _split_sentences(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
+        # Later sentences are ignored.
+        pieces = _split_sentences(text, maxsplit=200)[:200]
         self.sentences = {frozenset(LONG_WORD.findall(piece)) for piece in pieces}
 
 
@@ -328,7 +310,7 @@ def _compare_answers(own, answers):
     if own is not None:
         counts[own] += 1
     shares = [n / counts.total() for n in counts.values() if n]
-    agreement = same / total if total and own is not None else _NEUTRAL
+    agreement = same / total if total and own is not None else 0.5
     entropy = -sum(share * log(share) for share in shares)
     return agreement, rival / max(total, 1), entropy, log1p(len(answers))
 
@@ -344,7 +326,7 @@ def _compare_claim(claim, known, others):
 def _share(values, sets):
     """Return the mean agreement, the proportion of full agreement, and whether values exist."""
     if not values or not sets:
-        return _NEUTRAL, _NEUTRAL, bool(values)
+        return 0.5, 0.5, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
     return sum(shares) / len(sets), shares.count(1.0) / len(sets), True
 
@@ -352,13 +334,12 @@ def _share(values, sets):
 def _overlap(words, others):
     """Compute the word overlap with the closest sentence, averaged over the alternatives."""
     total = 0.0
-    n_words = len(words)
-    for sentences in others:
+    for other in others:
         best = 0.0
-        for sentence in sentences.sentences:
+        for sentence in other.sentences:
             n_shared = len(words & sentence)
             if n_shared:
-                best = max(best, n_shared / (n_words + len(sentence) - n_shared))
+                best = max(best, n_shared / (len(words) + len(sentence) - n_shared))
         total += best
     return total / len(others)
 
@@ -367,7 +348,7 @@ def _find_lowest(batch, table):
     """Return the smallest agreement of new numbers over each claim and its ancestors."""
     share, _, has = table[:, 4:7].T
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
-    return np.where(np.isinf(lowest), _NEUTRAL, lowest)
+    return np.where(np.isinf(lowest), 0.5, lowest)
 
 
 # Pattern for "A: text", "(b) text" and "C. text" at the beginning of a line.
@@ -420,16 +401,16 @@ class OptionFeatures(OptionalColumns):
         return batch.problems is not None and any(map(_read_options, batch.problems))
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        table = np.zeros((batch.n_claims, len(self.columns)))
-        if batch.claims is None:
-            return table
-        bounds = pairwise(batch.offsets.tolist())
-        for i, (a, b) in enumerate(bounds):
-            options = {} if batch.problems is None else _read_options(batch.problems[i])
-            chosen = _find_letter("\n".join(batch.claims[a:b]))
+        rows = []
+        for graph in batch:
+            options = _read_options(graph.problem)
+            claims = graph.claims or ()
+            chosen = _find_letter("\n".join(claims)) if options else None
             if chosen in options:
-                table[a:b] = _compare_answer(batch.claims[a:b], options, chosen)
-        return table
+                rows += _compare_answer(claims, options, chosen)
+            else:
+                rows += [(0,) * len(self.columns)] * len(claims)
+        return np.array(rows, dtype=float).reshape(-1, len(self.columns))
 
 
 def _read_options(question):

@@ -56,7 +56,7 @@ NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).it
 _SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
-def unify(text: str) -> str:
+def unify(text):
     """Return a text whose words are written in one way.
 
     Letters are in the compatibility form NFKC. Soft hyphens and hyphens at the end of a line are
@@ -73,7 +73,7 @@ def unify(text: str) -> str:
     return "".join(forms)
 
 
-def clean(text: str) -> str:
+def clean(text):
     """Return the text in lower case, without markup, extra spaces or a leading "Step k:".
 
     Parameters
@@ -89,7 +89,7 @@ def clean(text: str) -> str:
     return clean_words(text)[0]
 
 
-def clean_words(text: str) -> tuple[str, list[str]]:
+def clean_words(text):
     """Return the clean text and the list of its words.
 
     Parameters
@@ -118,7 +118,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     return text, text.split()
 
 
-def find_numbers(text: str) -> list[float]:
+def find_numbers(text):
     """Return the numbers of a clean text in order of appearance, excluding 0, 1, 2 and 100.
 
     Parameters
@@ -139,7 +139,7 @@ def find_numbers(text: str) -> list[float]:
     return [v for v in values if v == v and v not in IGNORED]
 
 
-def read_numeral(token: str) -> float:
+def read_numeral(token):
     """Return the value of a numeral with thousands separators, or NaN for a long numeral."""
     if "," in token:
         token = token.replace(",", "")
@@ -147,7 +147,7 @@ def read_numeral(token: str) -> float:
     return float(token) if len(token) <= 30 else float("nan")
 
 
-def find_spelled_numbers(text: str) -> list[float]:
+def find_spelled_numbers(text):
     """Return the numbers that a clean text spells out, such as "twenty-five" and "dozen".
 
     A spelled-out fraction is represented by its denominator, so "two-thirds" yields 3.
@@ -164,10 +164,7 @@ def find_spelled_numbers(text: str) -> list[float]:
     """
     numbers = []
     previous = ""
-    words = _find_words(text)
-    if NUMBER_WORDS.keys().isdisjoint(words):
-        return numbers
-    for word in words:
+    for word in _find_words(text):
         # Combine numbers as in twenty + five and three * hundred. Any other number begins a new
         # quantity.
         if word in _ONES and previous in _TENS:

@@ -11,7 +11,6 @@ they improve the results on published data.
 import re
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import Any
 
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
@@ -20,8 +19,6 @@ from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_pla
 # parsed. A side is split at each WORD, such as the words around "3 * 5" in "so 3 * 5 eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-# maximum number of sides per clause and per text (later sides are ignored)
-_MOST_SIDES = 200
 
 # A clause ends at punctuation, unless the punctuation is part of a number or an ellipsis.
 _find_clauses = re.compile(
@@ -33,17 +30,9 @@ _find_tokens = re.compile(
 ).findall
 _has_digit = re.compile(r"\d").search
 _find_units = re.compile("[0-9] ?([a-z]+)").findall
-# In most equations, each side looks like "3 * 5 + 2" or "12 eggs" and can be parsed without
-# splitting it into tokens.
-_match_arithmetic = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?").fullmatch
-_match_count = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?").fullmatch
-_find_pieces = re.compile(rf"{NUMBER}| - |[-+*/]").findall
-_SYMBOL_OF = {" - ": "m"} | {sign: sign for sign in "-+*/"}
 _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
 _OPERATORS = frozenset("+-*/^Crm")
 
-_SPOKEN = dict.fromkeys(("x", "times", "multiplied by"), "*")
-_SPOKEN |= {"plus": "+", "minus": "-", "divided by": "/"}
 # Units and other suffixes that may follow a number without a space.
 _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
@@ -74,7 +63,7 @@ CHANGING = frozenset(
 )
 
 
-def split_clauses(text: str) -> list[str]:
+def split_clauses(text):
     """Return the clauses of a clean text that contain an equality sign, in plain notation.
 
     Parameters
@@ -93,7 +82,7 @@ def split_clauses(text: str) -> list[str]:
     return [clause for clause in clauses if "=" in clause or "≈" in clause]
 
 
-def find_results(clauses: list[str]) -> frozenset[float]:
+def find_results(clauses):
     """Return the right-hand side values of equations.
 
     Parameters
@@ -107,19 +96,11 @@ def find_results(clauses: list[str]) -> frozenset[float]:
         The values of the first 200 right-hand sides that can be parsed.
     """
     sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])
-    values = map(find_value, islice(sides, _MOST_SIDES))
-    return frozenset(value for value in values if value is not None)
+    values = [evaluate(read_side(side)[0]) for side in islice(sides, 200)]
+    return frozenset(round(value, 6) for value in values if value is not None)
 
 
-def find_value(side: str) -> float | None:
-    """Return the value of the number or calculation at the start of a text, or None."""
-    value = evaluate(read_side(side)[0]) if _has_digit(side) else None
-    return None if value is None else round(value, 6)
-
-
-def check_equalities(
-    clauses: list[str],
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+def check_equalities(clauses):
     """Separate valid equalities from wrong equalities.
 
     Parameters
@@ -134,7 +115,7 @@ def check_equalities(
     """
     right = []
     wrong = []
-    for left, follow, rounded, sides in islice(_read_equalities(clauses), _MOST_SIDES):
+    for left, follow, rounded, sides in islice(_read_equalities(clauses), 200):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
         holds = judge_equality(left, follow, rounded)
@@ -152,7 +133,7 @@ def _read_equalities(clauses):
         rounded = "≈" in clause
         if rounded:
             clause = clause.replace("≈", "=")
-        first, *between, end = clause.split("=", _MOST_SIDES)
+        first, *between, end = clause.split("=", 200)
         left = _UNREADABLE
         previous = first
         read = first
@@ -241,30 +222,12 @@ def read_side(side):
 
 @lru_cache(4096)
 def _read_short(side):
-    return _read_simple(side) or _read_tokens(side)
-
-
-def _read_simple(side):
-    """Parse simple sides, such as "3 * 5" and "12 eggs", faster than `_read_tokens`."""
-    if _match_arithmetic(side):
-        items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _find_pieces(side)]
-        return items, items
-    count = _match_count(side)
-    if not count:
-        return None
-    words = count[2].split()
-    if words[0] == "of" or not CHANGING.isdisjoint(words):
-        return _UNREADABLE, _UNREADABLE
-    return [read_numeral(count[1])], _UNREADABLE
-
-
-def _read_tokens(side):
     """Parse a side token by token, and return the expressions at both ends.
 
     The meaning of a token depends on the preceding value or space, and on the next token. Two
     adjacent values are separated by UNKNOWN.
     """
-    items: list[str | float] = []
+    items = []
     previous = ""
     for token, after in pairwise([*_find_tokens(side), ""]):
         text = token.lstrip(" ")
@@ -331,8 +294,10 @@ def _find_spoken_operator(items, words, glued, after):
         return None
     if words == ["of"] and (items[-1] == "%" or "/" in items[-4:]):
         return "*"
+    spoken = {"x": "*", "times": "*", "multiplied by": "*", "divided by": "/"}
+    spoken |= {"plus": "+", "minus": "-"}
     for n in (1, 2):
-        symbol = _SPOKEN.get(" ".join(words[-n:]))
+        symbol = spoken.get(" ".join(words[-n:]))
         unit = words[:-n]
         if symbol and 1 not in map(len, unit) and CHANGING.isdisjoint(unit):
             # "5x3", "5 x 3" and "5 m x 3" are multiplications, but "5x (3)" is a product

@@ -9,19 +9,13 @@ Arithmetic in LaTeX or with typographic signs is first rewritten in plain notati
 
 import math
 import re
-from collections.abc import Callable
-from operator import add, mul, neg, sub, truediv
-from typing import Any
+from operator import add, mul, sub, truediv
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
-_OPENING = frozenset("(r-m")
-_FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # placeholder for parts of an expression that cannot be parsed
-_SUMS = frozenset("+-m")
-_LARGEST = 1e300
 
 
-def evaluate(items: list[Any]) -> float | None:
+def evaluate(items):
     """Return the value of an expression.
 
     Parameters
@@ -38,18 +32,11 @@ def evaluate(items: list[Any]) -> float | None:
         value = _calculate(items)
     except (ArithmeticError, ValueError, IndexError, KeyError):
         return None
-    return value if value is not None and abs(value) < _LARGEST else None
+    return value if value is not None and abs(value) < 1e300 else None
 
 
 def _calculate(items):
     """Evaluate an expression with a stack of numbers and a stack of pending operators."""
-    if len(items) == 1 and isinstance(items[0], float):
-        return items[0]
-    # Fast path for the most frequent kinds of expressions.
-    if len(items) == 3 and items[1] in _FREQUENT:
-        a, sign, b = items
-        are_floats = isinstance(a, float) and isinstance(b, float)
-        return _FREQUENT[sign](a, b) if are_floats else None
     values = []
     waiting = []
     complete = False
@@ -61,7 +48,7 @@ def _calculate(items):
             complete = True
         elif complete:
             complete = _apply_behind_value(item, values, waiting)
-        elif item in _OPENING:
+        elif item in ("(", "r", "-", "m"):
             waiting.append({"-": "~", "m": "~"}.get(item, item))
         else:
             return None
@@ -83,8 +70,6 @@ def _apply_behind_value(item, values, waiting):
             _apply(waiting.pop(), values)
         waiting.pop()
         return True
-    if item not in _BINARY:
-        raise ValueError
     binding = _BINDING[item] + (item == "^")  # a ^ b ^ c means a ^ (b ^ c).
     while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
         _apply(waiting.pop(), values)
@@ -94,17 +79,10 @@ def _apply_behind_value(item, values, waiting):
 
 def _apply(symbol, values):
     right = values.pop()
-    if symbol in _UNARY:
-        values.append(_UNARY[symbol](right))
+    if symbol in ("~", "r"):
+        values.append(-right if symbol == "~" else math.sqrt(right))
     else:
         values.append(_BINARY[symbol](values.pop(), right))
-
-
-def _raise_to(base, exponent):
-    power = math.pow(base, exponent)
-    if abs(power) > _LARGEST:
-        raise OverflowError
-    return power
 
 
 def _choose(n, k):
@@ -119,16 +97,11 @@ def _factorial(n):
     return float(math.factorial(int(n)))
 
 
-_UNARY: dict[str, Callable[[float], float]] = {"~": neg, "r": math.sqrt}
-_BINARY: dict[str, Callable[[float, float], float]] = _FREQUENT | {
-    "^": _raise_to,
-    "C": _choose,
-}
+_BINARY = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
+_BINARY |= {"^": math.pow, "C": _choose}
 
 
-def judge_equality(
-    left: list[Any], right: list[Any], rounded: bool = False
-) -> bool | None:
+def judge_equality(left, right, rounded=False):
     """Return whether the two sides of an equality agree.
 
     Parameters
@@ -145,7 +118,7 @@ def judge_equality(
         parsed, if neither side is a calculation (as in a definition or a unit conversion), or
         if the difference may be due to rounding.
     """
-    if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
+    if is_bare(left) and is_bare(right):
         return None
     a = evaluate(left)
     b = evaluate(right)
@@ -156,7 +129,7 @@ def judge_equality(
     return _explain_gap(a, b, left=left, right=right, rounded=rounded)
 
 
-def is_bare(items: list[Any]) -> bool:
+def is_bare(items):
     """Return whether an expression is empty or a single number."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 
@@ -171,8 +144,6 @@ def _agree(a, b):
 
 def _agree_as_list(left, right):
     """Return whether sides agree if a minus is a list marker, as in "4 = 2 * 2 - 6 = 2 * 3"."""
-    if "m" not in left and "m" not in right:
-        return False
     n = len(left) - left[::-1].index("m") if "m" in left else 0
     m = right.index("m") if "m" in right[1:] else len(right)
     for tail in (left, left[n:]):
@@ -206,7 +177,7 @@ def _explain_gap(a, b, left, right, rounded):
 def _is_percent_of_something(items):
     """Return whether a percentage is added to a number, as in 50 + 10%, which may mean 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
-    return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
+    return 0 < items.count("%") < n_numbers and not {"+", "-", "m"}.isdisjoint(items)
 
 
 def _is_decimal(item):
@@ -241,7 +212,7 @@ _TYPOGRAPHIC = (
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
 _replace_signs = re.compile(f"[{''.join(_TYPOGRAPHIC)}]").sub
-_replace_fractions = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}").subn
+_replace_fractions = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}").sub
 _replace_roots = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()").sub
 # In 2\frac{1}{2}, the fraction may be added or multiplied.
 _is_mixed = re.compile(r"\d\s?$").search
@@ -252,11 +223,13 @@ _replace_brackets = re.compile(r"\(([^()=]*=[^()]*)\)").sub
 # Pattern for a remark between numbers, such as "(first day)". The pattern does not match the
 # argument of a function.
 _replace_notes = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)").sub
-_UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
+_replace_relations = re.compile(
+    r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡"
+).sub
 NEVER = "¿"  # placeholder for every relation other than equality
 
 
-def rewrite_plainly(text: str) -> str:
+def rewrite_plainly(text):
     """Return a clean text with arithmetic in plain notation, in which "∁" denotes a binomial.
 
     Parameters
@@ -275,12 +248,10 @@ def rewrite_plainly(text: str) -> str:
         text = _replace_commands(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         # maximum number of nested fractions
         for _ in range(3):
-            text, n = _replace_fractions(_bracket_both, text)
-            if not n:
-                break
+            text = _replace_fractions(_bracket_both, text)
     text = _replace_roots("√", text)
     text = _replace_brackets(r" ; \1 ; ", _replace_notes("", text))
-    return _UNEQUAL.sub(NEVER, _replace_clocks(NEVER, text))
+    return _replace_relations(NEVER, _replace_clocks(NEVER, text))
 
 
 def _bracket_both(match):

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import ClassVar
 
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import optional_rows, reduce_segments
+from ..graphs.ragged import reduce_segments
 from ..ops.ancestors import pass_on, sum_ancestors
 from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
-
-# maximum number of distinct numbers per text (later numbers are ignored)
-_MOST_NUMBERS = 64
-_HEAD = 4000  # maximum number of characters to read from a text
-_REMEMBERED = 1000  # maximum number of characters in a text that is cached
 
 
 def _list_forms(words):
@@ -51,11 +46,11 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 class ClaimText:
     """Facts extracted from the text of a single claim."""
 
-    def __init__(self, text: str):
-        text, words = cleaning.clean_words(text)
+    def __init__(self, text):
+        text = cleaning.clean(text)
         self.size = len(text)
-        self._head = text[:_HEAD]
-        self.words = frozenset(words if self.size <= _HEAD else self._head.split())
+        self._head = text[:4000]  # The rest is not read.
+        self.words = frozenset(self._head.split())
         numbers = cleaning.find_numbers(text)
         self.n_numerals = len(numbers)
         self.n_equal = text.count("=")
@@ -67,12 +62,12 @@ class ClaimText:
         self.found = _drop_repeats(numbers)
 
     @cached_property
-    def results(self) -> frozenset[float]:
+    def results(self):
         """Return the right-hand side values of the equations."""
         return find_results(self._clauses)
 
     @cached_property
-    def long_words(self) -> frozenset[str]:
+    def long_words(self):
         """Return the words of four letters or more."""
         return frozenset(LONG_WORD.findall(self._head))
 
@@ -82,9 +77,9 @@ def find_quantities(words):
     return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
 
 
-def read_claim(text: str) -> ClaimText:
+def read_claim(text):
     """Return the facts extracted from a text, with a cache for short texts."""
-    return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
+    return _read_short(text) if len(text) <= 1000 else ClaimText(text)
 
 
 _read_short = lru_cache(8192)(ClaimText)  # A cached text takes about 4 KB.
@@ -92,8 +87,6 @@ _read_short = lru_cache(8192)(ClaimText)  # A cached text takes about 4 KB.
 
 class Question:
     """The numbers in a question, and each number divided by 100."""
-
-    __slots__ = ("asked", "bit_of", "known", "largest")
 
     def __init__(self, text):
         text = cleaning.clean(text or "")
@@ -107,18 +100,17 @@ class Question:
         self.largest = max(self.asked, default=0.0)
 
 
-def read_question(text: str | None) -> Question:
+def read_question(text):
     """Extract a question's numbers. Short questions are cached."""
-    return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
+    return _ask_short(text) if len(text or "") <= 1000 else Question(text)
 
 
 _ask_short = lru_cache(1024)(Question)
 
 
 def _drop_repeats(values):
-    if len(values) < 2:
-        return values
-    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
+    """Return the first 64 distinct numbers."""
+    return list(dict.fromkeys(values))[:64]
 
 
 def compare_claim(claim, question, above, earlier):
@@ -174,7 +166,7 @@ def _judge_numbers(claim, premises):
 
 def _is_derived(x, known):
     """Return whether a single operation on known numbers yields x."""
-    operands = list(islice(known, _MOST_NUMBERS))
+    operands = list(islice(known, 64))
     # A number x is derived if it is b - a, a + b, b / a, a * b or the square root of a.
     results = [b for a in operands for b in (x + a, x - a, x * a, x / a)]
     if x * x in operands or not known.isdisjoint(results):
@@ -192,9 +184,6 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Values of each claim from which the columns for the whole answer are computed.
-_FACTS = ("wrong", "underived", "largest")
-_LOGARITHMIC = slice(0, 5)
 _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
@@ -294,7 +283,7 @@ class TextFeatures(GraphTransformer):
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table, bits, asked = _read_problems(batch)
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
-        counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
+        counted[:, :5] = np.log1p(counted[:, :5])
         of_answer = _describe_answer(batch, facts.T, bits, asked.T)
         return np.column_stack([*of_answer, counted])
 
@@ -304,24 +293,21 @@ def _read_problems(batch):
     rows = []
     bits = []
     asked = []
-    parents = batch.edges[:, 0].tolist()
-    children = batch.edges[:, 1]
-    first = np.searchsorted(children, np.arange(batch.n_claims + 1)).tolist()
-    texts = () if batch.claims is None else batch.claims
-    for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
-        question = read_question(optional_rows(batch.problems, i))
+    for graph in batch:
+        question = read_question(graph.problem)
         asked.append((len(question.asked), question.largest))
-        claims = [read_claim(text) for text in texts[a:b]]
+        claims = [*map(read_claim, graph.claims or ())]
+        parents = [[] for _ in claims]
+        for u, v in graph.edges.tolist():
+            parents[v].append(claims[u])
         earlier = set(question.known)
-        for v, claim in enumerate(claims, a):
-            # maximum number of parents per claim (later parents are ignored)
-            claim_parents = parents[first[v] : first[v + 1]][:64]
-            above = [claims[u - a] for u in claim_parents]
-            row, asked_in_it = compare_claim(claim, question, above, earlier)
+        for claim, above in zip(claims, parents, strict=True):
+            # At most 64 parents are compared.
+            row, asked_in_it = compare_claim(claim, question, above[:64], earlier)
             rows.append(row)
             bits.append(asked_in_it)
             earlier.update(claim.found)
-    table = np.array(rows, float).reshape(-1, len(_COUNTED) + len(_FACTS))
+    table = np.array(rows, float).reshape(-1, len(_COUNTED) + 3)
     return table, np.array(bits, np.uint64), np.array(asked, float).reshape(-1, 2)
 
 
@@ -347,6 +333,6 @@ def _count_bits(masks):
     return np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
 
 
-def number_claims(batch: GraphBatch) -> np.ndarray:
+def number_claims(batch):
     """Return the position of each claim in its answer, starting at 0."""
     return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdcf.features import _equations
 from skdcf.features._cleaning import clean, find_numbers, find_spelled_numbers
 from skdcf.features._equations import check_equalities, split_clauses
 from skdcf.features._expression import evaluate
@@ -200,23 +199,6 @@ def test_flat_expressions_against_python():
 )
 def test_ill_formed_expressions_have_no_value(items):
     assert evaluate(items) is None
-
-
-def test_shortcut_reads_as_the_long_way(data_home):
-    fetch_perl = pytest.importorskip("benchmarks.data").fetch_perl
-
-    sides = {
-        side
-        for text in fetch_perl(data_home=data_home).graphs.claims
-        for side in clean(text).split("=")
-    }
-    quick = {side: _equations._read_simple(side) for side in sides}
-    quick = {side: result for side, result in quick.items() if result}
-    assert len(quick) > 300
-    for side, (head, tail) in quick.items():
-        slow = _equations._read_tokens(side)
-        for short, long in zip((head, tail), slow, strict=True):
-            assert short == long or evaluate(short) is evaluate(long) is None, side
 
 
 @pytest.mark.parametrize(

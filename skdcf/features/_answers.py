@@ -30,11 +30,14 @@ _find_marks = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 ).finditer
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
-# A sentence ends at punctuation, but not after an abbreviation.
-_split_sentence = re.compile(
-    r"(?<!\b[a-z])(?<!\b(?:dr|mr|ms|st|no|mt|ft|sr|jr|vs|ca|co|eq))(?<!\b(?:mrs|fig|inc|ltd|etc))"
-    r"(?<!\bprof)(?<!\bapprox)\.(?= |$)|[;!?](?= |$)"
-).split
+# A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
+# that stands before a number.
+_match_sentence = re.compile(
+    r"(?:\b(?:[a-z]|mr|mrs|ms|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt|cmdr|lt|sgt|pres|gov"
+    r"|sen|rep|jr|sr|mt|ft|ave|vs|al|etc|inc|ltd|co|corp|dept|univ|approx|ca|est)\."
+    r"|\b(?:no|nos|vol|fig|eq|sec|ch|art|pp|max|min|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\."
+    r"(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
+).match
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _replace_notes = re.compile(
     r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))"
@@ -88,7 +91,7 @@ def find_answer(text):
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
-    return _split_sentence(rest, maxsplit=1)[0].strip() or None
+    return _match_sentence(rest)[0].strip() or None
 
 
 def _find_end(text):

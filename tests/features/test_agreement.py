@@ -74,6 +74,9 @@ The answer is U.S. territory. | The answer is U.K. territory.
 The answer is Dr. Smith. | The answer is Dr. Jones.
 The answer is J. Smith. | The answer is J. Doe.
 The answer is No. 5. | The answer is No. 6.
+The answer is Jan. 5. | The answer is Jan. 6.
+The answer is Sen. Smith. | The answer is Sen. Jones.
+The answer is the Univ. of Rome. | The answer is the Univ. of Bonn.
 The answer is Apollo 11. | The answer is 11.
 The answer is 2020-10-05. | The answer is 2020-05-10.
 It was on 2020-10-05. | It was on 2021-10-05.
@@ -96,6 +99,7 @@ EQUAL = """
 \\boxed{3\\frac{1}{2}} | The answer is 3.5. | It is 3.5. | answer: 3 1/2 | \\boxed{\\frac{7}{2}}
 The answer is 1e3. | 1000 | $1,000 | \\boxed{10^{3}} | The answer is 10 * 100.
 The answer is 5 kilometers. | It is 5 km long [1]. | answer: 5.0 km
+The answer is no. It rains. | The answer is No. | answer: no; not yet
 #### 18 | So she makes $18 a day. | The answer is 18 eggs. | answer: **18** (as shown)
 """
 

@@ -16,7 +16,6 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, printable
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.ragged import offsets_of
 from ..labels import LabelList
 from .lines import refuse_surrogates
 from .paths import MISSING, decoded, paths_of, value_at
@@ -62,7 +61,7 @@ BROKEN = (
 
 def read_graph(record, rename=None):
     """Convert a record to a problem, or raise ValueError if the record is invalid."""
-    return pack([read_row(record, rename)])[0]
+    return read_row(record, rename)["graph"]
 
 
 def read_row(record, rename=None):
@@ -78,9 +77,8 @@ def read_row(record, rename=None):
     Returns
     -------
     row : dict
-        The values that are known, as plain lists and arrays, and ``n_claims``. Keys with
-        alternative spellings are unified. The metadata contain the group and the values of
-        unknown keys.
+        The problem under the key ``graph``, and the labels, the mask, the group and the metadata
+        if they are known. The metadata contain the group and the values of unknown keys.
 
     Raises
     ------
@@ -98,14 +96,16 @@ def read_row(record, rename=None):
     for key, value in row.items():
         _check_type(value, *KEYS[key], place=key)
     _check_values(row)
+    _read_metadata(row, own)
     if "claims" not in row and "features" not in row:
         raise ValueError(
             f"the problem must have claims or features, got only the keys {sorted(record)}. If "
             "the claims have another key, rename it to claims"
         )
     _read_columns(row)
-    _read_edges(row)
-    _read_metadata(row, own)
+    fields = ("features", "edges", "claims", "problem", "alternatives", "context")
+    fields += ("feature_names", "id", "provenance", "metadata")
+    row["graph"] = ReasoningGraph(**{key: row.get(key) for key in fields})
     return row
 
 
@@ -208,45 +208,27 @@ def _check_values(row):
 
 
 def _read_columns(row):
-    """Check the values with one entry per claim, and convert them to arrays."""
+    """Check the values with one entry per claim, and convert parents to edges."""
     n_claims = len(row.get("claims", row.get("features")))
     for key in ("features", "labels", "mask", "parents"):
         if len(row.get(key, range(n_claims))) != n_claims:
             raise ValueError(
                 f"{key} must have one entry for each of the {n_claims} claims, got {len(row[key])}"
             )
-    row["n_claims"] = n_claims
-    width = row.pop("n_features", 0)
-    if "features" in row:
-        width = len(row["features"][0]) if n_claims else width
-        if {*map(len, row["features"])} > {width}:
+    if "parents" in row:
+        if "edges" in row:
             raise ValueError(
-                "features must have rows of the same length, one per claim"
+                "edges and parents must not both be given. Remove one of them"
             )
-        row["features"] = np.array(row["features"], float).reshape(n_claims, width)
-        if not np.isfinite(row["features"]).all():
-            raise ValueError("features must be finite, but a number is too large")
+        row["edges"] = [(u, v) for v, above in enumerate(row["parents"]) for u in above]
+    if row.get("features") == []:
+        row["features"] = np.empty(
+            (0, row.get("n_features", len(row.get("feature_names", ()))))
+        )
     if "labels" in row:
         row["labels"] = np.array([_LABELS[label] for label in row["labels"]], np.int64)
     if "mask" in row:
         row["mask"] = np.array(row["mask"], bool)
-
-
-def _read_edges(row):
-    """Convert edges or parents to an array, and raise ValueError if they are not those of a DAG."""
-    if "edges" in row and "parents" in row:
-        raise ValueError("edges and parents must not both be given. Remove one of them")
-    if "parents" in row:
-        parents = enumerate(row.pop("parents"))
-        row["edges"] = [[u, v] for v, above in parents for u in above]
-    if "edges" in row:
-        pairs = row["edges"]
-        n = row["n_claims"]
-        if not all(len(pair) == 2 and 0 <= pair[0] < pair[1] < n for pair in pairs):
-            ReasoningGraph(
-                np.empty((n, 0)), pairs
-            )  # Raises an error if it is not a DAG.
-        row["edges"] = np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _read_metadata(row, own):
@@ -266,44 +248,6 @@ def _read_metadata(row, own):
         row["group"] = metadata["group"]
     if metadata:
         row["metadata"] = metadata
-
-
-def _form(row):
-    """Return whether texts are known, the number of features in a tuple, and their names."""
-    shape = np.shape(row.get("features", ()))
-    return "claims" in row, shape[1:], row.get("feature_names")
-
-
-def pack(rows):
-    """Return the problems of several rows, or raise ValueError if their features differ."""
-
-    # A problem without claims may have any columns.
-    filled = [row for row in rows if row["n_claims"]] or rows[:1]
-    form = _form(filled[0])
-    for row in filled:
-        if _form(row) != form:
-            raise ValueError(
-                f"problem {row.get('id', 'without id')!r}: claims and features must be known for "
-                f"all problems or for none, with the same names, got {_form(row)} and {form}"
-            )
-    has_claims, width, names = form
-    offsets = offsets_of([row["n_claims"] for row in rows])
-    keys = ("problem", "id", "alternatives", "context", "provenance", "metadata")
-    columns = {key: [row.get(key) for row in rows] for key in keys}
-    pairs = [row.get("edges", np.empty((0, 2), np.int64)) for row in rows]
-    return GraphBatch.from_arrays(
-        np.concatenate([row["features"] for row in filled]) if width else None,
-        offsets,
-        np.concatenate(pairs) + offsets[:-1].repeat([*map(len, pairs)])[:, None],
-        edges_known=["edges" in row for row in rows],
-        claims=[text for row in filled for text in row["claims"]]
-        if has_claims
-        else None,
-        problems=columns.pop("problem"),
-        feature_names=names,
-        ids=columns.pop("id"),
-        **columns,
-    )
 
 
 # --- writing ------------------------------------------------------------------------------
@@ -402,7 +346,8 @@ def build_dataset(
             if isinstance(error, KeyError):
                 reason = f"the field {error} is missing"
             if on_invalid == "raise":
-                raise ValueError(f'problem "{printable(name)}": {reason}') from error
+                name = f'problem "{printable(name)}": '
+                raise ValueError(name + reason.removeprefix(name)) from error
             dropped.append((name, reason))
     return as_bunch(rows, dropped)
 
@@ -413,7 +358,7 @@ def as_bunch(rows, dropped=()):
         raise ValueError(
             f"the data must contain at least one problem, got none, and dropped {dropped[:1]}"
         )
-    graphs = pack(rows)
+    graphs = GraphBatch.from_graphs([row["graph"] for row in rows])
 
     def column(key):
         return (
@@ -423,7 +368,7 @@ def as_bunch(rows, dropped=()):
     labels = column("labels")
     if labels:
         labels = LabelList(
-            np.full(row["n_claims"], -1) if y is None else y
+            np.full(row["graph"].n_claims, -1) if y is None else y
             for row, y in zip(rows, labels, strict=True)
         )
     groups = column("group")

@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect
 from ... import guards
 from ..._checks import is_loopback
 from ...datasets.lines import parse_line
-from ...datasets.records import pack, read_row
+from ...datasets.records import read_graph
 from ...graphs import GraphBatch
 from ...identity import hashes_of
 from ...inspection import explain
@@ -262,7 +262,7 @@ def _read(filter: Any, sent: dict[str, Any]) -> GraphBatch:
         if value is not None and key != "alpha"
     }
     if "answer" not in record:
-        return pack([read_row(record)])
+        return GraphBatch.from_graphs([read_graph(record)])
     splitter = AnswerSplitter.from_filter(filter)
     return GraphBatch.from_graphs([splitter.split(record)])
 

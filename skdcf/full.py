@@ -33,8 +33,10 @@ from .features.columns import columns_require_fit
 from .graphs import GraphBatch
 from .graphs.ragged import offsets_of, ranges, slices
 from .guarantees import Calibration, Jumps, NoFalseClaim
+from .online import on_prefixes
+from .ops.ancestors import sum_ancestors
 from .ops.hard import Array, nonconformity_scores, path_risk, segment_sum
-from .ops.price import exact_log_price
+from .ops.price import exact_log_price, log_added_worth
 from .scorers import ClassifierScorer
 from .scorers.resolve import STRENGTH
 from .training.splitting import NOISE
@@ -167,6 +169,32 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
     return weights
 
 
+def online_price(hazard: Array, batch: GraphBatch, gain: float) -> Array:
+    """Compute the log price of each claim from the claims up to this claim.
+
+    Claims are kept in the order in which they are stored. The price is the risk that a claim
+    adds, relative to the worth that it adds.
+
+    Parameters
+    ----------
+    hazard, batch, gain : object
+        As in `skdcf.ops.price.exact_log_price`.
+
+    Returns
+    -------
+    price : ndarray of shape (n_claims,)
+        The log prices. The path risk of a claim is the maximum over the claim and its ancestors.
+    """
+    lone = np.logaddexp(0, np.clip(hazard, -30, 30))
+    start = batch.offsets[batch.problem_of]
+    total = np.append(0.0, np.cumsum(lone))
+    log_risk = np.log(-np.expm1(-lone)) + total[start] - total[:-1]
+    units = np.rint(lone * 1e9).astype(np.int64)
+    position = np.arange(len(lone)) - start
+    log_worth = log_added_worth(position, 1, gain) - 1e-9 * sum_ancestors(units, batch)
+    return log_risk - log_worth
+
+
 @dataclass(frozen=True)
 class LabelledAnswers:
     """Labelled answers, from which levels of new answers are computed.
@@ -185,6 +213,8 @@ class LabelledAnswers:
         Exponent of the value of keeping claims.
     max_false : int
         Number of false claims that may be kept.
+    online : bool
+        Whether the level of a claim must not depend on later claims.
     resolution : float
         Scores that exceed a path risk by less count as equal, relative to 1 + abs(path risk).
     """
@@ -195,10 +225,8 @@ class LabelledAnswers:
     answer: Array
     gain: float
     max_false: int
+    online: bool
     resolution: float
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @cached_property
     def _is_added(self):
@@ -221,11 +249,22 @@ class LabelledAnswers:
     @cached_property
     def _start(self):
         """Weights of the fit to the labelled answers alone, or without slopes if it has none."""
-        rows = _standardised(self.batch.features)[self._is_added]
+        rows = self._standardised(self.batch.features)[self._is_added]
         odds = (self._is_false.sum() + 0.5) / ((1 - self._is_false).sum() + 0.5)
         start = np.append(np.zeros(rows.shape[1] - 1), np.log(odds))
         has_both = len({*self._is_false}) > 1
         return newton(rows, self._is_false, start) if has_both else start
+
+    def _standardised(self, features):
+        """Return standardised columns, of which constant ones are 0, and a column of ones."""
+        table = features
+        if self.online:
+            # Claims that only train have a scale that no new answer changes.
+            table = features[self.batch.offsets[len(self.groups)] : len(self.labels)]
+        mean, scale = table.mean(axis=0), table.std(axis=0)
+        rounding = NOISE * np.maximum(np.abs(mean), scale.max(initial=0))
+        scale[scale <= rounding] = np.inf
+        return np.column_stack([(features - mean) / scale, np.ones(len(features))])
 
     def levels(self, batch: GraphBatch, groups: Any = None) -> NDArray[np.float64]:
         """Compute the smallest alpha at which each claim of new answers is kept.
@@ -255,7 +294,7 @@ class LabelledAnswers:
     def _compare(self, answer, group):
         """Return a[j, v] for all claims j and v of one answer."""
         every = np.vstack([self.batch.features, answer.features])
-        rows = _standardised(every)
+        rows = self._standardised(every)
         new = rows[len(self.labels) :]
         n_claims = len(new)
         used = rows[np.append(self._is_added, np.zeros(n_claims, bool))]
@@ -299,7 +338,8 @@ class LabelledAnswers:
         if not hazard.size:
             return hazard
         tiled = _repeat(batch.offsets.tobytes(), batch.edges.tobytes(), len(hazard))
-        risk = exact_log_price(hazard.ravel(), tiled, gain=self.gain)
+        price = online_price if self.online else exact_log_price
+        risk = price(hazard.ravel(), tiled, gain=self.gain)
         return path_risk(risk, tiled).reshape(hazard.shape)
 
 
@@ -319,15 +359,6 @@ def _repeat(offsets, edges, n):
     closure = offsets_of(np.tile(np.diff(indptr), n)), (indices + shifts).ravel()
     vars(repeated)["closure"] = closure
     return repeated
-
-
-def _standardised(features):
-    """Return standardised columns, of which constant ones are 0, and a column of ones."""
-    mean = features.mean(axis=0)
-    scale = features.std(axis=0)
-    rounding = NOISE * np.maximum(np.abs(mean), scale.max(initial=0))
-    scale[scale <= rounding] = np.inf
-    return np.column_stack([(features - mean) / scale, np.ones(len(features))])
 
 
 # ------------------------------------------------------------------------- the filter
@@ -396,53 +427,26 @@ def refuse(filter: Any, what: str) -> None:
         )
 
 
-def _reason(cf):
-    """Return why a filter cannot use all labels, or None if it can."""
-    guarantee = cf._resolved_guarantee()
-    if columns_require_fit(cf.features_):
-        return f"features must not learn from labelled answers, got {cf.features!r}"
-    if type(guarantee) is not NoFalseClaim:
-        return f"guarantee must be NoFalseClaim, got {guarantee!r}"
-    if guarantee.delta is not None:
-        return (
-            f"delta must be None, got {guarantee.delta!r}, because the coverage for a set of "
-            "labels has no known distribution"
-        )
-    if guarantee.show != 1:
-        return (
-            f"show must be 1, got {guarantee.show!r}. With a smaller share, "
-            "calibration_size=None shows more answers"
-        )
-    if cf.ties != "exclude" or cf.online:
-        return f'ties must be "exclude" and online False, got {cf.ties!r} and {cf.online!r}'
-    return None
-
-
-def _misplaced(batch):
-    """Return that a claim comes before a parent or has none, or None if there is no such claim."""
+def _check_answers(batch, labels=None):
+    """Raise ValueError if the theorem does not apply to answers, or keeps too little of them."""
     parent, child = batch.edges.T
     late = child[parent > child]
     if len(late):
-        return f"{batch.locate(int(late[0]))} comes before one of its parents. Reorder the claims"
-    has_parent = np.bincount(child, minlength=batch.n_claims) > 0
-    has_parent[batch.offsets[:-1][batch.sizes > 0]] = True
-    if not has_parent.all():
-        return (
-            f"{batch.locate(int(np.argmin(has_parent)))} has no parent, although it is not the "
-            "first claim. Set edges to a rule such as skdcf.edges.chain_edges, or use "
-            "calibration_size=None, which keeps more claims"
+        raise ValueError(
+            f'with calibration_size="all", {batch.locate(int(late[0]))} comes before one of its '
+            "parents. Reorder the claims"
         )
-    return None
-
-
-def _check_answers(batch, labels=None):
-    """Raise ValueError if the theorem does not apply to answers, or keeps too little of them."""
-    if fault := _misplaced(batch):
-        raise ValueError(f'with calibration_size="all", {fault}')
+    first = batch.offsets[:-1][batch.sizes > 0]
+    orphans = np.setdiff1d(np.arange(batch.n_claims), [*child, *first])
+    if len(orphans):
+        raise ValueError(
+            f'with calibration_size="all", {batch.locate(int(orphans[0]))} has no parent, although '
+            "it is not the first claim. Set edges to a rule such as skdcf.edges.chain_edges, or "
+            "use calibration_size=None, which keeps more claims"
+        )
     if labels is None:
         return
-    n_judged = segment_sum(labels >= 0, batch.offsets)
-    unjudged = np.flatnonzero((n_judged == 0) & (batch.sizes > 0))
+    unjudged = np.setdiff1d(batch.problem_of, batch.problem_of[labels >= 0])
     if len(unjudged):
         raise ValueError(
             'with calibration_size="all", at least one claim of each answer must be judged, but '
@@ -469,8 +473,19 @@ def fit(cf: Any, problems: Any, scorer: Any) -> None:
     ValueError
         If no guarantee is known for the scorer, the settings or the problems.
     """
-    if reason := _reason(cf):
-        raise ValueError(f'with calibration_size="all", {reason}')
+    guarantee = cf._resolved_guarantee()
+    is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
+    if not is_proven or guarantee.show != 1 or cf.ties != "exclude":
+        raise ValueError(
+            'calibration_size="all" has a proof only for NoFalseClaim without delta, with show=1, '
+            f'and for ties="exclude", got {guarantee!r} and ties={cf.ties!r}. Use '
+            "calibration_size=None"
+        )
+    if columns_require_fit(cf.features_):
+        raise ValueError(
+            'with calibration_size="all", features must not learn from labelled answers, got '
+            f"{cf.features!r}"
+        )
     is_linear = type(scorer) is ClassifierScorer and scorer.estimator is None
     if not is_linear or scorer.target != "hazard" or scorer.gain is None:
         raise ValueError(
@@ -523,7 +538,8 @@ def _calibrate(cf, problems, origin, older=None):
     is_copy = (hashes.answer > 0) & np.isin(hashes.answer, copied)
     used = np.append(rows, np.flatnonzero(~is_answered & ~is_copy))
     columns = problems.columns
-    batch = GraphBatch.from_arrays(columns.features, columns.offsets, columns.edges)
+    features = _columns(cf, problems)
+    batch = GraphBatch.from_arrays(features, columns.offsets, columns.edges)
     labels = batch.split(problems.labels)
     answers = [(batch[int(i)], labels[i], hashes.answer[i]) for i in used]
     candidates = hashes.answer[~is_answered]
@@ -536,6 +552,12 @@ def _calibrate(cf, problems, origin, older=None):
             each for each, differ in zip(before, differs, strict=True) if differ
         ]
     graphs, known, equal = zip(*answers, strict=True)
+    if cf.online and not sum(g.n_claims for g in graphs[len(rows) :]):
+        raise ValueError(
+            'with calibration_size="all" and online=True, the scale of the columns comes from '
+            f"answers that only train, but all {len(rows)} answers are needed for calibration. "
+            "Label another one, or use a larger alpha"
+        )
     labelled = GraphBatch.from_graphs(graphs)
     single = guards.raised(np.zeros(labelled.n_claims), labelled.features)
     cf.unused_indices_ = np.setdiff1d(np.arange(len(part)), rows)
@@ -548,6 +570,7 @@ def _calibrate(cf, problems, origin, older=None):
         answer=np.array(equal),
         gain=cf.scorer_.gain,
         max_false=guarantee.max_false,
+        online=cf.online,
         resolution=max(cf.scorer_.resolution, single.max(initial=0.0)),
     )
     cf.calibration_ = FullCalibration(
@@ -588,4 +611,12 @@ def path_risks(cf: Any, problems: Any) -> Any:
     _check_answers(batch)
     ones = np.ones(batch.n_claims)
     risks = cf._resolved_guarantee().path_risks(ones, problems.batch)
+    batch = batch.replace_features(_columns(cf, problems))
     return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))
+
+
+def _columns(cf, problems):
+    """Return the columns of all claims, computed without later claims if online=True."""
+    if not cf.online:
+        return problems.columns.features
+    return on_prefixes(lambda batch: cf._with_columns(batch).features, problems.batch)

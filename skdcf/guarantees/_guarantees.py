@@ -418,7 +418,7 @@ class NoFalseClaim(Guarantee):
 
 @settings
 class ExpectedFalse(Guarantee):
-    """Upper bound ``alpha`` on the expected proportion of false claims among the kept claims.
+    """Upper bound on the expected proportion of false claims among the kept claims.
 
     The proportion is 0 if no claims are kept. It is not monotone in the threshold, so the guarantee
     controls the running maximum of the proportion.
@@ -431,6 +431,8 @@ class ExpectedFalse(Guarantee):
     show : float in (0, 1], default=1
         Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.
+    bound : float in (0, 1), optional
+        Upper bound on the expected proportion. If None, the alpha of the filter is used.
 
     References
     ----------
@@ -449,6 +451,15 @@ class ExpectedFalse(Guarantee):
     """
 
     is_probability = False
+    _parameter_constraints = Guarantee._parameter_constraints | {
+        "bound": [None, fraction()]
+    }
+
+    _: KW_ONLY
+    bound: float | None = None
+
+    def level(self, alpha: float | None, own: float) -> float:
+        return super().level(alpha, own if self.bound is None else self.bound)
 
     def describe(self, level: float) -> str:
         return (

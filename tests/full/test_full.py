@@ -194,6 +194,39 @@ def test_calibrate_keeps_the_old_labels_for_training(cf, data, new):
             other.calibrate([graph], [y])
 
 
+def test_a_stream_decides_as_predict_does(data, new):
+    cf = CoherentConformalFilter(calibration_size="all", online=True).fit(*data)
+    for graph in new:
+        claims = [
+            {"parents": [v - 1] if v else [], "features": list(row)}
+            for v, row in enumerate(graph.features)
+        ]
+        for alpha in (0.1, 0.3):
+            kept = cf.predict([graph], alpha)[0]
+            assert list(cf.stream(claims, alpha)) == kept.tolist()
+    with pytest.raises(ValueError, match="all 19 answers"):
+        cf.fit(*(rows[:19] for rows in data))
+
+
+@pytest.mark.filterwarnings("ignore:.*Did you mean")
+def test_online_ranks_are_the_same_whichever_answer_is_new():
+    """The scale is that of older answers, so an exchange changes no rank of the false claims."""
+    graphs, labels = answers(9, 30, size=3)
+    older, labels_of_older = answers(10, 20, size=3)
+    found = []
+    for i in range(30):
+        rest = [k for k in range(30) if k != i]
+        cf = CoherentConformalFilter(calibration_size="all", online=True)
+        cf.fit(older, labels_of_older).set_params(alpha=0.967)
+        cf.calibrate([graphs[k] for k in rest], [labels[k] for k in rest])
+        assert cf.n_calibration_ == 29
+        false = np.flatnonzero(labels[i] != 1)
+        if len(false):
+            found.append(cf.predict_alpha([graphs[i]])[0][false].min())
+    # A level may exceed the rank of the answer, but never falls below it.
+    assert (np.sort(found) >= np.arange(1, len(found) + 1) / 30 - 1e-9).all()
+
+
 def test_texts_are_not_saved(data, new, tmp_path):
     graphs = [g.replace(claims=["PRIVATE"] + ["x"] * 3) for g in data[0]]
     cf = HardCF(ClassifierScorer(), calibration_size="all")
@@ -221,7 +254,6 @@ REFUSED = {
     "show": {"guarantee": NoFalseClaim(show=0.5)},
     "'auto'": {"guarantee": NoFalseClaim(show="auto")},
     "ties": {"ties": "include"},
-    "online": {"online": True},
     "relaxation": {"relaxation": PathRelaxation()},
     "refitted": {"scorer": ClassifierScorer(gain=None)},
     "no parent": {"edges": "none"},

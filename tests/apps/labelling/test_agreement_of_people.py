@@ -39,7 +39,7 @@ def test_the_bound_on_lost_coverage_holds():
 def test_labels_that_are_asked_for_raise_the_threshold():
     """By brute force: exactly the problems whose unknown labels, if true, raise it."""
     rng = np.random.default_rng(4)
-    for _ in range(30):
+    for _ in range(12):
         graphs = [
             ReasoningGraph(rng.normal(size=(n, 1)), [], problem=str(i))
             for i, n in enumerate(rng.integers(1, 4, 15))

@@ -61,20 +61,6 @@ def test_other_files_are_refused_and_kept(tmp_path, content):
     assert path.read_text() == content
 
 
-@pytest.mark.parametrize(
-    ("place", "word", "match"),
-    [
-        ((0, 2), "true", "claim.*2"),
-        ((2, 0), "true", "problem.*2"),
-        ((0, 0), "maybe", "maybe"),
-    ],
-)
-def test_what_does_not_exist_cannot_be_judged(store, place, word, match):
-    with pytest.raises(ValueError, match=match):
-        store.label(*place, word, by="ann")
-    assert store.version == 0
-
-
 def test_labels_of_people_replace_those_of_a_model(tmp_path):
     store = LabelStore(GRAPHS, tmp_path / "journal", labels=[[1, 1], [0]])
     store.label(0, 1, "unsure", by="ann")

@@ -7,6 +7,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -281,6 +283,23 @@ def test_bad_input_gets_a_reason_and_saves_nothing(name, fitted, tmp_path):
     assert found == status and reason in reply["detail"]
     assert rows_of(tmp_path) == []
     assert call(app, "/v1/filter", GOOD)[0] == 200
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner),
+)
+KEYS = st.sampled_from(
+    [*GOOD, "answer", "logprobs", "alpha", "edges", "labels", "text"]
+)
+
+
+@given(st.sampled_from(["filter", "stream", "labels"]), st.dictionaries(KEYS, VALUES))
+def test_no_request_ends_in_an_error_of_the_server(online, path, fields):
+    """Such an error would be raised here."""
+    app = create_app(online)
+    for content in (fields, GOOD | fields):
+        assert call(app, f"/v1/{path}", content)[0] in (200, 404, 422)
 
 
 def test_a_body_whose_client_has_left_saves_nothing(fitted, tmp_path):

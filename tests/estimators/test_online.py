@@ -77,7 +77,7 @@ def test_prefixes_may_come_in_several_blocks():
 
 
 def test_columns_are_those_of_the_claims_so_far():
-    X, y = make_word_problems(200, random_state=0, return_X_y=True)
+    X, y = make_word_problems(190, random_state=0, return_X_y=True)
     cf = HardCF(features=reasoning_features(), online=True, random_state=0)
     assert_streamed(cf.fit(X[:180], y[:180]), X[180:])
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
 @pytest.mark.parametrize(
-    "program", [("fuzz", "--inputs", "800"), ("kills", "--kills", "2")]
+    "program", [("fuzz", "--inputs", "400"), ("kills", "--kills", "1")]
 )
 def test_short_runs_of_the_attacks(program):
     pytest.importorskip("openai")

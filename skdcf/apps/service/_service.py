@@ -164,7 +164,7 @@ def create_app(
         error.
         """
         lines = _lines(request)
-        head = await anext(lines, None)
+        head: Any = await anext(lines, None)
         alpha = Head.model_validate(head).alpha
         graph = _read(filter, head | {"claims": []})[0]
         known = "id problem context alternatives feature_names provenance metadata"

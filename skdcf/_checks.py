@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 
-def import_extra(module: str, extra: str):
+def import_extra(module, extra):
     """Import a module of an optional package, or raise an error that shows how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        message = missing_package(str(error.name), extra)
+        message = missing_package(error.name, extra)
         raise ModuleNotFoundError(message, name=error.name) from error
 
 
-def missing_package(package: str, extra: str) -> str:
+def missing_package(package, extra):
     """Return a message with the command that installs an optional package."""
     return (
         f"{package} is not installed. Run this command in the clone of skdcf: "
@@ -37,7 +37,7 @@ def check_choice(name, value, choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def is_integer(value) -> bool:
+def is_integer(value):
     """Return whether a value is an integer. Booleans are not integers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 

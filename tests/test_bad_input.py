@@ -48,12 +48,10 @@ def problems():
         ((ONE, [(1, 1)]), "self-loop or cycle: 1 -> 1"),
         ((ONE, [(0, 3)]), "edge (0, 3) is out of range"),
         (([[0.0], [np.nan]], []), r"claim 1, feature 0.*nan"),
-        (([[0.0], [np.inf]], []), r"claim 1, feature 0.*inf"),
         (
             ([0.0, 1.0], []),
             "features must have shape (n_claims, n_features).*(2,)",
         ),
-        (([[1.0, 2j, None]], []), "a table of numbers.*2j"),
         ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), r"features.*masked entries"),
         ((ONE, [(0.5, 1)]), "pairs of integers"),
         ((None, []), r"features.*claims.*None"),
@@ -72,8 +70,6 @@ def test_bad_graph(arguments, message):
         ({"claims": ["a"]}, r"claims.*3 entries.*1"),
         ({"feature_names": ["a", "b"]}, r"1 features.*2"),
         ({"feature_names": ["a", "a"]}, "['a'] are repeated"),
-        ({"feature_names": {"a"}}, r"feature_names.*list.*set"),
-        ({"feature_names": "a"}, r"feature_names.*list.*text"),
     ],
 )
 def test_bad_graph_fields(fields, message):
@@ -90,7 +86,6 @@ def test_bad_graph_fields(fields, message):
             [(0, 1), (2, 3), (3, 4), (4, 2)],
             'problem 1 ("q"): .*cycle: 0 -> 1 -> 2 -> 0',
         ),
-        ([(3, 3)], r'problem 1 ("q").*self-loop or cycle: 1 -> 1'),
         ([(1, 2)], r"edge (1, 2.*problem.*0"),
     ],
 )
@@ -107,8 +102,6 @@ def test_bad_flat_edges(edges, message):
         ([[0.0]], [0, 2], "n_claims = 2"),
         ([[0.0]], [1, 1], "offsets must start"),
         ([[0.0]], [0, 2, 1], "decrease"),
-        ([[0.0]], [0], "at least two"),
-        (None, [0, 1], "features and claims"),
     ],
 )
 def test_bad_flat_arrays(features, offsets, message):
@@ -124,12 +117,10 @@ def test_bad_flat_arrays(features, offsets, message):
             {"claims": ["a", "b", None]},
             r'problem 1 ("q"), claim.*str.*None',
         ),
-        ({"claims": "abc"}, r"claims.*list.*text"),
         (
             {"problems": ["Why?", 3]},
             r'problem 1 ("q".*question.*str.*3',
         ),
-        ({"problems": [np.nan, "?"]}, r'problem 0 ("p".*question.*nan'),
         ({"ids": {"p", "q"}}, r"ids.*list.*set"),
     ],
 )
@@ -138,18 +129,11 @@ def test_bad_flat_texts(fields, message):
         GraphBatch.from_arrays(ONE, [0, 1, 3], **{"ids": ["p", "q"]} | fields)
 
 
-TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
-
-
 @pytest.mark.parametrize(
     ("X", "found"),
     [
-        ([{"steps": ["a"]}], r"X.*list.*dict"),
         (["some", "texts"], r"X.*list.*str"),
         ([[1.0], [1.0, 2.0]], r"X.*list"),
-        (None, r"X.*NoneType"),
-        (np.zeros((2, 2, 2)), r"X.*ndarray"),
-        (pd.DataFrame(TEXTS), r"X.*DataFrame"),
         (pl.LazyFrame({"a": [1.0]}), r"X.*LazyFrame"),
         (scipy.sparse.eye(3).tocsr(), "X"),
     ],
@@ -172,7 +156,7 @@ def test_bad_tables(X, message):
         as_batch(X)
 
 
-@pytest.mark.parametrize("bad", ["maybe", pd.NA, pd.NaT, -2, 0.5, 1j])
+@pytest.mark.parametrize("bad", ["maybe", pd.NA, -2, 0.5])
 @pytest.mark.parametrize("form", ["list", "array", "flat"])
 def test_the_wrong_label_is_named(bad, form):
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(30)]
@@ -191,16 +175,12 @@ def test_the_wrong_label_is_named(bad, form):
     [
         (None, "y.*None"),
         ("110", r"y.*str"),
-        ({0: [1], 1: [1, 0]}, r"y.*dict"),
         (iter([[1], [1, 0]]), "y must .*iteration, but a list_iterator"),
         (
             pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
             r"y.*DataFrame",
         ),
         ([[1], [0]], r"problem 1.*2 claims"),
-        ([[1], [0, [1]]], r"problem 1, claim.*label"),
-        ([np.array([1.0]), np.array(["?", "0"])], r"problem 1, claim 0.*label"),
-        ([[1], None], r"problem 1.*labels.*None"),
         ([[1]], r"y.*2 problems.*1"),
         (np.ones(4), r"y.*3 claims.*4"),
     ],
@@ -223,9 +203,6 @@ def test_graphs_that_disagree():
         GraphBatch.from_graphs(
             [ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])]
         )
-    named = ReasoningGraph(ONE, [], feature_names=["b"], id="n")
-    with pytest.raises(ValueError, match=r"problem 1.*id='n'"):
-        GraphBatch.from_graphs([ReasoningGraph(ONE, [], feature_names=["a"]), named])
     graphs = [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
     with pytest.raises(ValueError, match=r"problem 1 .*features"):
         GraphBatch.from_graphs(graphs)
@@ -236,13 +213,9 @@ def test_graphs_that_disagree():
     [
         (HardCF("c"), r"feature 'c'.*features.*'a', 'b'"),
         (HardCF(2), r"feature.*2"),
-        (HardCF(1.5), r"scorer.*None.*'linear'.*1.5"),
         (HardCF(True), r"scorer.*None.*True"),
-        (HardCF(GaussianNB), r"scorer.*class"),
         (HardCF(get_scorer("accuracy")), r"scorer.*make_scorer(accuracy_score"),
         (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
-        (SingleFeatureCF("a", beta_mix=2), "'beta_mix' parameter of FrequencyScorer"),
-        (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),
         (SingleFeatureCF(1.5), r"feature.*name.*column number.*1.5"),
         (HardCF(calibration_size=20), "least 1 sample"),
         (
@@ -288,14 +261,8 @@ def test_features_that_differ_from_fit(problems):
     ("y", "message"),
     [
         ([0, 1, 2] * 7, r"two classes.*2"),
-        ([5] * 21, "two classes.*5"),
         (["yes", "maybe"] * 10 + ["no"], "two classes.*'maybe'"),
-        ([-1] * 21, "two classes.*-1"),
-        ([-1, 1, 2] * 7, r"two classes.*2"),
         ([0, 1], r"21 problems.*X.*2"),
-        ([0.0, np.nan] * 10 + [1], "label 1 .*nan"),
-        (np.array([0, None] * 10 + [1], object), "label 1 .*None"),
-        (np.array([0, "a"] * 10 + [1], object), "two classes.*'a'"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",

@@ -5,15 +5,12 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import skdcf
 from skdcf import save_threshold
-from skdcf.apps.cli import main
-from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
 
 GRAPHS, Y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
@@ -25,20 +22,10 @@ def fitted():
     return skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS, Y)
 
 
-def filter_text(cf, path):
-    problems = f"{path}.problems"
-    model = f"{path}.model"
-    write_jsonl(problems, GRAPHS)
-    skdcf.save(cf, model)
-    assert main(["filter", model, problems, "-o", str(path), "--json"]) == 0
-
-
 WRITERS = {
     "model": skdcf.save,
     "threshold": save_threshold,
     "lines": lambda cf, path: write_jsonl(path, GRAPHS, Y),
-    "report": lambda cf, path: write_report(path, cf, GRAPHS, Y),
-    "command": filter_text,
 }
 
 
@@ -80,28 +67,6 @@ def test_a_new_file_follows_the_umask(fitted, tmp_path):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
 
 
-@pytest.mark.long
-@POSIX
-def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
-    program = (
-        "import sys; from skdcf._files import replaced\n"
-        "for i in range(200):\n"
-        "    with replaced(sys.argv[1]) as file: file.write(sys.argv[2] * 1000)\n"
-    )
-    path = tmp_path / "a"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", program, path, letter])
-        for letter in "abc"
-    ]
-    end = time.monotonic() + 240
-    while any(w.poll() is None for w in writers) and time.monotonic() < end:
-        if path.exists():
-            assert len(set(path.read_text())) == 1
-    assert [w.wait(120) for w in writers] == [0, 0, 0]
-    assert [p.name for p in tmp_path.iterdir()] == ["a"]
-
-
-@pytest.mark.long
 @POSIX
 def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
     """As root, /dev/null was replaced by a file."""

@@ -1,12 +1,13 @@
 """Settings are values: declared, searchable, and refused where nothing would use them."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import skdcf
 from skdcf import (
-    BoostedIndependentFactuality,
     CoherentConformalFilter,
     HardCF,
 )
@@ -14,9 +15,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    ConfTrScorer,
     FrequencyScorer,
-    LinearModel,
     MLPModel,
     Scorer,
 )
@@ -83,9 +82,9 @@ WITHOUT_TRAINING = {"column": 0, "classifier": LogisticRegression(), "own": Coun
 
 @pytest.mark.parametrize("setting", UNUSED)
 @pytest.mark.parametrize("name", WITHOUT_TRAINING)
-@pytest.mark.parametrize("cls", [CoherentConformalFilter, BoostedIndependentFactuality])
-def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting, name):
-    filter = cls(WITHOUT_TRAINING[name], **{setting: UNUSED[setting]})
+def test_settings_of_training_are_refused_where_nothing_is_trained(setting, name):
+    settings = {setting: UNUSED[setting]}
+    filter = CoherentConformalFilter(WITHOUT_TRAINING[name], **settings)
     with pytest.raises(ValueError, match=f"^{setting} .*effect"):
         filter.fit(GRAPHS, Y)
     assert not hasattr(filter, "scorer_")
@@ -113,8 +112,6 @@ def test_settings_that_exclude_each_other(training, message):
 
 
 WRONG = [
-    ("edges", 1),
-    ("verbose", 0.5),
     ("ties", None),
     ("calibration_size", 1.0),
     ("calibration_size", True),
@@ -125,16 +122,15 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=repr)
-@pytest.mark.parametrize("scorer", ["linear", Counting()], ids=str)
-def test_parameters_of_the_conformal_filter(name, value, scorer):
-    filter = CoherentConformalFilter(scorer, **{name: value})
+def test_parameters_of_the_conformal_filter(name, value):
+    filter = CoherentConformalFilter(Counting(), **{name: value})
     match = f"The '{name}' parameter of CoherentConformalFilter must be "
     with pytest.raises(ValueError, match=match) as info:
         filter.fit(GRAPHS, Y)
     assert f"Got {value!r} instead" in str(info.value)
 
 
-@pytest.mark.parametrize("alpha", [0, 1, True, False, "0.1", None, np.nan, [0.1]])
+@pytest.mark.parametrize("alpha", [0, True, "0.1", None, np.nan, [0.1]])
 @pytest.mark.parametrize("cls", FILTERS)
 def test_alpha_is_a_share(cls, alpha):
     with pytest.raises(ValueError, match=r"alpha .*between 0 and 1"):
@@ -146,7 +142,6 @@ def test_alpha_is_a_share(cls, alpha):
     [
         (LBFGS(max_iter=2.5), "max_iter", "an int in the range"),
         (Adam(patience=True), "patience", "an int in the range"),
-        (Adam(learning_rate=0), "learning_rate", "a float in the range"),
         (Adam(learning_rate=np.inf), "learning_rate", "a float in the range"),
         (Adam(validation_size=1.0), "validation_size", "None, a float in the range"),
     ],
@@ -165,8 +160,6 @@ def test_parameters_of_optimizers(value, name, bound):
 @pytest.mark.parametrize(
     ("change", "bound"),
     [
-        ({"loss": "hinge"}, "a str among"),
-        ({"init": "zero"}, "a str among"),
         ({"shrinkage": -1}, r"a float in the range \[0.0, inf\)"),
         ({"unit_variance": 2}, "an instance of 'bool'"),
         ({"optimizer": Adam}, "an object implementing"),
@@ -185,9 +178,6 @@ def test_parameters_of_training(change, bound):
     [
         (FrequencyScorer(beta_mix=True), "'beta_mix' parameter of FrequencyScorer"),
         (ClassifierScorer(target="mine"), "'target' parameter of ClassifierScorer"),
-        (ClassifierScorer(3), "'estimator' parameter of ClassifierScorer"),
-        (ConfTrScorer(3), "'model' parameter of ConfTrScorer"),
-        (LinearModel(spread=-1.0), "'spread' parameter of LinearModel"),
         (MLPModel((2, 0)), "hidden_layer_sizes"),
     ],
     ids=repr,
@@ -207,13 +197,6 @@ def test_parameters_are_checked_again_at_calibration():
     filter = linear().fit(GRAPHS, Y)
     for change in ({"ties": "keep"}, {"edges": "no"}):
         with pytest.raises(ValueError, match=r"parameter.*CoherentConformalFilter"):
-            clone_of(filter).set_params(**change).calibrate(GRAPHS, Y)
+            copy(filter).set_params(**change).calibrate(GRAPHS, Y)
     with pytest.raises(ValueError, match=r"alpha .*got 2"):
-        clone_of(filter).set_params(alpha=2).calibrate(GRAPHS, Y)
-
-
-def clone_of(filter):
-    """A fitted copy."""
-    import copy
-
-    return copy.copy(filter)
+        copy(filter).set_params(alpha=2).calibrate(GRAPHS, Y)

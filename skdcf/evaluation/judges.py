@@ -168,7 +168,9 @@ def _rows(accepted, labels, question, risk):
     def count(claims):
         return np.bincount(question, claims)
 
-    sizes = count(known | ~known)
+    sizes = np.bincount(question)
+    labelled = count(known) > 0
+    n = labelled.sum()
     of_judge = count(~accepted)
     of_people = count(is_false)
     missed = count(is_false & accepted)
@@ -189,7 +191,6 @@ def _rows(accepted, labels, question, risk):
     yield "kappa", kappa, np.nan, np.nan, note
     yield "false claims, judge", *rate_interval(of_judge, sizes), silent
     differs = (count(known & (is_true != accepted)) > 0).sum()
-    n = (count(known) > 0).sum()
     if n == len(sizes) or differs < 10 or (missed > 0).sum() < 5:
         rate = rate_interval(of_people, count(known))
         n_needed = 4 * n
@@ -197,15 +198,15 @@ def _rows(accepted, labels, question, risk):
         if n == len(sizes):
             note = "from the labels alone: no question is without labels"
     else:
-        rate, n_needed = _corrected(of_judge, of_people, sizes, count(known) > 0)
+        rate, n_needed = _corrected(of_judge, of_people, sizes, labelled)
         note = ""
     yield "false claims, corrected", *rate, note
     note = "" if np.isfinite(n_needed) else "cannot be reached by labels alone"
     yield "labels to halve the interval", float(n_needed), np.nan, np.nan, note
     if risk is None:
         return
-    by_judge = _scores(risk, question, ~accepted)[count(known) > 0]
-    by_people = _scores(risk, question, is_false)[count(known) > 0]
+    by_judge = _scores(risk, question, ~accepted)[labelled]
+    by_people = _scores(risk, question, is_false)[labelled]
     for alpha in (0.05, 0.1, 0.2):
         k = conformal_rank(n, alpha)
         n_missed = _missed(by_judge, by_people, k)

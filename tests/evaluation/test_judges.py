@@ -132,7 +132,6 @@ def test_one_class_and_a_silent_judge():
         ({"labels": [-1, -1, -1]}, ["labels", "-1"]),
         ({"groups": [0, 1, 1]}, ["labels", "claim 2"]),
         ({"groups": [0]}, ["groups", "(1,)"]),
-        ({"path_risk": [0]}, ["path_risk", "(1,)"]),
     ],
 )
 def test_bad_input(change, words):

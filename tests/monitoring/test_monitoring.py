@@ -78,32 +78,17 @@ def test_wealth_is_that_of_all_bets():
     np.testing.assert_allclose(np.exp(monitor.log_wealth_), expected, rtol=1e-10)
 
 
-def streams(kind, n_streams=80, n=99, length=400, delta=0.1):
-    """Share of exchangeable streams with an alarm."""
-    rng, alarms = np.random.default_rng(3), 0
-    for _ in range(n_streams):
-        scores = rng.normal(size=n + length)
-        cf = calibrated(scores[:n])
-        monitor, new = CoverageMonitor(delta=delta).fit(cf), scores[n:]
-        for a in range(0, length, 100):
-            block = new[a : a + 100]
-            if kind == "errors first":
-                block = np.sort(block)
-            monitor.update(*table(np.repeat(block, 1 + (kind == "twice"))))
-            if kind == "twice":
-                monitor.update(*table(block))
-        alarms += monitor.alarm
-    return alarms / n_streams
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["errors first", "twice"])
-def test_false_alarms(kind):
-    """At most delta of the streams.
-
-    Errors first alarmed in .99 of them, twice in .52.
-    """
-    assert streams(kind) <= 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 80)
+def test_the_order_of_answers_in_an_update_has_no_effect():
+    """Errors first gave false alarms in .99 of the streams."""
+    cf = calibrated(RNG.random(99))
+    X, y = table(np.sort(scores_of(RNG.random(200) < 0.1)))
+    first, last = (
+        CoverageMonitor().fit(cf).update(X[order], y)
+        for order in (np.arange(200), np.arange(200)[::-1])
+    )
+    np.testing.assert_array_equal(first.log_wealth_, last.log_wealth_)
+    again = first.update(X, y)
+    assert (again.n_repeated_, len(again.log_wealth_)) == (200, 200)
 
 
 def test_lost_coverage_is_found_and_the_alarm_stays():
@@ -236,18 +221,14 @@ def test_the_mean_of_losses_is_seldom_above_its_bound(n, luck):
         assert (bounds < a / (a + b)).mean() <= luck
 
 
-@pytest.mark.parametrize("kind", [CoverageMonitor, ExchangeabilityTest])
-def test_a_saved_monitor_goes_on(tmp_path, kind):
-    pytest.importorskip("skops")
+def test_a_saved_monitor_goes_on(tmp_path):
     rng = np.random.default_rng(0)
     cf = HardCF(0, alpha=0.2).fit(repeated(rng, 60, 1, "old"), [[0]] * 60)
     new = repeated(rng, 50, 2, "new")
-    whole = kind().fit(cf)
-    labels = {"y": [[0]] * 50} if kind is CoverageMonitor else {}
-    whole.update(new[:50], **labels)
+    whole = CoverageMonitor().fit(cf).update(new[:50], [[0]] * 50)
     saved = skdcf.load(skdcf.save(whole, tmp_path / "monitor.skops"))
     for monitor in (whole, saved):
-        monitor.update(new[30:80], **labels)
+        monitor.update(new[30:80], [[0]] * 50)
     np.testing.assert_array_equal(saved.log_wealth_, whole.log_wealth_)
     assert len(whole.log_wealth_) == 40
 
@@ -279,20 +260,6 @@ def test_p_values_are_ranks_however_the_stream_is_cut(cuts):
     for a, b in itertools.pairwise([19, *(c + 19 for c in cuts), 700]):
         other.update(-values[a:b, None]) if b > a else None
     np.testing.assert_array_equal(one.log_wealth_, other.log_wealth_)
-
-
-@pytest.mark.long
-def test_exchangeable_problems_seldom_alarm():
-    """Three near copies of each question gave an alarm in 85 of 100 such streams."""
-    alarms = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        cf = HardCF(0, alpha=0.2).fit(repeated(rng, 40, 1, "old"), [[0]] * 40)
-        test = ExchangeabilityTest(delta=0.1, random_state=seed).fit(cf)
-        test.update(repeated(rng, 100, 3, "new"))
-        assert (len(test.log_wealth_), test.n_repeated_) == (100, 200)
-        alarms += test.alarm
-    assert alarms / 200 <= 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 200)
 
 
 def repeated(rng, n_questions, n_answers, name, single=False):

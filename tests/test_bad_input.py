@@ -215,7 +215,7 @@ def test_graphs_that_disagree():
         (HardCF(2), r"feature.*2"),
         (HardCF(True), r"scorer.*None.*True"),
         (HardCF(get_scorer("accuracy")), r"scorer.*make_scorer(accuracy_score"),
-        (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
+        (HardCF(StandardScaler()), "'estimator' parameter.*'decision_function'"),
         (SingleFeatureCF(1.5), r"feature.*name.*column number.*1.5"),
         (HardCF(calibration_size=20), "least 1 sample"),
         (

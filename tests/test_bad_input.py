@@ -220,7 +220,7 @@ def test_graphs_that_disagree():
         (HardCF(calibration_size=20), "least 1 sample"),
         (
             HardCF(lambda b: np.zeros(3)),
-            "(60,) with one number per claim, got ndarray of shape (3,)",
+            "shape (60,).*(3,)",
         ),
         (
             HardCF(lambda b: np.full(b.n_claims, np.nan)),
@@ -262,7 +262,7 @@ def test_features_that_differ_from_fit(problems):
     [
         ([0, 1, 2] * 7, r"two classes.*2"),
         (["yes", "maybe"] * 10 + ["no"], "two classes.*'maybe'"),
-        ([0, 1], r"21 problems.*X.*2"),
+        ([0, 1], "21.*2"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",

@@ -67,6 +67,7 @@ def test_a_new_file_follows_the_umask(fitted, tmp_path):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
 
 
+@pytest.mark.long
 @POSIX
 def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
     """As root, /dev/null was replaced by a file."""

@@ -66,7 +66,7 @@ def test_ranks_are_those_of_integers():
         assert [conformal_rank(n, i / 1000) for i in thousandths] == ranks.tolist()
 
 
-@pytest.mark.parametrize("sizes", [[6], [3], [7], [1, 2, 5, 9, 11], [10, 12]])
+@pytest.mark.parametrize("sizes", [[3], [1, 2, 5, 9, 11]])
 def test_levels_of_mean_losses_are_those_of_fractions(sizes):
     """For every n up to 120. Levels that equal alpha exactly are among them."""
     rng = np.random.default_rng(sizes)

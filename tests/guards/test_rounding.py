@@ -97,9 +97,7 @@ def copies(n, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*too few")
-@pytest.mark.parametrize(
-    "guarantee", [None, NoFalseClaim(delta=0.1), ExpectedFalse(), NoFalseClaim(show=1)]
-)
+@pytest.mark.parametrize("guarantee", [None, NoFalseClaim(delta=0.1), ExpectedFalse()])
 @pytest.mark.parametrize("ties", ["exclude", "jitter"])
 @pytest.mark.parametrize("scorer", [float32_network, Rounded(1e-7), Rounded(1e-9)])
 def test_copies_of_a_false_claim_are_dropped_in_every_batch(scorer, ties, guarantee):
@@ -115,7 +113,7 @@ def test_copies_of_a_false_claim_are_dropped_in_every_batch(scorer, ties, guaran
 @pytest.mark.parametrize("ties", ["exclude", "jitter"])
 def test_copies_with_columns_of_rounding_errors_are_dropped(columns, ties):
     """Computed before the filter, 96 of 200 were kept: the errors are seen nowhere."""
-    for seed in range(50):
+    for seed in range(20):
         tables = []
         for n in (59, 1, 7):
             batch = copies(n, seed)
@@ -130,7 +128,7 @@ def test_copies_with_columns_of_rounding_errors_are_dropped(columns, ties):
 def test_columns_that_the_filter_computes_are_measured():
     add = FunctionTransformer(lambda table: cancelling(one_claim_each(table)))
     results = []
-    for seed in range(50):
+    for seed in range(20):
         cf = HardCF(0, features=add, alpha=0.3)
         try:
             cf.fit(copies(59, seed).features, np.zeros(59))

@@ -1,12 +1,13 @@
 """Find the files of these sets as the package finds those of its own."""
 
+import json
 from functools import partial
 from pathlib import Path
 
 from skdcf.datasets import fetch
 
 HERE = Path(__file__).parent
-SOURCES = fetch.read_sources(HERE / "sources.json")
+SOURCES = json.loads((HERE / "sources.json").read_text())
 load = partial(fetch.load, folder=HERE / "descr")
 
 

@@ -133,7 +133,7 @@ def make_reasoning_graphs(
             columns[name] = rng.poisson(mean)
         else:
             columns[name] = rng.random_sample(batch.n_claims) < mean
-    columns |= _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
+    columns |= _draw_topics(rng, batch, kind)
     table = np.column_stack([*columns.values(), compute_metrics(batch, PAPER_METRICS)])
     batch = batch.replace_features(table, [*columns, *PAPER_METRICS])
     return _dataset(batch, batch.split(true.astype(np.int64)), return_X_y)
@@ -193,22 +193,19 @@ def _draw_labels(rng, inherit, batch, type_of, difficulty):
     return ~wrong & (type_of < 2)
 
 
-def _draw_topics(rng, batch):
-    """Draw a main topic, and sometimes a second topic, for each problem."""
+def _draw_topics(rng, batch, kind):
+    """Draw a FELM domain, or a main topic and sometimes a second one, for each problem."""
+    if kind == "felm":
+        shares = np.array([125, 207, 184, 194]) / 710
+        domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
+        return {"domain_science": domain == 0, "domain_reasoning": domain == 1}
     topics = DomainIndicators.topics
-    main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
-    side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
+    main, side = rng.randint(len(topics), size=(2, len(batch)))
+    side = np.where(rng.random_sample(len(batch)) < 0.3, side, main)
     return {
-        topic: ((main == k) | (side_topic == k))[batch.problem_of]
+        topic: ((main == k) | (side == k))[batch.problem_of]
         for k, topic in enumerate(topics)
     }
-
-
-def _draw_domains(rng, batch):
-    """Draw one of the four FELM domains for each problem, and return the domain features."""
-    shares = np.array([125, 207, 184, 194]) / 710
-    domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
-    return {"domain_science": domain == 0, "domain_reasoning": domain == 1}
 
 
 _SIGNS = {"+": add, "-": sub, "*": mul}

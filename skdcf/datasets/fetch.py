@@ -28,18 +28,8 @@ from ..identity import text_code
 from .records import build_dataset
 
 _HERE = files(__package__)
-
-
-def read_sources(table):
-    """Return the address and the SHA-256 of each file in a JSON table, keyed by its local path."""
-    return {
-        f"{folder}/{Path(name).name}": (f"{place['url']}/{name}", sha256)
-        for folder, place in json.loads(table.read_text("utf-8")).items()
-        for name, sha256 in place["files"].items()
-    }
-
-
-SOURCES = read_sources(_HERE / "sources.json")
+#: Address and SHA-256 of each file, keyed by its path in the data directory.
+SOURCES = json.loads(_HERE.joinpath("sources.json").read_text("utf-8"))
 
 
 def read_published(name, data_home=None, sources=SOURCES):

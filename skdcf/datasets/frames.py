@@ -188,9 +188,8 @@ def to_frame(
     """
     pd = import_extra("pandas", "frame")
     batch = GraphBatch.from_graphs(graphs)
-    ids = range(len(batch)) if batch.ids is None else batch.ids
-    ids = [i if id is None else id for i, id in enumerate(ids)]
-    columns = {"answer": [ids[i] for i in batch.problem_of]}
+    ids = [i if graph.id is None else graph.id for i, graph in enumerate(batch)]
+    columns: dict[str, Any] = {"answer": [ids[i] for i in batch.problem_of]}
     if batch.problems is not None:
         columns["question"] = batch.problems[batch.problem_of]
     columns["claim"] = batch.claims
@@ -202,6 +201,6 @@ def to_frame(
             f"problems must have different ids, and features other names than {[*columns]}, got "
             f"the features {names}"
         )
-    if names:
+    if batch.features is not None:
         columns |= zip(names, batch.features.T, strict=True)
     return pd.DataFrame({k: v for k, v in columns.items() if v is not None})

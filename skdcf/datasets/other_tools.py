@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ _UQLM_KEYS = (
 
 
 @contextmanager
-def _reading(form: str) -> Iterator[None]:
+def _reading(form):
     """Raise ValueError if arguments do not have the documented form."""
     try:
         yield

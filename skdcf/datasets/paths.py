@@ -7,11 +7,12 @@ path goes on.
 
 import json
 import re
+from typing import Any
 
 #: Sentinel for a missing value, which cannot be None, because None is a valid value.
 MISSING = object()
 # A key, or the position of an entry in a list, and the rest of the path.
-_match_step = re.compile(r"(?s)(?:([^.\[]+)|\[(-?\d+)?\])\.?(.*)").fullmatch
+_match_step: Any = re.compile(r"(?s)(?:([^.\[]+)|\[(-?\d+)?\])\.?(.*)").fullmatch
 
 
 def decoded(value):

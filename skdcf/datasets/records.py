@@ -103,9 +103,9 @@ def read_row(record, rename=None):
             "the claims have another key, rename it to claims"
         )
     _read_columns(row)
-    fields = ("features", "edges", "claims", "problem", "alternatives", "context")
-    fields += ("feature_names", "id", "provenance", "metadata")
-    row["graph"] = ReasoningGraph(**{key: row.get(key) for key in fields})
+    fields = "features edges claims problem alternatives context feature_names id "
+    fields += "provenance metadata"
+    row["graph"] = ReasoningGraph(**{key: row.get(key) for key in fields.split()})
     return row
 
 

@@ -32,12 +32,12 @@ _find_marks = re.compile(
 _match_up_to_digit = re.compile(r"(?s:.*)\d").match
 # A sentence ends at punctuation, but not after an initial or an abbreviation, and not after one
 # that stands before a number.
-_match_sentence = re.compile(
+_find_sentences = re.compile(
     r"(?:\b(?:[a-z]|mr|mrs|ms|messrs|dr|prof|hon|rev|fr|st|gen|adm|col|maj|capt|cmdr|lt|sgt|pres|gov"
     r"|sen|rep|jr|sr|mt|ft|ave|vs|al|etc|inc|ltd|co|corp|dept|univ|approx|ca|est)\."
     r"|\b(?:no|nos|vol|fig|eq|sec|ch|art|pp|max|min|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\."
     r"(?= ?\d)|[^.;!?]|[.;!?](?! |$))*"
-).match
+).findall
 # Citations such as " [1]" and remarks such as " (source: 2021)".
 _replace_notes = re.compile(
     r" (?:\[\d{1,3}\]|\((?=[^()]{0,99}[a-z]{2})[^()]{0,100}\))"
@@ -91,7 +91,7 @@ def find_answer(text):
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
-    return _match_sentence(rest)[0].strip() or None
+    return _find_sentences(rest)[0].strip() or None
 
 
 def _find_end(text):
@@ -269,7 +269,9 @@ class AgreementFeatures(OptionalColumns):
             has_options = bool(_read_options(graph.problem))
             texts = graph.claims or ()
             others = [
-                read(text, has_options) for text in graph.alternatives if text.strip()
+                read(text, has_options)
+                for text in graph.alternatives or ()
+                if text.strip()
             ]
             own = None
             if others:

@@ -143,5 +143,5 @@ def _make(scorer, names):
         "scorer must be None, 'linear', a feature's name or column number, a Scorer, a "
         "differentiable model (with init(n_features, rng) and model(params, X)), a classifier "
         "with decision_function or predict_proba, or a function of a GraphBatch, got "
-        f"{scorer!r}"
+        f"{scorer!r}. The page 'Add your own parts' shows how to write a Scorer"
     )

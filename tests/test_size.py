@@ -18,7 +18,7 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "apps": 1095,
-    "apps/cli": 6985,
+    "apps/cli": 7105,
     "apps/labelling": 6805,
     "apps/llm": 8970,
     "apps/service": 2600,

@@ -5,9 +5,11 @@ People judge whole answers, or check dropped claims if ``--review`` is set.
 
 import getpass
 import json
+import re
 import signal
 import threading
 import webbrowser
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,7 @@ def _judge(options, problems):
         if options.filter:
             about["label_order"] = "doubtful"
         _write_judged(options, store, problems, about)
+        _propose_patterns(store)
     _write_tables(options, store)
     _say_where(options, journal, is_done=not order(store, options.annotator))
 
@@ -216,6 +219,25 @@ def _write_judged(options, store, problems, about):
     groups = None if groups is None else [groups[i] for i in rows]
     write_lines(options.output, jsonl.format_jsonl(graphs, labels, groups=groups))
     inform(labelling.describe_labels(graphs, labels))
+
+
+def _propose_patterns(store):
+    """Print patterns for the sentences that people judged at least twice, always "no claim"."""
+    words_of = defaultdict(list)
+    for by in store.annotators():
+        for i, v in store.in_order(by):
+            words_of[store.graphs[i].claims[v]].append(store.said(i, by)[v])
+    patterns = [
+        re.escape(claim)
+        for claim, words in words_of.items()
+        if len(words) > 1 and {*words} == {"no claim"}
+    ]
+    if patterns:
+        inform(
+            'these patterns match the sentences that were always judged "no claim". To leave out '
+            "such sentences, add the patterns to a file for skdcf split --no-claim FILE:",
+            *patterns,
+        )
 
 
 def _write_tables(options, store):

@@ -115,6 +115,20 @@ def test_labels_of_two_meanings_are_not_mixed(label, tmp_path, capsys, kept):
     assert read_jsonl(tmp_path / "out").graphs[0].provenance["label_meaning"] == kept
 
 
+def test_patterns_are_proposed_for_sentences_that_always_make_no_claim(
+    label, tmp_path, capsys
+):
+    claims = ["Oh (well)", "So", "Once"]
+    graphs = [ReasoningGraph(None, None, claims=claims, id=i) for i in range(2)]
+    write_jsonl(tmp_path / "p.jsonl", graphs)
+    store = LabelStore(graphs, tmp_path / "journal")
+    for i, v, word in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 1), (0, 2, 0)):
+        store.label(i, v, ("no claim", "true")[word], by=("ann", "bob")[i])
+    assert label("-o", tmp_path / "out", file=tmp_path / "p.jsonl") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert r"Oh\ \(well\)" in lines and not {"So", "Once"} & {*lines}
+
+
 # --- reviews
 
 

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ConfTrScorer, LinearModel, MLPModel
-from skdcf.training import LBFGS, SoftTraining
+from skdcf.scorers import ConfTrScorer, LinearModel
+from skdcf.training import SoftTraining
 from skdcf.training.splitting import hold_out
 
 
@@ -26,7 +26,6 @@ def linear(**parameters):
     return CoherentConformalFilter(**{"random_state": 0} | parameters)
 
 
-FEW_STEPS = SoftTraining(LBFGS(max_iter=5))
 PAPER = linear(
     scorer=ConfTrScorer(gain=None),
     relaxation=GridRelaxation.from_paper("math", 0.1),
@@ -38,7 +37,6 @@ PAPER = linear(
     "filter",
     [
         linear(),
-        CoherentConformalFilter(MLPModel((2,)), random_state=0, training=FEW_STEPS),
         PAPER,
     ],
 )

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.online import on_prefixes
-from skdcf.scorers import ClassifierScorer, FrequencyScorer, MLPModel, Scorer
+from skdcf.scorers import ClassifierScorer, FrequencyScorer, Scorer
 
 
 def as_claims(graph):
@@ -52,9 +52,6 @@ def assert_streamed(cf, graphs):
         HardCF(ClassifierScorer(), online=True, alpha=0.03, random_state=0),
         HardCF(0, online=True, alpha=0.03, guarantee=ExpectedFalse(by="kind")),
         HardCF(descendants, online=True, ties="jitter", alpha=0.03, random_state=0),
-        CoherentConformalFilter(
-            MLPModel((3,)), online=True, alpha=0.03, random_state=0
-        ),
     ],
 )
 def test_stream_decides_as_predict(cf):

@@ -95,7 +95,7 @@ guarantees = st.sampled_from(
 
 
 @pytest.mark.filterwarnings("ignore:.*copies of:skdcf.exceptions.GuaranteeWarning")
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data(min_size=2), guarantees, st.sampled_from([False, None, 2]), st.randoms())
 def test_order_of_problems_does_not_matter(data, guarantee, groups, random):
     problems, labels = data

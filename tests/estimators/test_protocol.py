@@ -29,7 +29,6 @@ from skdcf.scorers import (
     FeatureScorer,
     FitTask,
     FrequencyScorer,
-    LinearModel,
     MLPModel,
     Scorer,
 )
@@ -85,8 +84,6 @@ SCORERS = [
     (PIPELINE, ClassifierScorer, True),
     (ClassifierScorer(GaussianNB(), target="coherent"), ClassifierScorer, True),
     (FrozenEstimator(TRAINED), ClassifierScorer, False),
-    (MLPModel((3,)), ConfTrScorer, True),
-    (ConfTrScorer(gain=None), ConfTrScorer, True),
     (Levelled(), Levelled, True),
 ]
 OTHERS = (IndependentFactuality, CoherentConformalFilter, BoostedIndependentFactuality)
@@ -182,7 +179,7 @@ def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
     assert held.n_calibration_ == 30  # what is asked for is done all the same
 
 
-@pytest.mark.parametrize("scorer", [GaussianNB(), ConfTrScorer(), Levelled()])
+@pytest.mark.parametrize("scorer", [GaussianNB(), Levelled()])
 def test_a_fitted_scorer_is_fitted_again(scorer):
     """It may have seen the calibration problems."""
     if isinstance(scorer, Scorer):
@@ -207,7 +204,6 @@ def test_a_method_of_a_fitted_scorer_may_know_these_problems():
     ("scorer", "changes"),
     [
         (PIPELINE, {"scorer__logisticregression__C": 9}),
-        (ConfTrScorer(MLPModel((3,))), {"scorer__model": LinearModel()}),
         (Centroid(), {"scorer__power": 3.0}),
     ],
     ids=lambda value: type(value).__name__,
@@ -232,6 +228,7 @@ def test_a_feature_with_the_name_of_a_scorer_is_not_guessed_at():
     assert HardCF(FeatureScorer("linear")).fit(odd, Y).n_calibration_ == N
     unnamed = GRAPHS.replace_features(GRAPHS.features)
     assert type(as_scorer(None, unnamed)) is ClassifierScorer
+    assert type(as_scorer(MLPModel((3,)), unnamed)) is ConfTrScorer
 
 
 class LikeAClassifier(Centroid):

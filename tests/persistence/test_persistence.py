@@ -28,6 +28,7 @@ from skdcf.guarantees import NoFalseClaim
 from skdcf.persistence import FORMAT
 from skdcf.scorers import MLPModel, Scorer
 from skdcf.scorers.resolve import FunctionScorer
+from skdcf.training import LBFGS, SoftTraining
 
 pytest.importorskip("skops")
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
@@ -35,7 +36,12 @@ GRAPHS = GRAPHS.replace(metadata=[{"kind": i % 2} for i in range(120)])
 
 FILTERS = {
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
-    "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
+    "mlp": CoherentConformalFilter(
+        MLPModel((3,)),
+        training=SoftTraining(LBFGS(max_iter=5)),
+        ties="jitter",
+        random_state=1,
+    ),
     "hard": HardCF(),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3), random_state=0),
     "pipeline": HardCF(

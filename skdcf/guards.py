@@ -622,7 +622,8 @@ def warn_of_labels_among_columns(batch, labels):
     if batch.features is None or is_judged.sum() < 20:
         return
     with np.errstate(all="ignore"):
-        matrix = np.corrcoef(batch.features[is_judged].T, labels[is_judged])
+        pairs = np.corrcoef(batch.features[is_judged].T, labels[is_judged])
+        matrix = np.atleast_2d(pairs)  # Without columns, `corrcoef` returns a number.
     for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
         name = batch.feature_names[column] if batch.feature_names else column
         warn(

@@ -91,12 +91,6 @@ def reads_edges(transformer) -> bool:
     return any(step.reads_edges for step in our_steps)
 
 
-def list_looking_ahead(transformer) -> str:
-    """Return the names of the columns that are declared to depend on later claims."""
-    sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
-    return ", ".join(sorted(name for names in sets for name in names))
-
-
 def fit_columns(transformer, batch: GraphBatch, labels: NDArray[Any] | None):
     """Fit a copy of a transformer to the training problems.
 

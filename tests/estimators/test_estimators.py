@@ -13,9 +13,6 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import (
-    GridSearchCV,
-)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -104,16 +101,6 @@ def test_scikit_learns_own_checks_of_transformers(transformer):
     results = check_estimator(transformer, on_skip=None)
     skipped = {r["check_name"] for r in results if r["status"] != "passed"}
     assert skipped <= {"check_array_api_input"}
-
-
-def test_searches_do_not_divide_problems_by_their_labels():
-    y = np.arange(90) >= 45
-    X = y[:, None] + np.linspace(0, 1, 90)[:, None]
-    search = GridSearchCV(
-        HardCF(0), {"random_state": [0]}, cv=2, scoring=lambda cf, X, y: np.mean(y)
-    ).fit(X, y)
-    of_folds = [search.cv_results_[f"split{i}_test_score"][0] for i in (0, 1)]
-    assert of_folds == [0, 1]
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)

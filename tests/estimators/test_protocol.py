@@ -169,16 +169,6 @@ def test_edges_are_dropped_before_a_scorer_sees_them(calls, edges):
     assert any(len(batch.edges) for _, batch, *_ in calls) == (edges == "given")
 
 
-def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
-    class Early(Scorer):
-        def confidence(self, batch):
-            return -batch.depth
-
-    assert HardCF(Early(), alpha=0.2).fit(GRAPHS, Y).n_calibration_ == N
-    held = HardCF(Early(), calibration_size=30, random_state=0).fit(GRAPHS, Y)
-    assert held.n_calibration_ == 30  # what is asked for is done all the same
-
-
 @pytest.mark.parametrize("scorer", [GaussianNB(), Levelled()])
 def test_a_fitted_scorer_is_fitted_again(scorer):
     """It may have seen the calibration problems."""

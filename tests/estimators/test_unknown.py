@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from one_claim import NO_EDGES
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
@@ -25,7 +24,6 @@ def forget(labels):
 
 
 UNKNOWN = forget(LABELS)
-UNJUDGED = pytest.mark.filterwarnings("ignore:.*no claims judged")
 
 
 @pytest.mark.parametrize(
@@ -44,21 +42,6 @@ def test_calibration_is_that_of_false_claims(filter):
     np.testing.assert_array_equal(before, after)
     with_truth = fitted.calibrate(FRESH, FRESH_Y).nonconformity_scores_
     assert (before <= with_truth).all() and (before < with_truth).any()
-
-
-@UNJUDGED
-def test_rows_of_a_table_may_be_unknown():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    y = np.where(X[:, 0] + rng.normal(size=200) > 0, 1, 0)
-    y[rng.random(200) < 0.3] = -1
-    one = HardCF(0, alpha=0.3).fit(X, y)
-    assert one.threshold_ == HardCF(0, alpha=0.3).fit(X, np.maximum(y, 0)).threshold_
-    learnt = HardCF(LogisticRegression(), alpha=0.3, random_state=0).fit(X, y)
-    batch = GraphBatch.from_arrays(X, np.arange(201), NO_EDGES)
-    same = clone(learnt).fit(batch, y)
-    assert learnt.threshold_ == same.threshold_
-    assert learnt.score(X, y) == same.score(batch, y)
 
 
 def test_coherent_targets_need_all_ancestors_or_one_error():

@@ -530,10 +530,11 @@ class ConformalFilter(Settings):
         level = self._level()
         if self._chooses_share:
             # The share is chosen for the number of questions in each group.
-            rows, _ = part.choose(self._resolved_guarantee(), level, False)
+            guarantee = self._resolved_guarantee()
+            rows, _ = part.choose(guarantee, level, False)
             counts = np.bincount(number(part.groups, len(part))[rows]).tolist()
             table = self.share_table_
-            self.share_ = choose_share(table, level, self.guarantee.delta, counts)
+            self.share_ = choose_share(table, level, guarantee.delta, counts)
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee())
         chosen, left_over = part.choose(guarantee, level, fewest)
@@ -639,7 +640,7 @@ class ConformalFilter(Settings):
             )
         problems = self._read(X, y, reset)
         if reset:
-            self.features_ = transformer_for(self, problems.batch)
+            self.features_: Any = transformer_for(self, problems.batch)
         batch = carry_columns(self.features_, problems.batch)
         fine = are_fine(batch) if reset else self._record.columns_are_fine
         hashes = hashes_of(batch, groups, columns_are_fine=fine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
@@ -263,7 +263,8 @@ class PricedScorer(Scorer):
         "gain": [None, Options(Real, {0}), Number(Real, 0.01, 1, closed="both")]
     }
 
-    gain: float | None = field(default=0.5, kw_only=True)
+    _: KW_ONLY
+    gain: float | None = 0.5
 
     @property
     def resolution(self) -> float:  # type: ignore[override]
@@ -311,9 +312,10 @@ class FeatureScorer(Scorer):
         return batch.features[:, column_of(self.feature, batch)]  # type: ignore[index]
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
-        weights = np.zeros(batch.n_features)
+        table = need_features(batch)
+        weights = np.zeros(table.shape[1])
         weights[column_of(self.feature, batch)] = 1.0
-        return names_of(batch), weights, batch.features
+        return names_of(batch), weights, table
 
 
 @settings

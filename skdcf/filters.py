@@ -283,7 +283,7 @@ class ConformalFilter(Settings):
 
     def _make_columns(self, problems, train):
         """Fit the columns on training problems, and return the problems and the new scorer."""
-        self.features_ = fit_columns(self.features_, train.batch, train.labels)
+        self.features_: Any = fit_columns(self.features_, train.batch, train.labels)
         columns = self._with_columns(problems.batch)
         scorer = self._wanted_scorer(columns)
         if self.calibration_size == "all" and scorer == "linear":
@@ -640,7 +640,7 @@ class ConformalFilter(Settings):
             )
         problems = self._read(X, y, reset)
         if reset:
-            self.features_: Any = transformer_for(self, problems.batch)
+            self.features_ = transformer_for(self, problems.batch)
         batch = carry_columns(self.features_, problems.batch)
         fine = are_fine(batch) if reset else self._record.columns_are_fine
         hashes = hashes_of(batch, groups, columns_are_fine=fine)

@@ -619,11 +619,10 @@ def warn_of_labels_among_columns(batch, labels):
     """Warn about columns with one value for all true claims and another for all false claims."""
     is_judged = labels >= 0
     # With fewer judged claims, a good score may equal the labels by chance.
-    if batch.features is None or is_judged.sum() < 20:
+    if not batch.n_features or is_judged.sum() < 20:
         return
     with np.errstate(all="ignore"):
-        pairs = np.corrcoef(batch.features[is_judged].T, labels[is_judged])
-        matrix = np.atleast_2d(pairs)  # Without columns, `corrcoef` returns a number.
+        matrix = np.corrcoef(batch.features[is_judged].T, labels[is_judged])
     for column in np.flatnonzero(np.abs(matrix[-1, :-1]) > 1 - 1e-12).tolist():
         name = batch.feature_names[column] if batch.feature_names else column
         warn(

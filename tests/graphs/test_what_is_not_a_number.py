@@ -59,7 +59,6 @@ def test_what_can_be_read_once_names_list(lazy):
         (lambda: cf.fit(lazy(graphs), TRUTH), "X"),
         (lambda: cf.fit(graphs, lazy(TRUTH)), "y"),
         (lambda: cf.fit(lazy(X), y), "X"),
-        (lambda: cf.fit(X, lazy(y)), "y"),
         (lambda: as_batch(lazy(graphs)), "X"),
         (lambda: pack_labels(lazy(TRUTH), graphs), "y"),
         (lambda: GraphFeatures().fit(lazy(graphs)), "X"),

@@ -92,8 +92,8 @@ def origin_of(batch, labels=None, *, edges_read):
             "alternatives": _is_known(batch.alternatives),
             "context": _is_known(batch.context),
             "known edges": _distinct(batch.edges_known[needs_edges].tolist()),
-            **half_precision(batch),
         },
+        "precision": half_precision(batch),
         "provenance": {
             key: _distinct(row.get(key) for row in rows)
             for key in _distinct(key for row in rows for key in row)
@@ -123,11 +123,11 @@ def _distinct(values):
 
 
 def half_precision(batch):
-    """Return for each column whether its numbers are in half precision.
+    """Return for each column whether it has numbers in half precision, and finer ones.
 
     A number in half precision is a float16 or bfloat16 number with more than four significant
-    digits. If a column also has finer numbers, or too few numbers of either kind, the list is
-    empty. A few numbers may be in half precision by chance.
+    digits. The list contains True for such numbers and False for finer ones. A few numbers may
+    be in half precision by chance.
     """
     if batch.features is None:
         return {}
@@ -137,9 +137,11 @@ def half_precision(batch):
     is_long = is_short & has_many_digits(table)
     found = {}
     for i, is_half in enumerate(is_short.all(axis=0).tolist()):
-        n_by_chance = 1 if is_half else 0.01 * len(table)
-        has_half = len({*table[is_long[:, i], i].tolist()}) > n_by_chance
-        found[f"half precision in column {i}"] = [is_half] * (is_half == has_half)
+        numbers = table[is_long[:, i], i].tolist()
+        has_half = len(numbers) > 0.01 * len(table)
+        if is_half:
+            has_half = len({*numbers}) > 1
+        found[f"half in column {i}"] = [True] * has_half + [False] * (not is_half)
     return found
 
 
@@ -186,13 +188,17 @@ def compare_origin(record, origin, *, skipped=()):
     Provenance keys that start with one of the prefixes ``skipped`` are not compared.
     """
     one_sided = []
-    for section in ("fields", "provenance"):
+    for section in ("fields", "precision", "provenance"):
         calibrated, asked = record.origin[section], origin[section]
         for key in _distinct([*calibrated, *asked]):
             if key.startswith(skipped):
                 continue
             before = calibrated.get(key, [None])
             now = asked.get(key, [None])
+            if section == "precision":
+                now = now[
+                    -1:
+                ]  # In a column with finer numbers, the others are by chance.
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
             if known and new:
@@ -339,14 +345,25 @@ def check_copies(hashes, in_training, group_of, level):
         of_group, return_index=True, return_inverse=True, return_counts=True
     )
     is_copy = (hashes.answer > 0) & ((count[code] > 1) | in_training)
-    if hashes.named_by != "text" or not is_copy.any():
+    if hashes.named_by == "answer" or not is_copy.any():
         return
     # A pair consists of two calibration answers, or of one and its copies in training.
     is_second = is_copy.copy()
     is_second[first[~in_training[first]]] = False
-    share = _refuse_many(is_copy, is_second, group_of, _FEW)
+    by_text = hashes.named_by == "text"
+    share = _refuse_many(is_copy, is_second, group_of, _FEW if by_text else 1)
+    count_of = f"{is_copy.sum()} of {len(group_of)} calibration answers"
+    if not by_text and share > _FEW:
+        warn(
+            f"{count_of} equal training answers or answers of other groups. The guarantee holds "
+            "if the groups are different questions to which the model gives the same answer. If "
+            "they are copies of one answer, give them equal groups",
+            GuaranteeWarning,
+        )
+    if not by_text:
+        return
     warn(
-        f"{is_copy.sum()} of {len(group_of)} calibration answers are copies of other answers. For "
+        f"{count_of} are copies of other answers. For "
         "new answers that equal no answer in fit or calibrate, the guarantee holds at the "
         f"level {level / (1 - min(share, 0.99)):.3g} instead of {level:g}",
         GuaranteeWarning,
@@ -421,7 +438,30 @@ def resolution_of(scorer, batches, confidence):
     """
     tables = [b.features for b in batches if b.features is not None]
     is_single = any(single_columns(t).any() for t in [*tables, confidence[:, None]])
+    if is_single and getattr(scorer, "gain", None) is not None:
+        _refuse_split_prices(scorer, batches[-1], confidence)
     return max(scorer.resolution, _SINGLE * is_single)
+
+
+def _refuse_split_prices(scorer, batch, confidence):
+    """Raise ValueError if prices change too much within the resolution of float32 columns.
+
+    Claims of an answer with equal hazards share a price. If the hazards differ in their last
+    digits, the prices differ.
+    """
+    signs = np.where(np.arange(batch.n_features) % 2, 1, -1)
+    table = batch.features * (1 + 1e-7 * signs)
+    moved = scorer.confidence(batch.replace_features(table, batch.feature_names))
+    difference = np.abs(moved - confidence)
+    bound = 1e-5 * max(np.abs(confidence).max(initial=0), 1)
+    claim = int(np.argmax(difference))
+    if difference[claim] > bound:
+        raise ValueError(
+            f"{batch.locate(claim)}: the columns are float32 numbers, and the log price of the "
+            f"claim changes by {difference[claim]:.3g} if they change by their resolution "
+            f"(1e-07), but at most {bound:.3g} is allowed. Pass the columns in float64, or "
+            "use a scorer with gain=1 or gain=None"
+        )
 
 
 def lowered(scores, resolution, rounding):

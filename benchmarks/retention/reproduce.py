@@ -192,7 +192,7 @@ def judged(filters, alpha, X, y, n_train):
 def with_errors(n, seed, softened):
     """Soft against hard, of a scorer trained by the printed settings (RQ1)."""
     X, y = problems("math", 2 * n, seed)
-    dcf = paper_filter("math", 0.05, random_state=seed)
+    dcf = CoherentConformalFilter.from_paper("math", 0.05, random_state=seed)
     dcf.fit(X[:n], y[:n])
     probable = clone(dcf).set_params(scorer=Probabilities()).fit(X[:n], y[:n])
     rows = {name: (dcf, relaxation) for name, relaxation in softened.items()}
@@ -251,7 +251,7 @@ def agreement_on_fold(X, y, parts, seed):
     out = {}
     for alpha in AGREEMENT_LEVELS:
         row = max(alpha, ALPHAS["math"][0])  # none is printed for 0.02
-        dcf = paper_filter("math", row, random_state=seed)
+        dcf = CoherentConformalFilter.from_paper("math", row, random_state=seed)
         dcf.set_params(alpha=alpha, calibration_size=1)
         dcf.fit(X[train], [y[i] for i in train])
         new = X[held], [y[i] for i in held], [alpha]
@@ -294,23 +294,12 @@ class Probabilities:
         return "Probabilities()"
 
 
-def paper_filter(kind, alpha, **settings):
-    """The published procedure with the printed settings."""
-    return published(GridRelaxation.from_paper(kind, alpha), alpha, **settings)
-
-
-def published(relaxation, alpha, **settings):
-    """The published procedure with any relaxation."""
-    training = SoftTraining.from_paper()
-    scorer = ConfTrScorer(gain=None)
-    settings |= {"relaxation": relaxation, "training": training}
-    return CoherentConformalFilter(scorer, alpha=alpha, **settings)
-
-
 def printed(kind, alphas, margin=MARGINS[0]):
     """The published procedure: one filter per level, with the printed settings."""
     return {
-        a: paper_filter(kind, a, **TIES).set_params(relaxation__margin=margin)
+        a: CoherentConformalFilter.from_paper(kind, a, **TIES).set_params(
+            alpha=a, relaxation__margin=margin
+        )
         for a in alphas
     }
 
@@ -318,7 +307,9 @@ def printed(kind, alphas, margin=MARGINS[0]):
 def with_settings(settings, alpha):
     """The published procedure with settings by their symbols."""
     named = {SYMBOLS[key]: value for key, value in settings.items()}
-    return published(GridRelaxation(**named), alpha, **TIES)
+    relaxation = GridRelaxation(**named)
+    more = {"relaxation": relaxation, "training": SoftTraining.from_paper()}
+    return CoherentConformalFilter(ConfTrScorer(gain=None), alpha=alpha, **more, **TIES)
 
 
 def settings_tried(kind):

@@ -127,6 +127,16 @@ def test_the_limits_are_those_of_each_group():
         trained(graphs, labels, guarantee=by).calibrate(X, y)
 
 
+def test_named_copies_in_other_groups_are_counted():
+    graphs, labels = answers(30)
+    names = np.arange(30)
+    with pytest.warns(GuaranteeWarning, match="of other groups"):
+        HardCF(0, alpha=0.02).fit(graphs * 2, labels * 2, groups=np.arange(60))
+    cf = trained(graphs, labels, groups=names)
+    with pytest.warns(GuaranteeWarning, match="29 of 29 .* other groups"):
+        cf.calibrate(graphs, labels, groups=names + 100)
+
+
 @pytest.mark.parametrize(
     ("columns", "fine"),
     [

@@ -31,6 +31,8 @@ def test_another_precision_than_in_calibration_is_refused(rounded):
     cf.predict(half)
     with pytest.raises(ValueError, match=r"column 0.*got False"):
         cf.filter([ReasoningGraph(TABLE[:1], ())])
+    with pytest.raises(ValueError, match=r"column 0.*got False"):
+        cf.predict(np.concatenate([half[:9], TABLE[:1]]))
 
 
 def test_columns_with_numbers_of_both_kinds_are_not_compared():

@@ -15,6 +15,7 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.jitter import noise_of
 from skdcf.labels import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
+from skdcf.ops.price import exact_log_price
 from skdcf.scorers import Scorer
 
 N = 59  # (N + 1) / 5 is whole, so all of them calibrate
@@ -258,3 +259,21 @@ def test_jitter_reads_texts_and_leaves_copies_tied():
     a, b = zeros.split(noise_of(zeros, 0))
     np.testing.assert_array_equal(a, b)
     assert a[0] != a[1]
+
+
+class PricedSum(Scorer):
+    gain = 0.5
+
+    def confidence(self, batch):
+        return -exact_log_price(batch.features.sum(axis=1), batch, gain=self.gain)
+
+
+def test_prices_that_depend_on_the_resolution_of_float32_are_refused():
+    """The hazards of both claims are equal only up to rounding, so they may share a price."""
+    pairs = np.random.default_rng(0).normal([0, 1], size=(40, 2))
+    labels = [[1, 0]] * 40
+    fine = [ReasoningGraph([pair, pair[::-1]], ()) for pair in pairs]
+    HardCF(PricedSum()).fit(fine, labels)
+    single = [graph.replace(features=np.float32(graph.features)) for graph in fine]
+    with pytest.raises(ValueError, match=r"float32.*gain=None"):
+        HardCF(PricedSum()).fit(single, labels)

@@ -73,7 +73,7 @@ from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_min, segment_sum
 from .parts import CalibrationPart, number
-from .scorers import ClassifierScorer, FitTask, resolve
+from .scorers import ClassifierScorer, ConfTrScorer, FitTask, resolve
 from .training import splitting
 
 Level: TypeAlias = float | None
@@ -263,6 +263,10 @@ class ConformalFilter(Settings):
 
     def _remember(self, problems, training, origin):
         """Return the record of a filter that was trained on the given problems."""
+        names = resolve.names_of(problems.columns)
+        if isinstance(self.scorer_, ConfTrScorer):
+            names = self.scorer_.get_feature_names_out(names)
+        self._names_out = list(names)
         hashes = problems.hashes
         return Record(
             trained=hashes[training].to_store(),
@@ -717,6 +721,22 @@ class ConformalFilter(Settings):
         risk = path_risk(self._risk(confidence, batch), problems.columns)
         return self._resolved_guarantee().path_risks(risk, batch)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Not used, present here for API consistency by convention.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str of shape (n_columns,)
+            Column names, in the order of ``coef_``.
+        """
+        check_is_fitted(self)
+        return np.array(self._names_out, dtype=object)
+
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.
 
@@ -954,6 +974,8 @@ class ConformalFilter(Settings):
         self,
         claims: Iterable[dict[Any, Any]],
         alpha: Level = None,
+        *,
+        stop: bool = False,
         **about: Any,
     ) -> Iterator[bool]:
         """Decide whether to keep each claim of an answer before the next claim is read.
@@ -965,6 +987,8 @@ class ConformalFilter(Settings):
             earlier claims) and ``features`` (the values that the filter uses).
         alpha : float in (0, 1), optional
             If None, the alpha of the filter is used.
+        stop : bool, default=False
+            Whether to end after the first claim that is not kept, as an agent does.
         **about
             Data known before the answer is written, passed as the arguments ``problem``,
             ``context``, ``alternatives``, ``feature_names``, ``id``, ``provenance`` and
@@ -974,8 +998,7 @@ class ConformalFilter(Settings):
         -------
         decisions : iterator of bool
             Whether each claim is kept. The decisions are identical to those of `predict` for the
-            complete answer. If each claim depends on the previous claim, no claim is kept after
-            one that is not kept, so an agent can stop there.
+            complete answer.
 
         Raises
         ------
@@ -989,7 +1012,7 @@ class ConformalFilter(Settings):
                 "online must be True to decide while an answer is written, got False: fit with "
                 "online=True (skdcf fit --online), so that risks depend only on earlier claims"
             )
-        return online.decisions(self, claims, alpha, about)
+        return online.decisions(self, claims, alpha, stop, about)
 
     # ------------------------------------------------------------ what the filter states
 

@@ -439,7 +439,7 @@ def read_groups(by, batch):
     if isinstance(by, (list, tuple)):
         values = list(zip(*(read_groups(entry, batch) for entry in by), strict=True))
     else:
-        rows = batch.metadata_rows
+        rows = batch.metadata_rows or [{}] * len(batch)
         values = by(batch) if callable(by) else [row.get(by) for row in rows]
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if len(values) != len(batch):

@@ -72,6 +72,7 @@ def decisions(
     fitted,
     claims: Iterable[dict[Any, Any]],
     alpha: float | None,
+    stop: bool,
     about: dict[str, Any],
 ) -> Iterator[bool]:
     """Decide on each claim before the next claim is read."""
@@ -88,4 +89,7 @@ def decisions(
             claims=None if texts[0] is None else texts,
             **about,
         )
-        yield bool(fitted.predict([prefix], alpha)[0][-1])
+        is_kept = bool(fitted.predict([prefix], alpha)[0][-1])
+        yield is_kept
+        if stop and not is_kept:
+            return

@@ -152,6 +152,42 @@ class CoherentConformalFilter(ConformalFilter):
         "training": [None, SoftTraining],
     }
 
+    @classmethod
+    def from_paper(
+        cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
+    ) -> CoherentConformalFilter:
+        """Return a filter with the hyperparameters that are listed in the paper.
+
+        The published procedure trains the confidence itself, without a price, and uses the grid
+        relaxation, Adam and random initial parameters, without shrinkage.
+
+        Parameters
+        ----------
+        dataset : {"math", "felm"}
+            Data set for which the hyperparameters were published.
+        alpha : float
+            Level for which the hyperparameters were published.
+        **changes
+            Further constructor arguments.
+
+        Returns
+        -------
+        filter : CoherentConformalFilter
+            The unfitted filter.
+
+        Examples
+        --------
+        >>> from skdcf import CoherentConformalFilter
+        >>> CoherentConformalFilter.from_paper("math", 0.05).relaxation.ancestor_weight
+        6.0
+        """
+        from .relaxation import GridRelaxation
+
+        settings: dict[str, Any] = {"scorer": ConfTrScorer(gain=None), "alpha": alpha}
+        settings["relaxation"] = GridRelaxation.from_paper(dataset, alpha)
+        settings["training"] = SoftTraining.from_paper()
+        return cls(**settings | changes)
+
 
 @settings
 class HardCF(ConformalFilter):

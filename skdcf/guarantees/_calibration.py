@@ -253,7 +253,7 @@ class Calibration:
             number = {name: i for i, name in enumerate(self.names)}
             group_of[:] = [number.get(name, -1) for name in risks.groups]
         unseen = np.flatnonzero(group_of < 0)
-        if len(unseen):
+        if risks.groups and len(unseen):
             warn(
                 f"nothing is kept in {counted(len(unseen), 'problem')}, such as "
                 f"{risks.names(unseen[0])}, whose group {risks.groups[unseen[0]]!r} is not one "

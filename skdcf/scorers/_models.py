@@ -314,11 +314,29 @@ class ConfTrScorer(PricedScorer):
     def coef_(self) -> NDArray[np.float64]:
         """Coefficients of a linear model for the original columns.
 
-        The names of the columns are returned by `linear_terms`.
+        The names of the columns are returned by `get_feature_names_out`.
         """
         if not self._is_linear():
             raise AttributeError("coef_ is only available for a LinearModel")
         return self.params_ / self.columns_.scale / self.scale_
+
+    def get_feature_names_out(self, input_features: Any) -> NDArray[Any]:
+        """Return the names of the columns that the model uses.
+
+        Parameters
+        ----------
+        input_features : array-like of str
+            The names of the columns of the problems.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str of shape (n_columns,)
+            The names, and those of the columns of whole problems if the model uses them.
+        """
+        names = [*input_features]
+        if len(self.columns_.mean) > len(names):
+            names += [*(f"mean {name}" for name in names), "log n_claims"]
+        return np.array(names, dtype=object)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Compute the log odds that each claim is false given that all its ancestors are true.
@@ -363,12 +381,8 @@ class ConfTrScorer(PricedScorer):
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         if not self._is_linear():
             return None
-        names = names_of(batch)
+        names = tuple(self.get_feature_names_out(names_of(batch)))
         mean = self.columns_.mean
-        if len(mean) > len(
-            names
-        ):  # The model also uses the columns of the whole problem.
-            names += (*(f"mean {name}" for name in names), "log n_claims")
         # A constant column has infinite bounds, and its weight is 0.
         reach = self.columns_.bound * self.columns_.scale
         values = np.clip(self.columns_.raw(batch), mean - reach, mean + reach)

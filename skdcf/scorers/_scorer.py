@@ -247,7 +247,7 @@ def need_features(batch):
 
 def names_of(batch):
     """Return the names of the columns, which are x0, x1, ... if they have none."""
-    return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
+    return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features or 0))
 
 
 @settings

@@ -129,3 +129,23 @@ def test_long_answers_need_little_memory(scorer, n):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**9
+
+
+def test_a_stream_that_stops_is_predict_up_to_the_first_dropped_claim():
+    X, y = make_reasoning_graphs(160, random_state=0, return_X_y=True)
+    chains = [
+        graph.replace(edges=[(v - 1, v) for v in range(1, graph.n_claims)])
+        for graph in X
+    ]
+    cf = HardCF("claim_index", online=True, alpha=0.3).fit(chains[:100], y[:100])
+    lengths = set()
+    for graph in chains[100:]:
+        [mask] = cf.predict([graph])
+        claims = as_claims(graph)
+        names = graph.feature_names
+        decisions = list(cf.stream(claims, stop=True, feature_names=names))
+        assert decisions == mask[: mask.sum() + 1].tolist()
+        # Nothing after the dropped step was asked for.
+        assert len(list(claims)) == graph.n_claims - len(decisions)
+        lengths.add(len(decisions))
+    assert lengths >= {2, 3, 4}

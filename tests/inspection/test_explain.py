@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from levels import thresholds
 
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -65,9 +65,9 @@ def test_reasons_name_numbers_that_hold(frequency):
 
 def test_thresholds_of_other_guarantees():
     counted = HardCF(alpha=0.3, guarantee=ExpectedFalse(), ties="jitter").fit(*FIT)
-    odd = (np.arange(len(X)) % 2)[X.problem_of]
-    batch = X.replace_features(
-        np.column_stack([X.features, odd]), (*X.feature_names, "odd")
+    parity = [{"odd": i % 2} for i in range(len(X))]
+    batch = GraphBatch.from_graphs(
+        graph.replace(metadata=row) for graph, row in zip(X, parity, strict=True)
     )
     grouped = HardCF("frequency-score", guarantee=NoFalseClaim(by="odd"), alpha=0.1)
     grouped = grouped.fit(batch[:200], Y[:200])

@@ -280,8 +280,7 @@ def evaluate_filter(
         proportion of answers that pass. Unjudged claims count as false. The other attributes are
         ``n_problems``, ``n_questions``, ``n_calibration``, ``unfiltered`` (proportion of
         unfiltered answers with a false claim), ``seen`` (numbers of test problems that were used
-        for training and for calibration), ``warning`` and ``groups``, a table of the same
-        columns with one row for each group and level.
+        for training and for calibration), and ``warning``.
 
     Raises
     ------
@@ -298,11 +297,6 @@ def evaluate_filter(
     >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
     >>> report.retention.shape, report.n_calibration
     ((2,), 199)
-    >>> halves = evaluate_filter(
-    ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
-    ... )
-    >>> {row["group"]: row["n_problems"] for row in halves.groups.rows}
-    {False: 126, True: 74}
     """
     levels = _levels_of(filter, alphas)
     batch, labels = check(filter, X, y)

@@ -19,8 +19,8 @@ from ._html import Table
 from .evaluation import CalibratedSearch, leave_one_out
 from .filters import ConformalFilter
 from .graphs import Problems, ReasoningGraph
+from .graphs.ragged import pass_on
 from .labels import Labels
-from .ops.ancestors import pass_on
 from .uses import check
 
 __all__ = ["explain", "permutation_importance", "shap_values"]

@@ -35,9 +35,8 @@ from sklearn.utils import Bunch, check_random_state
 from .._checks import check_choice, check_count
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import offsets_of, pass_on
 from ..labels import LabelList
-from ..ops.ancestors import pass_on
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._parameters import settings
 from ..graphs import GraphBatch
-from ..ops.ancestors import pass_on
+from ..graphs.ragged import pass_on
 from ._cleaning import clean, clean_words, find_numbers, list_names
 from ._equations import CHANGING, UNITS, find_results, read_side, split_clauses
 from ._expression import NEVER, evaluate, rewrite_plainly

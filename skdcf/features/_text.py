@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import reduce_segments
-from ..ops.ancestors import pass_on, sum_ancestors
+from ..graphs.ragged import pass_on, reduce_segments
+from ..ops.ancestors import sum_ancestors
 from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer

@@ -34,7 +34,7 @@ from .ragged import (
     find_sweep,
     offsets_of,
     optional_rows,
-    pass_all,
+    pass_on,
     ranges,
     read_only,
     segment_ids,
@@ -233,19 +233,17 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 )
             table = read_only(table)
         self.features = table
-        width = self.n_features or 0
-        self.feature_names = check_names(feature_names, features, width)
+        self.feature_names = check_names(feature_names, features, self.n_features)
 
     def _set_claims(self, claims):
         """Store the texts, which either all claims or no claims must have."""
         texts = check_column(claims, self.n_claims, "claims")
-        if texts is not None and {*map(type, texts)} != {str}:
-            for row, text in enumerate(texts):
-                if not isinstance(text, str):
-                    raise ValueError(
-                        f"{self.locate(row)} must be a str, got {show(text)}. Pack problems with "
-                        "and without claim texts separately"
-                    )
+        for row, text in enumerate(() if texts is None else texts):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"{self.locate(row)} must be a str, got {show(text)}. Pack problems with "
+                    "and without claim texts separately"
+                )
         self.claims = texts
 
     def _set_edges(self, edges, known):
@@ -253,9 +251,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         pairs = self._check_edges(() if edges is None else edges)
         self.edges = read_only(pairs)
         self.edge_offsets = read_only(np.searchsorted(pairs[:, 1], self.offsets))
-        if known is None:
-            known = np.full(len(self), edges is not None)
-        known = np.array(known)
+        known = np.array([edges is not None] * len(self) if known is None else known)
         if known.shape != self.shape or known.dtype != bool:
             raise ValueError(
                 f"edges_known must contain {len(self)} booleans, one per problem, got "
@@ -424,7 +420,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             If the edges are invalid, as in `from_arrays`.
         """
         batch = self._trusted(**self.__getstate__())
-        batch._set_edges(edges, np.ones(len(self), dtype=bool))
+        batch._set_edges(edges, None)
         return batch
 
     def replace(self, **rows: Iterable[Mapping[str, Any] | None] | None) -> GraphBatch:
@@ -529,10 +525,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def __repr__(self) -> str:
-        out = f"n_graphs={len(self)}, n_claims={self.n_claims}, n_edges={_count_edges(self)}"
-        if self.features is not None:
-            out += f", n_features={self.n_features}"
-        return f"GraphBatch({out})"
+        return f"GraphBatch(n_graphs={len(self)}, {_sizes_of(self)})"
 
     _repr_html_ = batch_html
 
@@ -555,35 +548,17 @@ class GraphBatch(Sequence["ReasoningGraph"]):
 
     def __getitem__(self, key):
         if is_integer(key):
-            i = range(len(self))[key]
-            claims = slice(*self.offsets[i : i + 2].tolist())
-            edges = self.edges[slice(*self.edge_offsets[i : i + 2].tolist())]
-            fields = {
-                single: optional_rows(getattr(self, name), i)
-                for name, single in ROWS.items()
-            }
-            return ReasoningGraph._trusted(
-                features=optional_rows(self.features, claims),
-                edges=read_only(edges - claims.start),
-                claims=None if self.claims is None else tuple(self.claims[claims]),
-                feature_names=self.feature_names,
-                edges_known=bool(self.edges_known[i]),
-                n_claims=claims.stop - claims.start,
-                **fields,
-            )
-        if isinstance(key, tuple) and key[1:] == (Ellipsis,):
-            # scikit-learn uses a tuple to index objects that have a shape.
-            key = key[0]
+            graph = object.__new__(ReasoningGraph)
+            graph._set_problem(self, range(len(self))[key])
+            return graph
+        # scikit-learn may pass a tuple that ends with an ellipsis.
         rows = np.arange(len(self))[key]
         if rows.ndim != 1:
             raise IndexError(
                 "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
                 f"integers or a boolean mask, got {show(key)}"
             )
-        return self._take(rows)
-
-    def _take(self, rows):
-        """Return the given problems. Edges are row indices, so they are renumbered."""
+        # Edges are row indices, so they are renumbered.
         sizes = self.sizes[rows]
         offsets = offsets_of(sizes)
         first = self.offsets[:-1][rows]
@@ -592,23 +567,21 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         edges = self.edges[ranges(self.edge_offsets[:-1][rows], n_edges)]
         edges += np.repeat(offsets[:-1] - first, n_edges)[:, None]
         fields = {name: optional_rows(getattr(self, name), rows) for name in ROWS}
-        if self.features is not None:
-            fields["features"] = read_only(self.features[claims])
+        features = self.features
         tables = {
             key: (read_only(table[claims]), names)
             for key, (table, names) in (self.tables or {}).items()
         }
         return self._trusted(
-            **self.__getstate__()
-            | fields
-            | {
-                "claims": optional_rows(self.claims, claims),
-                "offsets": read_only(offsets),
-                "edges": read_only(edges),
-                "edge_offsets": read_only(offsets_of(n_edges)),
-                "edges_known": read_only(self.edges_known[rows]),
-                "tables": tables,
-            }
+            features=None if features is None else read_only(features[claims]),
+            claims=optional_rows(self.claims, claims),
+            offsets=read_only(offsets),
+            edges=read_only(edges),
+            edge_offsets=read_only(offsets_of(n_edges)),
+            edges_known=read_only(self.edges_known[rows]),
+            feature_names=self.feature_names,
+            tables=tables,
+            **fields,
         )
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:
@@ -655,12 +628,6 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return find_sweep(self.edges, rank[self.edges[:, 1]])
 
     @cached_property
-    def is_forest(self) -> bool:
-        """Whether every claim has at most one parent."""
-        child = self.edges[:, 1]
-        return bool((child[1:] > child[:-1]).all())
-
-    @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Offsets and rows of the ancestors of each claim, including the claim, in order.
 
@@ -679,7 +646,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         blocks = []
         for start in range(0, size, 64):
             here = np.where(position // 64 == start // 64, bits, np.uint64(0))
-            packed = pass_all(self.sweep, np.bitwise_or, here).view(np.uint8)
+            packed = pass_on(np.bitwise_or, here, self).view(np.uint8)
             packed = packed.reshape(-1, 8)[:, : (size - start + 7) // 8]
             is_set = np.unpackbits(packed, axis=1, bitorder="little")
             claims, places = np.divmod(np.flatnonzero(is_set), is_set.shape[1])
@@ -690,9 +657,13 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         return offsets_of(np.bincount(claims, minlength=self.n_claims)), rows
 
 
-def _count_edges(graph):
-    """Return the number of edges of a graph or batch, or "unknown", for use in a ``repr``."""
-    return len(graph.edges) if np.any(graph.edges_known) else "unknown"
+def _sizes_of(graph):
+    """Return the numbers of claims, edges and features of a graph or batch in words."""
+    n_edges = len(graph.edges) if np.any(graph.edges_known) else "unknown"
+    sizes = f"n_claims={graph.n_claims}, n_edges={n_edges}"
+    if graph.features is not None:
+        sizes += f", n_features={graph.features.shape[1]}"
+    return sizes
 
 
 def _kind_of(graph):
@@ -801,40 +772,41 @@ class ReasoningGraph:
                 [0, 0 if rows is None else len(rows)],
                 edges,  # type: ignore[arg-type]  # checked when it is read
                 claims=texts,
-                problems=_alone(problem),
-                alternatives=_alone(alternatives),
-                context=_alone(context),
+                problems=[problem],
+                alternatives=[alternatives],
+                context=[context],
                 feature_names=feature_names,
-                provenance=_alone(provenance),
-                metadata=_alone(metadata),
+                provenance=[provenance],
+                metadata=[metadata],
             )
         except ValueError as error:
             message = str(error).removeprefix("problem 0").lstrip(":, ")
             name = "" if id is None else f'problem "{printable(id)}": '
             raise ValueError(name + message) from None
-        self._set(**batch[0]._values() | {"id": id})
+        self._set_problem(batch, 0, id=id)
 
-    def _set(self, **values):
-        for name, value in values.items():
+    def _set_problem(self, batch, i, **changes):
+        """Store the fields of problem i of a batch, some of which are changed."""
+        claims = slice(*batch.offsets[i : i + 2].tolist())
+        edges = batch.edges[slice(*batch.edge_offsets[i : i + 2].tolist())]
+        fields = {
+            single: optional_rows(getattr(batch, name), i)
+            for name, single in ROWS.items()
+        }
+        fields |= {
+            "features": optional_rows(batch.features, claims),
+            "edges": read_only(edges - claims.start),
+            "claims": None if batch.claims is None else tuple(batch.claims[claims]),
+            "feature_names": batch.feature_names,
+            "edges_known": bool(batch.edges_known[i]),
+            "n_claims": claims.stop - claims.start,
+        }
+        for name, value in (fields | changes).items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def _trusted(cls, **values):
-        """Create a graph from values that have already been checked."""
-        graph = object.__new__(cls)
-        graph._set(**values)
-        return graph
-
-    def _values(self):
-        return {name: getattr(self, name) for name in self.__slots__}
-
     def __repr__(self) -> str:
-        counts = [f"n_claims={self.n_claims}", f"n_edges={_count_edges(self)}"]
-        if self.features is not None:
-            counts.append(f"n_features={self.features.shape[1]}")
-        if self.id is not None:
-            counts.append(f"id={printable(repr(self.id))}")
-        return f"ReasoningGraph({', '.join(counts)})"
+        name = "" if self.id is None else f", id={printable(repr(self.id))}"
+        return f"ReasoningGraph({_sizes_of(self)}{name})"
 
     _repr_html_ = graph_html
 
@@ -863,8 +835,7 @@ class ReasoningGraph:
         copy : ReasoningGraph
             The copy. All other arguments are copied from this graph.
         """
-        values = self._values()
-        del values["edges_known"], values["n_claims"]
+        values = {name: getattr(self, name) for name in _FIELDS}
         if not self.edges_known:
             values["edges"] = None
         if column_names(changes.get("features")) is not None:
@@ -980,8 +951,7 @@ class ReasoningGraph:
         """
         import networkx as nx
 
-        digraph = nx.DiGraph()
-        digraph.add_nodes_from(range(self.n_claims))
+        digraph = nx.empty_graph(self.n_claims, nx.DiGraph)
         digraph.add_edges_from(self.edges.tolist())
         return digraph
 
@@ -1078,11 +1048,6 @@ class ReasoningGraph:
             )
         parents = [[*digraph.predecessors(v)] for v in range(n)]
         return cls.from_parents(parents, features, **fields)
-
-
-def _alone(value):
-    """Return a column for a batch of one problem."""
-    return None if value is None else [value]
 
 
 # All fields of a graph except `edges_known` and `n_claims` are arguments of the constructor.

@@ -78,8 +78,7 @@ def column_names(features):
     example if all names are integers.
     """
     # In pyarrow tables, `columns` contains the values instead of the names.
-    names = getattr(features, "column_names", getattr(features, "columns", None))
-    names = () if names is None else list(names)
+    names = list(getattr(features, "column_names", getattr(features, "columns", ())))
     not_texts = [name for name in names if not isinstance(name, str)]
     if len(not_texts) == len(names):
         return None
@@ -101,7 +100,7 @@ def check_names(feature_names, features, width):
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"feature names must be unique, but {twice} are repeated")
-    if features is not None and width != len(names):
+    if width not in (None, len(names)):
         raise ValueError(
             f"feature_names must have one name for each of the {width} features, got {len(names)}"
         )
@@ -147,8 +146,8 @@ def _check_provenance(provenance):
                 f"{show(entry)} under the key {show(key)}. Leave the key out if its value is "
                 "unknown"
             )
-    orders = ("random", "doubtful", "review")
-    check_choice("label_order", provenance.get("label_order", "random"), orders)
+    order = provenance.get("label_order", "random")
+    check_choice("label_order", order, ("random", "doubtful", "review"))
     source = str(provenance.get("label_source", "person"))
     if source != "person" and not source.startswith("model "):
         raise ValueError(

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+_JOINS: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
+
 
 def offsets_of(lengths):
     """Return the n + 1 offsets of n segments with the given lengths."""
@@ -48,7 +50,7 @@ def optional_rows(values, rows):
 def starts_run(values):
     """Return a mask that is True at the start of each run of equal values."""
     starts = np.ones(len(values), dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=starts[1:])
+    starts[1:] = values[1:] != values[:-1]
     return starts
 
 
@@ -72,13 +74,29 @@ def read_only(array):
     return view
 
 
-def pass_all(sweep, ufunc, values):
-    """Return a copy of ``values`` with each value combined with the values of all ancestors."""
+def pass_on(ufunc, values, batch):
+    """Combine the value of each claim with the values of its ancestors in a single pass.
+
+    The running time is O(claims + edges) for all graphs together. ``ufunc`` is numpy's maximum,
+    minimum, bitwise_or or add, which counts an ancestor once for each path to the claim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.graphs.ragged import pass_on
+    >>> from skdcf.ops.ancestors import sum_ancestors
+    >>> diamond = [(0, 1), (0, 2), (1, 3), (2, 3)]
+    >>> batch = GraphBatch.from_arrays(np.zeros((4, 1)), [0, 4], diamond)
+    >>> pass_on(np.maximum, np.array([5, 7, 1, 2]), batch)
+    array([5, 7, 5, 7])
+    >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
+    array([ 5, 12,  6, 15])
+    """
     out = np.array(values)
     # The Python function that does the same to two numbers is faster.
-    joins: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
-    join = joins[ufunc]
-    for parents, children, starts, claims in sweep:
+    join = _JOINS[ufunc]
+    for parents, children, starts, claims in batch.sweep:
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)
             out[children] = ufunc(out[children], inherited)

@@ -312,8 +312,6 @@ class Jumps:
         totals : ndarray of shape (n_jumps + 1,)
             ``totals[j]`` is 1 plus the sum of the losses after j jumps.
         """
-        if self.is_count:
-            return np.sort(self.position), np.arange(1.0, len(self.position) + 2)
         scaled = np.ldexp(self.loss, 30)
         parts = np.stack([np.rint(scaled), scaled - np.rint(scaled)])
         later = np.flatnonzero(~starts_run(self.problem))
@@ -381,11 +379,7 @@ class Jumps:
         return segment_min(self.position, self.offsets)
 
 
-def share_jumps(
-    path_risk,
-    labels,
-    offsets,
-):
+def share_jumps(path_risk, labels, offsets):
     """Compute the jumps in the running maximum of the false proportion among kept claims.
 
     The proportion of false claims can decrease if a larger threshold keeps more true claims. The

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs.ragged import pass_all, reduce_segments, segment_ids
+from ..graphs.ragged import pass_on, reduce_segments, segment_ids
 
 Array: TypeAlias = NDArray[Any]
 
@@ -31,7 +31,7 @@ def path_risk(risk, batch):
     # A price never decreases along the edges, so the passes by depth are not needed.
     if (risk[parent] <= risk[child]).all():
         return risk.copy()
-    return pass_all(batch.sweep, np.maximum, risk)
+    return pass_on(np.maximum, risk, batch)
 
 
 def segment_min(values, offsets):
@@ -49,12 +49,7 @@ def segment_sum(values, offsets):
     return reduce_segments(np.add, values, offsets, 0)
 
 
-def nonconformity_scores(
-    path_risk,
-    labels,
-    offsets,
-    max_false=0,
-):
+def nonconformity_scores(path_risk, labels, offsets, max_false=0):
     """Compute the (max_false + 1)-th smallest path risk of the false claims in each problem.
 
     At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed

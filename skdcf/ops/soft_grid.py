@@ -125,13 +125,7 @@ def threshold_grid(risk, plan, margin):
     return take(thresholds, plan.grid_order)
 
 
-def log_keep(
-    risk,
-    thresholds,
-    plan,
-    temperature,
-    shift=0.0,
-):
+def log_keep(risk, thresholds, plan, temperature, shift=0.0):
     """Compute log p for each cell, where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
     The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
@@ -179,13 +173,7 @@ def violation(log_q, plan, temperature):
     return -anp.expm1(log_valid / temperature)
 
 
-def soft_supremum(
-    thresholds,
-    violations,
-    plan,
-    sharpness,
-    weight,
-):
+def soft_supremum(thresholds, violations, plan, sharpness, weight):
     """Compute the soft nonconformity score of each problem.
 
     The score is the mean of the thresholds, weighted by ``softmax(sharpness (minmax(t) - weight
@@ -202,14 +190,7 @@ def soft_supremum(
     return segment_sum(segment_softmax(logit, offsets) * thresholds, offsets)
 
 
-def gated_weights(
-    thresholds,
-    bound,
-    plan,
-    sharpness,
-    temperature,
-    shift=0.0,
-):
+def gated_weights(thresholds, bound, plan, sharpness, temperature, shift=0.0):
     """Compute the weight w of each threshold.
 
     The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, normalised to

@@ -18,8 +18,6 @@ def _sum_above(values, batch):
 
 
 def log_price(hazard, batch, q=0.0, gain=1.0):
-    if not batch.n_claims:
-        return hazard
     hazard = anp.clip(hazard, -30.0, 30.0)
     lone = anp.logaddexp(0, hazard)
     m = _sum_above(lone, batch)

@@ -8,11 +8,11 @@ import pytest
 from random_graphs import chain, random_edges
 
 from skdcf import GraphBatch, ReasoningGraph
+from skdcf.graphs.ragged import pass_on
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,
     find_highest,
-    pass_on,
     sum_ancestors,
 )
 

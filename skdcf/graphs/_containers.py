@@ -268,7 +268,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     def _check_edges(self, edges):
         """Return the sorted, distinct edges, or raise ValueError if there is a cycle."""
         try:
-            pairs = np.array(edges if isinstance(edges, np.ndarray) else list(edges))
+            pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
         except (TypeError, ValueError):  # One of the entries is not a pair.
             pairs = np.zeros(1)
         if pairs.size == 0:
@@ -277,7 +277,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
             raise ValueError(
                 f"edges must be (parent, child) pairs of integers, got {show(edges)}"
             )
-        pairs = pairs.astype(np.int64, copy=False)
+        pairs = pairs.astype(np.int64)
         outside = ((pairs < 0) | (pairs >= self.n_claims)).any(axis=1)
         if outside.any():
             raise ValueError(
@@ -353,9 +353,10 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         edge_offsets = offsets_of([len(g.edges) for g in graphs])
         edges = np.concatenate([g.edges for g in graphs])
         edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
-        features = claims = None
-        if first.features is not None:
+        features = first.features
+        if features is not None:
             features = read_only(np.concatenate([g.features for g in filled]))
+        claims = None
         if first.claims is not None:
             texts = chain.from_iterable(g.claims or () for g in filled)
             claims = np.fromiter(texts, dtype=object, count=offsets[-1])
@@ -646,10 +647,10 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         blocks = []
         for start in range(0, size, 64):
             here = np.where(position // 64 == start // 64, bits, np.uint64(0))
-            packed = pass_on(np.bitwise_or, here, self).view(np.uint8)
-            packed = packed.reshape(-1, 8)[:, : (size - start + 7) // 8]
-            is_set = np.unpackbits(packed, axis=1, bitorder="little")
-            claims, places = np.divmod(np.flatnonzero(is_set), is_set.shape[1])
+            packed = pass_on(np.bitwise_or, here, self).view(np.uint8).reshape(-1, 8)
+            width = min(64, size - start)
+            is_set = np.unpackbits(packed, axis=1, count=width, bitorder="little")
+            claims, places = np.divmod(np.flatnonzero(is_set), width)
             blocks.append((claims, first[claims] + start + places))
         claims, rows = map(np.concatenate, zip(*blocks, strict=True))
         if len(blocks) > 1:
@@ -819,8 +820,8 @@ class ReasoningGraph:
         return self.to_dict() | ignored == other.to_dict() | ignored
 
     def __hash__(self) -> int:
-        texts = self.claims or None
-        return hash((self.n_claims, self.edges.tobytes(), texts, self.problem))
+        edges = self.edges.tobytes()
+        return hash((self.n_claims, edges, self.claims or None, self.problem))
 
     def replace(self, **changes: Any) -> ReasoningGraph:
         """Return a copy of the graph with some constructor arguments changed.
@@ -1013,7 +1014,7 @@ class ReasoningGraph:
         """
         matrix = np.asarray(matrix)
         is_square = matrix.ndim == 2 and len({*matrix.shape}) == 1
-        if not is_square or not np.isin(matrix, (0, 1)).all():
+        if not (is_square and np.isin(matrix, (0, 1)).all()):
             raise ValueError(
                 f"matrix must be square and contain only 0 and 1, got shape {matrix.shape}"
             )

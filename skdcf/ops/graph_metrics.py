@@ -79,9 +79,8 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
 
 def _links(batch):
     """Return the sparse adjacency matrix of all problems."""
-    parent, child = batch.edges.T
     shape = batch.n_claims, batch.n_claims
-    return csr_array((np.ones(len(parent)), (parent, child)), shape=shape)
+    return csr_array((np.ones(len(batch.edges)), batch.edges.T), shape=shape)
 
 
 def _cluster(batch):

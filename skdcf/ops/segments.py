@@ -43,16 +43,17 @@ def scatter_sum(values, index, n):
     return np.bincount(index, values, n)
 
 
-@with_vjp(lambda g, ans, v, offsets: np.repeat(g, np.diff(offsets)))
-def segment_sum(values, offsets):
-    """Compute the sum of each segment."""
-    return hard.segment_sum(values, offsets)
-
-
 @with_vjp(lambda g, ans, v, offsets: hard.segment_sum(g, offsets))
 def spread(per_segment, offsets):
     """Repeat the value of each segment for all elements of the segment."""
     return np.repeat(per_segment, np.diff(offsets))
+
+
+def _pull_sum(g, ans, values, offsets):
+    return np.repeat(g, np.diff(offsets))
+
+
+segment_sum = with_vjp(_pull_sum)(hard.segment_sum)
 
 
 def _pull_min(g, ans, values, offsets):
@@ -64,10 +65,7 @@ def _pull_min(g, ans, values, offsets):
     return gradient
 
 
-@with_vjp(_pull_min)
-def segment_min(values, offsets):
-    """Compute the minimum of each segment, or +inf for an empty segment."""
-    return hard.segment_min(values, offsets)
+segment_min = with_vjp(_pull_min)(hard.segment_min)
 
 
 def segment_logsumexp(values, offsets):

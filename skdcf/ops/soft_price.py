@@ -12,9 +12,11 @@ from .price import log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp
 
 
-@with_vjp(lambda g, ans, values, batch: sum_descendants(g, batch))
-def _sum_above(values, batch):
-    return sum_ancestors(values, batch)
+def _pull_sums(g, ans, values, batch):
+    return sum_descendants(g, batch)
+
+
+_sum_above = with_vjp(_pull_sums)(sum_ancestors)
 
 
 def log_price(hazard, batch, q=0.0, gain=1.0):

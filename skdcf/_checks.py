@@ -6,6 +6,7 @@ A failed check raises a ValueError that contains the argument name, the value an
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from importlib import import_module
 from ipaddress import ip_address
 from numbers import Integral, Number, Real
@@ -32,8 +33,8 @@ def missing_package(package, extra):
 
 
 def check_choice(name, value, choices):
-    """Raise ValueError unless ``value`` is one of ``choices``."""
-    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+    """Raise ValueError unless ``value`` is one of ``choices``, which are strings."""
+    if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
@@ -82,9 +83,7 @@ def check_alphas(alphas, check=check_alpha):
 
 
 def check_groups(groups, n):
-    """Return the group index of each problem, or None if ``groups`` is None."""
-    if groups is None:
-        return None
+    """Return the group index of each problem."""
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(
@@ -111,8 +110,7 @@ def is_missing(value):
 
 def is_number(value):
     """Return whether a value is a real number, including booleans of Python and numpy."""
-    is_real = isinstance(value, (Number, np.bool_))
-    return is_real and not isinstance(value, (complex, np.complexfloating))
+    return isinstance(value, (Real, Decimal, np.bool_))
 
 
 def other_row(rows):

@@ -1,8 +1,8 @@
 """Write files atomically."""
 
 import os
-from contextlib import ExitStack, contextmanager
-from gzip import GzipFile
+from contextlib import contextmanager
+from gzip import compress
 from pathlib import Path
 from uuid import uuid4
 
@@ -62,10 +62,10 @@ def write_text(path, lines):
     path : pathlib.Path
         The file that was written.
     """
-    with replaced(path, "wb") as file, ExitStack() as stack:
-        if str(path).endswith(".gz"):
-            # The name and time are omitted, so the same content is always compressed to the same
-            # bytes.
-            file = stack.enter_context(GzipFile("", "wb", fileobj=file, mtime=0))
-        file.writelines(f"{line}\n".encode() for line in lines)
+    content = "".join(f"{line}\n" for line in lines).encode()
+    if str(path).endswith(".gz"):
+        # The time is omitted, so the same content is always compressed to the same bytes.
+        content = compress(content, mtime=0)
+    with replaced(path, "wb") as file:
+        file.write(content)
     return Path(path)

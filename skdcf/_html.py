@@ -178,11 +178,12 @@ class Table:
         cells : dict of str to list of str
             The texts of each column.
         """
-        cells = {
-            name: [_cell(form, row) for row in self.rows]
-            for name, form in self.columns.items()
-        }
-        return {name: texts for name, texts in cells.items() if {*texts} != {"-"}}
+        cells = {}
+        for name, form in self.columns.items():
+            texts = [_cell(form, row) for row in self.rows]
+            if {*texts} != {"-"}:
+                cells[name] = texts
+        return cells
 
     def __repr__(self) -> str:
         columns = []

@@ -24,7 +24,7 @@ def run_jobs(jobs, n_jobs=None, verbose=0):
         return [jobs[0]()]
     results = []
     pool = Parallel(n_jobs=n_jobs, verbose=verbose)
-    for result, caught in pool(delayed(_run)(job) for job in jobs):
+    for result, caught in pool(map(delayed(_run), jobs)):
         for warning in caught:
             warn(warning.message, warning.category)
         results.append(result)

@@ -14,8 +14,7 @@ from sklearn.base import _clone_parametrized as clone_parameters  # noqa: F401
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import _param_validation
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
-from sklearn.utils._param_validation import Options as Options
-from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils._param_validation import Options, StrOptions  # noqa: F401
 
 from ._checks import warn
 from ._version import __version__

@@ -9,6 +9,7 @@ many claims are dropped together with a false claim.
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import TypeAlias
 
 __all__ = [
@@ -51,7 +52,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     [(0, 1), (1, 2)]
     """
     _check_texts(claims)
-    return [(v - 1, v) for v in range(1, len(claims))]
+    return [*pairwise(range(len(claims)))]
 
 
 def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
@@ -94,12 +95,12 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     edges = []
     for v, text in enumerate(claims):
         # As in "(by #2 #5)" or "(from step 2 and step 5)".
-        phrases = re.findall(r"\((?:by|from|using)\b([^()]*)\)", text, re.IGNORECASE)
-        found = re.findall(r"(?:#|\bsteps?\s+)(\d+)", ";".join(phrases), re.IGNORECASE)
+        phrases = re.findall(r"(?i)\((?:by|from|using)\b([^()]*)\)", text)
+        found = re.findall(r"(?i)(?:#|\bsteps?\s+)(\d+)", ";".join(phrases))
         cited = {int(k) for k in found}
         edges += sorted((position[k], v) for k in cited if k in position)
         # As in "#5." or "Step 5:".
-        label = re.match(r"\W*(?:#|step\s+)(\d+)", text, re.IGNORECASE)
+        label = re.match(r"(?i)\W*(?:#|step\s+)(\d+)", text)
         number = int(label[1]) if label else number + 1
         position[number] = v
     return edges
@@ -220,7 +221,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
         parents = {latest[term] for term in terms if term in latest}
         if not parents and v:
             parents = {v - 1}
-        edges += [(u, v) for u in sorted(parents)]
+        edges += sorted((u, v) for u in parents)
         latest |= dict.fromkeys(terms, v)
     return edges
 
@@ -236,8 +237,7 @@ def _check_texts(claims):
 def _find_terms(text):
     """Return the numbers and symbols in a text, in normalised form."""
     # The step number before a claim is a position, not a value.
-    label = r"\s*(?:\*\*\s*)?step\s+\d+\s*[:.)]"
-    text = re.sub(rf"\A{label}", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?i)\A\s*(?:\*\*\s*)?step\s+\d+\s*[:.)]", "", text)
     # LaTeX brackets, spaces and the braces in 1{,}200 are removed.
     decoration = r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}"
     text = re.sub(decoration, "", text)

@@ -39,14 +39,6 @@ from .uses import check, flat_masks
 __all__ = ["CoverageMonitor", "ExchangeabilityTest"]
 
 
-def waiting(t):
-    """Return the fraction of the initial wealth that has not been bet after ``t`` problems.
-
-    After 100 problems, 63 % of the wealth is left to bet.
-    """
-    return 1 / np.log2(2 + t / 100)
-
-
 @settings
 class BettingMonitor(Settings):
     """Base class of monitors that bet against a null hypothesis."""
@@ -97,11 +89,10 @@ class BettingMonitor(Settings):
         """Return which answers are the first to a new question in the group."""
         calibrated = self.filter_._record.calibrated
         # During calibration, the question may have had an id, but only its text is known here.
-        is_old = hashes.among(calibrated)
+        first = ~hashes.among(calibrated)
         contents_differ = len(calibrated["content"]) >= self.filter_.n_calibration_
         if contents_differ:
-            is_old |= np.isin(hashes.content, calibrated["content"])
-        first = ~is_old
+            first &= ~np.isin(hashes.content, calibrated["content"])
         for i, question in enumerate(hashes.question.tolist()):
             key = f"{question if question >= 0 else hashes.content[i]} {name!r}"
             if question >= 0 or contents_differ:
@@ -136,9 +127,13 @@ class BettingMonitor(Settings):
             The keys are ``n_problems``, ``p_value``, ``alarm`` and ``alarm_at``. The
             values are plain numbers, booleans or None.
         """
-        names = "n_repeated_", "p_value", "alarm", "alarm_at"
-        state = {name.removesuffix("_"): getattr(self, name) for name in names}
-        return {"n_problems": len(self.log_wealth_)} | state
+        return {
+            "n_problems": len(self.log_wealth_),
+            "n_repeated": self.n_repeated_,
+            "p_value": self.p_value,
+            "alarm": self.alarm,
+            "alarm_at": self.alarm_at,
+        }
 
 
 def play(before, state, log_factors):
@@ -152,12 +147,13 @@ def play(before, state, log_factors):
     n, n_bets = log_factors.shape
     if state is None:
         state = np.stack([np.zeros(n_bets), np.full(n_bets, -np.inf)])
-    t = before + np.arange(n + 1)
+    # Fraction of the initial wealth that has not been bet: 63 % after 100 problems.
+    waiting = 1 / np.log2(2 + (before + np.arange(n + 1)) / 100)
     product = np.cumsum(np.vstack([state[0], log_factors]), axis=0)
-    staked = np.log((waiting(t[:-1]) - waiting(t[1:])) / n_bets)
+    staked = np.log(-np.diff(waiting) / n_bets)
     stakes = np.vstack([state[1], staked[:, None] - product[:-1]])
     stakes = np.logaddexp.accumulate(stakes, axis=0)
-    stakes_played = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
+    stakes_played = np.column_stack([np.log(waiting[1:]), product[1:] + stakes[1:]])
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
@@ -248,15 +244,14 @@ class ExchangeabilityTest(BettingMonitor):
         problems = fitted._look(X)
         # As in calibration, the risks are not raised.
         risk = fitted._risk(fitted._confidence(problems), problems.batch, steady=True)
-        values = segment_max(risk, problems.batch.offsets)
-        hashes = hashes_of(problems.batch, groups)
-        values = values[self._first(hashes, None)]
+        is_first = self._first(hashes_of(problems.batch, groups), None)
+        values = segment_max(risk, problems.batch.offsets)[is_first]
         p = self._p_values(values)[:, None] - 0.5
         # Each bet is a function of a p-value and has mean 1 over the interval [0, 1]. The bets
         # favour small p-values, large p-values, both extremes, or values in the middle.
-        slopes = 1 + np.array([-1.8, -0.9, 0.9, 1.8]) * p
-        bends = 1 + np.array([0.8, -0.4]) * (12 * p**2 - 1)
-        factors = np.log(np.hstack([slopes, bends]))
+        slopes = p * [-1.8, -0.9, 0.9, 1.8]
+        bends = (12 * p**2 - 1) * [0.8, -0.4]
+        factors = np.log(1 + np.hstack([slopes, bends]))
         log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
         self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
         return self
@@ -368,15 +363,17 @@ class CoverageMonitor(BettingMonitor):
         self.calibration_delta_ = 0.0 if is_urn else self.delta / 2
         self.games_ = []
         for name, steps in groups.items():
-            # The loss of the new answer is at most 1. All other answers share the rest.
-            total = max((steps.n + 1) * level - 1, 0.0)
-            share = self.delta / (2 * len(groups))
+            mean = None
+            if not is_urn:
+                # The loss of the new answer is at most 1. All other answers share the rest.
+                total = max((steps.n + 1) * level - 1, 0.0)
+                mean = largest_mean(total, steps.n, self.delta / (2 * len(groups)))
             game = {
                 "group": name,
                 "cut": steps.cut,
                 "n": steps.n,
-                "rank": steps.rank(level) if is_urn else None,
-                "mean": None if is_urn else largest_mean(total, steps.n, share),
+                "rank": steps.rank(level),
+                "mean": mean,
                 "n_problems": 0,
                 "lost": 0.0,
                 "log_wealth": 0.0,
@@ -468,11 +465,11 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _bet(self, game, losses):
-        lost_before = game["lost"] + np.append(0.0, np.cumsum(losses))[:-1]
+        lost = np.cumsum([game["lost"], *losses])
         n_drawn = game["n"] + game["n_problems"] + 1 + np.arange(len(losses))
         chance = game["mean"]
         if chance is None:
-            chance = ((game["rank"] + lost_before) / n_drawn)[:, None]
+            chance = ((game["rank"] + lost[:-1]) / n_drawn)[:, None]
         # Each bet is on an odds ratio of an error, relative to the rate under the null.
         gains = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
         factors = np.log(1 + losses[:, None] * gains)
@@ -484,7 +481,7 @@ class CoverageMonitor(BettingMonitor):
         self.log_wealth_ = np.append(self.log_wealth_, wealth)
         game["log_wealth"] = float([game["log_wealth"], *log_wealth][-1])
         game["n_problems"] += len(losses)
-        game["lost"] += float(losses.sum())
+        game["lost"] = float(lost[-1])
         self.n_errors_ += int((losses > 0).sum())
 
     def summary(self) -> dict[str, Any]:

@@ -30,6 +30,35 @@ __all__ = [
 
 
 class Display:
+    """Base class of displays."""
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Axes to draw on. If None, a new figure is created.
+
+        Returns
+        -------
+        self : object
+            The display itself.
+        """
+        plt = import_extra("matplotlib.pyplot", "plot")
+        n, size = self._layout()  # type: ignore[attr-defined]
+        if ax is None:
+            _, ax = plt.subplots(1, n, figsize=size, layout="constrained")
+        self.axes_ = np.asarray(ax, dtype=object).ravel()
+        if len(self.axes_) != n:
+            raise ValueError(f"ax must contain {n} axes, got {len(self.axes_)}")
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        self._draw(self.axes_)  # type: ignore[attr-defined]
+        return self
+
+
+class DisplayOfReport(Display):
     """Base class of displays that draw a report.
 
     Parameters
@@ -59,33 +88,8 @@ class Display:
         """
         return cls(report).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the report.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Axes to draw on. If None, a new figure is created.
-
-        Returns
-        -------
-        self : object
-            The display itself.
-        """
-        plt = import_extra("matplotlib.pyplot", "plot")
-        n, size = self._layout()  # type: ignore[attr-defined]
-        if ax is None:
-            _, ax = plt.subplots(1, n, figsize=size, layout="constrained")
-        self.axes_ = np.asarray(ax, dtype=object).ravel()
-        if len(self.axes_) != n:
-            raise ValueError(f"ax must contain {n} axes, got {len(self.axes_)}")
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
-        self._draw(self.axes_)  # type: ignore[attr-defined]
-        return self
-
-
-class ReportDisplay(Display):
+class ReportDisplay(DisplayOfReport):
     """Plot coverage and kept claims against alpha, with one line per filter.
 
     Parameters
@@ -187,15 +191,13 @@ def _lines(report):
 
 def _error(line, column):
     """Return the lengths of the error bars, or None if they are unknown."""
-    if f"{column}_error" in line.rows[0]:
-        return getattr(line, f"{column}_error")
-    if column != "coverage" or "coverage_interval_low" not in line.rows[0]:
-        return None
-    ends = np.array([line.coverage_interval_low, line.coverage_interval_high])
-    return abs(ends - line.coverage)
+    if f"{column}_interval_low" in line.rows[0]:
+        ends = np.array([line.coverage_interval_low, line.coverage_interval_high])
+        return abs(ends - line.coverage)
+    return getattr(line, f"{column}_error", None)
 
 
-class ScoreDistributionDisplay(Display):
+class ScoreDistributionDisplay(DisplayOfReport):
     """Plot histograms of the scores of true and false claims, with one panel per filter.
 
     Parameters
@@ -247,10 +249,10 @@ class ScoreDistributionDisplay(Display):
             The display that was drawn.
         """
         labels = check(next(iter(estimator.values())), X, y)[1]
-        scores = {name: each.confidence(X) for name, each in estimator.items()}
-        report = {
-            name: (own[labels == 1], own[labels == 0]) for name, own in scores.items()
-        }
+        report = {}
+        for name, filter in estimator.items():
+            scores = filter.confidence(X)
+            report[name] = scores[labels == 1], scores[labels == 0]
         return cls.from_report(report, ax=ax)
 
     def _layout(self):
@@ -267,7 +269,7 @@ class ScoreDistributionDisplay(Display):
             ax.legend(frameon=False)
 
 
-class ImportanceDisplay(Display):
+class ImportanceDisplay(DisplayOfReport):
     """Plot the ten largest mean importances as bars, with their standard deviations.
 
     Parameters
@@ -337,7 +339,7 @@ class ImportanceDisplay(Display):
 
 
 @dataclass(eq=False)
-class ReasoningGraphDisplay:
+class ReasoningGraphDisplay(Display):
     """Draw one problem, with premises at the top and the claim texts next to the graph.
 
     Kept claims are drawn as dark discs, and dropped claims as light squares. A false claim has a
@@ -446,25 +448,25 @@ class ReasoningGraphDisplay:
             The display that was drawn.
         """
         explained = explain(estimator, graph, labels, alpha=alpha)
-        names = "graph", "kept", "labels", "reasons"
-        return cls(**{name: getattr(explained, name) for name in names}).plot(ax=ax)
+        display = cls(
+            explained.graph,
+            kept=explained.kept,
+            labels=explained.labels,
+            reasons=explained.reasons,
+        )
+        return display.plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the problem.
+    def _layout(self):
+        n_lines = len(self._lines())
+        n_layers = GraphBatch.from_graphs([self.graph]).depth.max(initial=0) + 1
+        # The height leaves room for all layers and for all lines of text.
+        size = 9 if n_lines else 4.5, max(2.5, 0.8 * n_layers, 0.18 * n_lines)
+        return 1, size
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on. If None, a new figure is created.
-
-        Returns
-        -------
-        self : object
-            The display itself.
-        """
+    def _draw(self, axes):
         import networkx as nx
 
-        plt = import_extra("matplotlib.pyplot", "plot")
+        (ax,) = axes
         graph = self.graph
         n = graph.n_claims
         depth = GraphBatch.from_graphs([graph]).depth
@@ -473,11 +475,6 @@ class ReasoningGraphDisplay:
         }
         digraph = graph.to_networkx()
         places = nx.multipartite_layout(digraph, layers, align="horizontal")
-        lines = self._lines()
-        if ax is None:
-            # The height leaves room for all layers and for all lines of text.
-            size = 9 if lines else 4.5, max(2.5, 0.8 * len(layers), 0.18 * len(lines))
-            _, ax = plt.subplots(figsize=size, layout="constrained")
         kept = np.ones(n) if self.kept is None else np.asarray(self.kept)
         labels = np.ones(n, int) if self.labels is None else np.asarray(self.labels)
         marks = {1: "", 0: "×", -1: "?"}  # noqa: RUF001
@@ -504,12 +501,9 @@ class ReasoningGraphDisplay:
         ax.margins(0.15)
         ax.set_axis_off()
         style = {"va": "top", "fontsize": 9, "parse_math": False}
-        ax.text(1.05, 1, "\n".join(lines), transform=ax.transAxes, **style)
+        ax.text(1.05, 1, "\n".join(self._lines()), transform=ax.transAxes, **style)
         if self.kept is not None:
             ax.set_title(f"{np.sum(self.kept)} of {n} claims kept")
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
     def _lines(self):
         """Return the lines of the numbered claim texts, each followed by its reason."""

@@ -48,11 +48,8 @@ def copy_at(fitted, alpha):
     return copied
 
 
-def flat_masks(filter, X, alphas, y=None):
-    """Return whether each claim is kept at each level, of shape (n_alphas, n_claims).
-
-    If labels are passed, their provenance is compared too.
-    """
-    risks, problems = filter._risks_of(X, y)
+def flat_masks(filter, X, alphas):
+    """Return whether each claim is kept at each level, of shape (n_alphas, n_claims)."""
+    risks, problems = filter._risks_of(X)
     margins = [filter._margin(risks, problems, filter._level(a)) for a in alphas]
     return np.array(margins) > 0

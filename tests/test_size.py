@@ -24,7 +24,7 @@ MOST_TOKENS = {
     "apps/service": 2600,
     "apps/text": 3415,
     "datasets": 10755,
-    "evaluation": 6555,
+    "evaluation": 6410,
     "features": 14272,
     "graphs": 6645,
     "guarantees": 3545,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import betaincinv, stdtrit
 
 from .._checks import check_alpha, check_count
 from ..ops.conformal import conformal_rank
@@ -45,8 +46,6 @@ def error_rate_upper_bound(
     >>> [round(error_rate_upper_bound(*audit), 3) for audit in [(0, 50), (1, 50), (3, 100)]]
     [0.058, 0.091, 0.076]
     """
-    from scipy.special import betaincinv
-
     check_count("n_audited", n_audited, 1)
     check_count("n_errors", n_errors, 0)
     if n_errors > n_audited or not 0 < confidence_level < 1:
@@ -136,7 +135,7 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), n_test)
 
 
-def band_of_law(shape, n_test=None):
+def band_of_law(shape, n_test):
     """Compute the 95 % band of a coverage with the law Beta(a, b), where ``shape`` is (a, b)."""
     from scipy.stats import beta, betabinom
 
@@ -169,7 +168,7 @@ def rate_interval(hits, sizes):
     hits = np.append(hits, [0, sizes.mean()])
     sizes = np.append(sizes, [sizes.mean()] * 2)
     centre = hits.sum() / sizes.sum()
-    reach = student(n) * np.sqrt(ratio_variance(hits, sizes) / (n + 2))
+    reach = stdtrit(n, 0.975) * np.sqrt(ratio_variance(hits, sizes) / (n + 2))
     return rate, max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
@@ -177,10 +176,3 @@ def ratio_variance(hits, sizes):
     """Return the variance of sum(hits) / sum(sizes) times the number of questions."""
     rate = hits.sum() / sizes.sum()
     return np.var((hits - rate * sizes) / sizes.mean(), ddof=1)
-
-
-def student(freedom):
-    """Return the 0.975 quantile of Student's t distribution."""
-    from scipy.stats import t
-
-    return t.ppf(0.975, freedom)

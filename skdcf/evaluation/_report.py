@@ -103,22 +103,19 @@ def retention_score(y: Labels, kept: Labels) -> float:
     return float(np.mean(segment_sum(kept & (labels == 1), offsets)))
 
 
-def count(guarantee, labels, kept, offsets):
-    """Count what each mask keeps in each problem.
+def count(guarantee, labels, kept, offsets, passing):
+    """Count what a mask keeps in each problem.
 
     Returns
     -------
-    counts : ndarray of shape (n_masks, 5, n_problems)
-        The loss, the numbers of kept true and false claims, whether any claim is kept, and
-        whether any false claim is kept. Unjudged claims count as false.
+    counts : list of six ndarrays of shape (n_problems,)
+        The loss, the numbers of kept true and false claims, whether any claim is kept, whether
+        any false claim is kept, and ``passing``. Unjudged claims count as false.
     """
-    counts = []
-    for mask in kept:
-        loss = guarantee.loss(labels, mask, offsets)
-        n_true = segment_sum(mask & (labels == 1), offsets)
-        n_false = segment_sum(mask & (labels != 1), offsets)
-        counts.append([loss, n_true, n_false, n_true + n_false > 0, n_false > 0])
-    return np.array(counts, dtype=float)
+    loss = guarantee.loss(labels, kept, offsets)
+    n_true = segment_sum(kept & (labels == 1), offsets)
+    n_false = segment_sum(kept & (labels != 1), offsets)
+    return [loss, n_true, n_false, n_true + n_false > 0, n_false > 0, passing]
 
 
 def per_question(values, questions):
@@ -142,19 +139,18 @@ def ratio(part, whole):
     return part / whole if whole else np.nan
 
 
-def means_of(counts, passing, overlap=0.0):
+def means_of(counts, overlap=0.0):
     """Return the means of counts, and their standard errors.
 
     Parameters
     ----------
-    counts : ndarray of shape (5, n)
-        As returned by `count`, for each question or for each split.
-    passing : ndarray of shape (n,)
-        Share of answers that pass. Coverage is computed for these.
+    counts : ndarray of shape (6, n)
+        As returned by `count`, for each question or for each split. Coverage is computed for the
+        answers that pass.
     overlap : float
         As in `mean_error`.
     """
-    loss, retention, false_kept, shown, false_shown = counts
+    loss, retention, false_kept, shown, false_shown, passing = counts
     rate = ratio(false_shown.mean(), shown.mean())
     # The rate is a quotient of two means over the same questions.
     rate_error = mean_error(false_shown - rate * shown, overlap)
@@ -174,29 +170,27 @@ def means_of(counts, passing, overlap=0.0):
     }
 
 
-def rows_of_levels(alphas, counts, questions, passing, laws=None):
+def rows_of_levels(alphas, counts, questions, laws):
     """Return the means over questions at each level.
 
     Parameters
     ----------
     alphas : ndarray of shape (n_levels,)
-    counts : ndarray of shape (n_levels, 5, n_problems)
+    counts : array-like of shape (n_levels, 6, n_problems)
         As returned by `count`.
     questions : ndarray of shape (n_problems,)
-    passing : ndarray, broadcast to (n_levels, n_problems)
-        Which answers pass.
     laws : list of tuple of two int, or None
         Parameters of the distribution of the coverage at each level, or None if unknown.
     """
-    passing = np.broadcast_to(passing, (len(alphas), len(questions)))
     rows = []
     for i, alpha in enumerate(alphas.tolist()):
-        *each, passes = per_question([*counts[i], passing[i]], questions)
+        each = per_question(counts[i], questions)
+        passes = each[-1]
         _, low, high = rate_interval(each[0], passes)
-        law = None if laws is None else laws[i]
-        band_low, band_high = band_of_law(law, round(passes.sum()))
-        row = {"alpha": alpha, "target": 1 - alpha} | means_of(each, passes)
-        row |= {
+        band_low, band_high = band_of_law(laws and laws[i], round(passes.sum()))
+        row = means_of(each) | {
+            "alpha": alpha,
+            "target": 1 - alpha,
             "coverage_interval_low": 1 - high,
             "coverage_interval_high": 1 - low,
             "coverage_band_low": band_low,
@@ -209,11 +203,15 @@ def rows_of_levels(alphas, counts, questions, passing, laws=None):
 def rows_of_filters(filters, batch, labels, levels, questions, laws=None):
     """Return the means over questions of filters with one scorer, each at its level."""
     risks, problems = filters[0]._risks_of(batch, labels)
-    each = list(zip(filters, levels, strict=True))
-    kept = [f._margin(risks, problems, f._level(level)) > 0 for f, level in each]
-    counts = count(filters[0].calibration_.guarantee, labels, kept, batch.offsets)
-    passing = [f.calibration_.passes(risks) for f in filters]
-    return rows_of_levels(levels, counts, questions, passing, laws)
+    counts = []
+    for filter, level in zip(filters, levels, strict=True):
+        kept = filter._margin(risks, problems, filter._level(level)) > 0
+        calibration = filter.calibration_
+        passing = calibration.passes(risks)
+        counts.append(
+            count(calibration.guarantee, labels, kept, batch.offsets, passing)
+        )
+    return rows_of_levels(levels, counts, questions, laws)
 
 
 def _table(rows, labels, batch, questions, calibration, n_calibration, **details):
@@ -305,11 +303,11 @@ def evaluate_filter(
     laws = [calibration.coverage_law(alpha) for alpha in levels]
     filters = [filter] * len(levels)
     rows = rows_of_filters(filters, batch, labels, levels, questions, laws)
-    trained, calibrated = (int(used.sum()) for used in seen(filter, batch, groups))
+    used = tuple(int(mask.sum()) for mask in seen(filter, batch, groups))
     warning = ""
-    if trained or calibrated:
+    if any(used):
         warning = (
-            f"; {trained} of these problems were used for training and {calibrated} for "
+            f"; {used[0]} of these problems were used for training and {used[1]} for "
             "calibration, so coverage is overestimated"
         )
     return _table(
@@ -319,7 +317,7 @@ def evaluate_filter(
         questions,
         calibration,
         filter.n_calibration_,
-        seen=(trained, calibrated),
+        seen=used,
         warning=warning,
     )
 
@@ -412,11 +410,15 @@ def leave_one_out(
         claims, order, chosen = _by_question(risks, questions, chosen)
         level = np.empty(len(risk))
         level[order] = leave_one_out_levels(guarantee, part.jumps[chosen], claims)
-        kept = level <= levels[:, None]
-        counts.append(count(guarantee, labels, kept, batch.offsets))
+        # Every answer passes.
+        each = [
+            count(guarantee, labels, kept, batch.offsets, np.ones(len(batch)))
+            for kept in level <= levels[:, None]
+        ]
+        counts.append(each)
     fewer = part[chosen[1:]].calibrate(guarantee)
     laws = [fewer.coverage_law(alpha) for alpha in levels]
-    rows = rows_of_levels(levels, np.mean(counts, axis=0), questions, 1.0, laws)
+    rows = rows_of_levels(levels, np.mean(counts, axis=0), questions, laws)
     return _table(
         rows,
         labels,
@@ -456,7 +458,7 @@ def _by_question(claims, questions, chosen):
         claims,
         path_risk=claims.path_risk[order],
         offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
-        groups=None if claims.groups is None else [groups[i] for i in chosen],
+        groups=claims.groups and [groups[i] for i in chosen],
     )
     return merged, order, chosen
 

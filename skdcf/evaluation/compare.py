@@ -156,7 +156,20 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    _warn_of_abstention(filters.values(), questions, splits, levels.min())
+    n = min(len(np.unique(questions[parts[1]])) for parts in splits)
+    # In leave-one-out evaluation, a question is not used for its own calibration.
+    n -= protocol == "leave-one-out"
+    alpha = levels.min()
+    needed = max(
+        (filter.guarantee or NoFalseClaim()).problems_needed(alpha)
+        for filter in filters.values()
+    )
+    if n < needed:
+        warn(
+            f"{n} calibration problems per split are too few to keep any claims at alpha = "
+            f"{alpha:g}, for which {needed} are needed",
+            CalibrationWarning,
+        )
     problems = batch, batch.split(labels), questions
     jobs = [
         partial(run_split, filters, problems, split, levels, seed)
@@ -198,9 +211,9 @@ def _rows_of_filter(filter, parts, alphas, seed):
     """Return a row of numbers for each level of a filter, fitted on the first part only."""
     train, *rest = parts
     filter = clone(filter).set_params(calibration_size=1)
-    unset = [key for key, value in filter.get_params().items() if value is None]
-    seeds = {key: seed for key in unset if key.endswith("random_state")}
-    filter.set_params(**seeds)
+    for key, value in filter.get_params().items():
+        if value is None and key.endswith("random_state"):
+            filter.set_params(**{key: seed})
     rows = []
     while len(rows) < len(alphas):
         later = alphas[len(rows) :]
@@ -234,21 +247,6 @@ def _evaluate(fitted, parts, alphas, seed):
     ]
 
 
-def _warn_of_abstention(filters, questions, splits, alpha):
-    n = min(len(np.unique(questions[parts[1]])) for parts in splits)
-    # In leave-one-out evaluation, a question is not used for its own calibration.
-    n -= len(splits[0]) == 2
-    needed = max(
-        (each.guarantee or NoFalseClaim()).problems_needed(alpha) for each in filters
-    )
-    if n < needed:
-        warn(
-            f"{n} calibration problems per split are too few to keep any claims at alpha = "
-            f"{alpha:g}, for which {needed} are needed",
-            CalibrationWarning,
-        )
-
-
 def summarise(rows, names, alphas, protocol):
     """Return the means over splits of each filter at each level, given the rows of `run_split`."""
     means = []
@@ -273,8 +271,8 @@ def _means(splits, reference):
     """Return the means over splits of one filter at one level, compared with another filter."""
     sizes = splits.sizes.mean(axis=0)
     overlap = sizes[-1] / sizes[0]
-    names = "loss", "retention", "false_kept", "shown", "false_shown"
-    means = means_of([getattr(splits, n) for n in names], splits.passing, overlap)
+    names = "loss", "retention", "false_kept", "shown", "false_shown", "passing"
+    means = means_of([getattr(splits, name) for name in names], overlap)
     baseline = reference.retention.mean()
     change = mean_error(splits.retention - reference.retention, overlap)
     means |= {

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
 from .._checks import check_groups, counted
 from .._html import Table
 from ..identity import Groups
 from ..ops.conformal import conformal_rank
-from ._intervals import coverage_interval, rate_interval, ratio_variance, student
+from ._intervals import coverage_interval, rate_interval, ratio_variance
 
 
 def judge_report(
@@ -99,20 +100,18 @@ def judge_report(
         raise ValueError(
             f"judged must map at least one name to verdicts, got {judged!r}"
         )
-    numbers = {
-        name: _claims(f"judged[{name!r}]", judged[name], verdicts.shape)
-        for name in judged
+    accepted = {
+        name: _claims(f"judged[{name!r}]", values, verdicts.shape) > cut
+        for name, values in judged.items()
     }
     risk = None
     if path_risk is not None:
         risk = _claims("path_risk", path_risk, verdicts.shape)
-    question = check_groups(groups, len(verdicts))
-    if question is None:
-        question = np.arange(len(verdicts))
-    n_labels = np.bincount(question, verdicts >= 0)
-    if not n_labels.any():
+    n_claims = len(verdicts)
+    question = check_groups(np.arange(n_claims) if groups is None else groups, n_claims)
+    is_known = np.bincount(question, verdicts >= 0) > 0
+    if not is_known.any():
         raise ValueError("labels must be 0 or 1 for at least one question, got only -1")
-    is_known = n_labels > 0
     partly = np.flatnonzero((verdicts < 0) & is_known[question])
     if len(partly):
         raise ValueError(
@@ -129,8 +128,8 @@ def judge_report(
     }
     rows = [
         dict(zip(columns, (name, *row), strict=True))
-        for name, number in numbers.items()
-        for row in _rows(number > cut, verdicts, question, risk)
+        for name, of_judge in accepted.items()
+        for row in _rows(of_judge, verdicts, question, risk)
     ]
     n_labelled = int(is_known.sum())
     heading = f"{n_labelled} of {counted(len(is_known), 'question')} have labels"
@@ -207,10 +206,16 @@ def _rows(accepted, labels, question, risk):
         return
     by_judge = _scores(risk, question, ~accepted)[labelled]
     by_people = _scores(risk, question, is_false)[labelled]
+    ordered = np.sort(by_judge)
     for alpha in (0.05, 0.1, 0.2):
         k = conformal_rank(n, alpha)
-        n_missed = _missed(by_judge, by_people, k)
-        note = "" if k else "nothing is kept, because there are too few labels"
+        n_missed = 0
+        note = "nothing is kept, because there are too few labels"
+        if k:
+            # Without the question itself, the ranks from its own on move up by one.
+            moves = by_judge <= ordered[k - 1]
+            n_missed = int((by_people < ordered[k - 1 + moves]).sum())
+            note = ""
         limits = coverage_interval(n_missed, int(n))
         yield f"missed at {alpha:g}", n_missed / n, *limits, note
 
@@ -226,7 +231,7 @@ def _corrected(of_judge, of_people, sizes, known):
     of_all = ratio_variance(of_judge, sizes) / len(sizes)
     of_one = ratio_variance(error, sizes[known])
     squared = of_all + of_one / n
-    reach = student(n - 1) * np.sqrt(squared)
+    reach = stdtrit(n - 1, 0.975) * np.sqrt(squared)
     # The interval is half as wide if its squared standard error is a quarter.
     room = squared / 4 - of_all
     n_needed = np.ceil(of_one / room) if room > 0 else np.nan
@@ -238,13 +243,3 @@ def _scores(risk, question, is_false):
     scores = np.full(question.max() + 1, np.inf)
     np.minimum.at(scores, question[is_false], risk[is_false])
     return scores
-
-
-def _missed(by_judge, by_people, k):
-    """Count the questions with a kept false claim if the judge labels the other questions."""
-    if k == 0:
-        return 0
-    ordered = np.sort(by_judge)
-    # Without the question itself, the ranks from its own on move up by one.
-    moves = by_judge <= ordered[k - 1]
-    return int((by_people < ordered[k - 1 + moves]).sum())

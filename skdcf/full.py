@@ -21,17 +21,16 @@ order in which they are stored, up to and including the first claim that is not 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from . import guards
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import offsets_of, ranges, slices
+from .graphs.ragged import ranges, slices
 from .guarantees import Calibration, Jumps, NoFalseClaim
 from .online import on_prefixes
 from .ops.ancestors import sum_ancestors
@@ -45,7 +44,7 @@ SETTLED = 1e-10  # Newton decrement of the last step of a fit
 ROUNDS = 30  # number of chord steps after which exact Newton steps are taken
 
 
-def added_to_fit(labels: Array, offsets: Array) -> NDArray[np.bool_]:
+def added_to_fit(labels, offsets):
     """Return which claims an answer adds to the fit.
 
     Parameters
@@ -64,7 +63,7 @@ def added_to_fit(labels: Array, offsets: Array) -> NDArray[np.bool_]:
     return n_false[:-1] == np.repeat(n_false[offsets[:-1]], np.diff(offsets))
 
 
-def newton(rows: Array, is_false: Array, weights: Array) -> Array:
+def newton(rows, is_false, weights):
     """Fit a ridge logistic regression by exact Newton steps.
 
     Parameters
@@ -119,7 +118,7 @@ def _hessian(rows, chance):
     return (rows.T * (chance * (1 - chance))) @ rows + np.diag(_penalty(rows))
 
 
-def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
+def fit_each(rows, is_false, new, start):
     """Fit the regression once for each claim of a new answer, as its first false claim.
 
     All fits take the same number of chord steps. The Hessian at the start grows by one row from
@@ -169,7 +168,7 @@ def fit_each(rows: Array, is_false: Array, new: Array, start: Array) -> Array:
     return weights
 
 
-def online_price(hazard: Array, batch: GraphBatch, gain: float) -> Array:
+def online_price(hazard, batch, gain):
     """Compute the log price of each claim from the claims up to this claim.
 
     Claims are kept in the order in which they are stored. The price is the risk that a claim
@@ -266,7 +265,7 @@ class LabelledAnswers:
         scale[scale <= rounding] = np.inf
         return np.column_stack([(features - mean) / scale, np.ones(len(features))])
 
-    def levels(self, batch: GraphBatch, groups: Any = None) -> NDArray[np.float64]:
+    def levels(self, batch, groups=None):
         """Compute the smallest alpha at which each claim of new answers is kept.
 
         Parameters
@@ -293,72 +292,48 @@ class LabelledAnswers:
 
     def _compare(self, answer, group):
         """Return a[j, v] for all claims j and v of one answer."""
-        every = np.vstack([self.batch.features, answer.features])
-        rows = self._standardised(every)
-        new = rows[len(self.labels) :]
-        n_claims = len(new)
-        used = rows[np.append(self._is_added, np.zeros(n_claims, bool))]
+        rows = self._standardised(np.vstack([self.batch.features, answer.features]))
+        known, new = np.split(rows, [len(self.labels)])
+        used = known[self._is_added]
         is_false = self._is_false
         names, scored, claims = self._scored
         members = [name == group for name in names]
         n = self.groups.count(group)
         alone = _without_columns(answer)
-        # Prices are computed for about 100,000 claims at a time.
-        most = max(1, 2**17 // (len(claims) + n_claims))
-        weights = self._start[None]
-        a = np.empty((n_claims, n_claims))
-        j = 0
-        while j < n_claims:
+        fits = self._start[None]
+        a = []
+        # Without a true claim, no slope can be fitted, so the first claim is a block of its own.
+        size = 1 if is_false.all() else 100
+        for block in np.split(new, range(size, len(new), 100)):
             if is_false.all():
-                # No slope can be fitted, so the log odds are those of the counts.
-                block = new[j : j + 1]
-                weights = np.zeros_like(weights[:1])
-                weights[0, -1] = np.log(2 * len(used) + 3)
+                # The log odds are those of the counts.
+                fits = np.zeros_like(fits)
+                fits[0, -1] = np.log(2 * len(used) + 3)
             else:
-                block = new[j : j + most]
-                weights = fit_each(used, is_false, block, weights[-1])
-            risks = self._path_risks(weights @ new.T, alone)
-            bounds = risks + self.resolution * (1 + np.abs(risks))
-            bounds = guards.raised(bounds, answer.features)
-            path = self._path_risks(weights @ rows[claims].T, scored)
-            offsets = offsets_of(np.tile(scored.sizes, len(block)))
-            labels = np.tile(self.labels[claims], len(block))
-            scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
-            scores = scores.reshape(len(block), len(names))[:, members]
-            for k, row in enumerate(np.sort(scores)):
-                n_below = np.searchsorted(row, bounds[k], side="right")
-                a[j + k] = (1 + n_below) / (n + 1)
+                fits = fit_each(used, is_false, block, fits[-1])
+            for weights in fits:
+                risk = self._path_risk(new @ weights, alone)
+                bounds = risk + self.resolution * (1 + np.abs(risk))
+                bounds = guards.raised(bounds, answer.features)
+                path = self._path_risk(known[claims] @ weights, scored)
+                scores = nonconformity_scores(
+                    path, self.labels[claims], scored.offsets, self.max_false
+                )
+                ranked = np.sort(scores[members])
+                n_below = np.searchsorted(ranked, bounds, side="right")
+                a.append((1 + n_below) / (n + 1))
             used = np.vstack([used, block])
             is_false = np.append(is_false, np.zeros(len(block)))
-            j += len(block)
-        return a
+        return np.array(a)
 
-    def _path_risks(self, hazard, batch):
-        """Return path risks of shape (n_fits, n_claims) from log odds of the same shape."""
-        if not hazard.size:
-            return hazard
-        tiled = _repeat(batch.offsets.tobytes(), batch.edges.tobytes(), len(hazard))
+    def _path_risk(self, hazard, batch):
+        """Return the path risk of each claim from its log odds."""
         price = online_price if self.online else exact_log_price
-        risk = price(hazard.ravel(), tiled, gain=self.gain)
-        return path_risk(risk, tiled).reshape(hazard.shape)
+        return path_risk(price(hazard, batch, gain=self.gain), batch)
 
 
 def _without_columns(batch):
     return batch.replace_features(np.zeros((batch.n_claims, 0)))
-
-
-@lru_cache(maxsize=16)  # Answers often have the same structure.
-def _repeat(offsets, edges, n):
-    """Return n copies of all problems. The ancestors of a copy are those of the original."""
-    offsets, edges = np.frombuffer(offsets, int), np.frombuffer(edges, int)
-    columns = np.zeros((offsets[-1], 0))
-    batch = GraphBatch.from_arrays(columns, offsets, edges.reshape(-1, 2))
-    repeated = batch[np.tile(np.arange(len(batch)), n)]
-    indptr, indices = batch.closure
-    shifts = batch.n_claims * np.arange(n)[:, None]
-    closure = offsets_of(np.tile(np.diff(indptr), n)), (indices + shifts).ravel()
-    vars(repeated)["closure"] = closure
-    return repeated
 
 
 # ------------------------------------------------------------------------- the filter
@@ -380,7 +355,7 @@ class FullCalibration(Calibration):
         Number of labelled answers in each fit.
     """
 
-    def __init__(self, guarantee: Any, groups: list[Any], n_labelled: int) -> None:
+    def __init__(self, guarantee, groups, n_labelled):
         place = np.array([groups[: i + 1].count(g) for i, g in enumerate(groups)])
         scores = np.nextafter(place / [groups.count(g) + 1 for g in groups], 2)
         # The calibration answers cannot be filtered, so none of them counts as shown.
@@ -390,14 +365,14 @@ class FullCalibration(Calibration):
         self.scores = np.sort(scores)
         self.n_labelled = n_labelled
 
-    def coverage_law(self, level: float) -> None:
+    def coverage_law(self, level):
         """Return None, because the coverage for a set of labels has no known distribution."""
 
-    def threshold(self, level: float) -> float:
+    def threshold(self, level):
         """Return NaN, because each answer has its own fit."""
         return np.nan
 
-    def describe_shown(self, level: float) -> str:
+    def describe_shown(self, level):
         """Return a sentence that states which labels and which scorer are used.
 
         Parameters
@@ -417,7 +392,7 @@ class FullCalibration(Calibration):
         )
 
 
-def refuse(filter: Any, what: str) -> None:
+def refuse(filter, what):
     """Raise ValueError if a filter uses all labels for training and for calibration."""
     if getattr(filter, "_labelled", filter.calibration_size == "all"):
         raise ValueError(
@@ -454,7 +429,7 @@ def _check_answers(batch, labels=None):
         )
 
 
-def fit(cf: Any, problems: Any, scorer: Any) -> None:
+def fit(cf, problems, scorer):
     """Fit a filter on labelled problems, all of which train and as many as useful calibrate.
 
     Parameters
@@ -465,8 +440,6 @@ def fit(cf: Any, problems: Any, scorer: Any) -> None:
         The labelled problems, with their columns.
     scorer : Scorer or None
         The unfitted scorer, or None if the columns must be fitted first.
-    transformer : transformer or None
-        The unfitted columns.
 
     Raises
     ------
@@ -500,7 +473,7 @@ def fit(cf: Any, problems: Any, scorer: Any) -> None:
     _calibrate(cf, problems, origin)
 
 
-def calibrate(cf: Any, X: Any, y: Any, groups: Any) -> None:
+def calibrate(cf, X, y, groups):
     """Calibrate a filter on other answers. The labels that it already has only train.
 
     Parameters
@@ -534,23 +507,19 @@ def _calibrate(cf, problems, origin, older=None):
     chosen, _ = part[one].choose(guarantee, cf._level(), True)
     rows = one[chosen]
     is_answered = np.isin(hashes.question, hashes.question[rows])
-    copied = hashes.answer[rows] if hashes.named_by == "text" else []
-    is_copy = (hashes.answer > 0) & np.isin(hashes.answer, copied)
-    used = np.append(rows, np.flatnonzero(~is_answered & ~is_copy))
+    copied = {*hashes.answer[rows]} - {0} if hashes.named_by == "text" else ()
     columns = problems.columns
     features = _columns(cf, problems)
     batch = GraphBatch.from_arrays(features, columns.offsets, columns.edges)
     labels = batch.split(problems.labels)
-    answers = [(batch[int(i)], labels[i], hashes.answer[i]) for i in used]
-    candidates = hashes.answer[~is_answered]
+    answers = [*zip(batch, labels, hashes.answer, strict=True)]
+    others = [answers[i] for i in np.flatnonzero(~is_answered)]
     if older is not None:
-        candidates = np.append(candidates, older.answer)
-        differs = (older.answer == 0) | ~np.isin(older.answer, copied)
         labels = older.batch.split(older.labels)
-        before = zip(older.batch, labels, older.answer, strict=True)
-        answers += [
-            each for each, differ in zip(before, differs, strict=True) if differ
-        ]
+        others += zip(older.batch, labels, older.answer, strict=True)
+    candidates = [answer for *_, answer in others]
+    answers = [answers[i] for i in rows]
+    answers += [each for each in others if each[-1] not in copied]
     graphs, known, equal = zip(*answers, strict=True)
     if cf.online and not sum(g.n_claims for g in graphs[len(rows) :]):
         raise ValueError(
@@ -587,7 +556,7 @@ def _remember_training(cf, stored):
     cf._record = replace(cf._record, trained=joined)
 
 
-def path_risks(cf: Any, problems: Any) -> Any:
+def path_risks(cf, problems):
     """Return the levels of all claims as path risks, with the groups of the problems.
 
     Parameters

@@ -103,13 +103,18 @@ def choose(
     order = mix(content_hashes(batch) + hash_numbers(batch))
     rows = np.lexsort((order, is_worse, question))
     rows = rows[starts_run(question[rows])]
-    made = {"chosen_by": "safest-claim", "chosen_scorer": filter._record.scorer}
-    before = batch[rows].provenance_rows or [{}] * len(rows)
+    chosen = batch[rows]
+    before = chosen.provenance_rows or [{}] * len(rows)
     provenance = [
-        row | made | {"chosen_from": count}
+        row
+        | {
+            "chosen_by": "safest-claim",
+            "chosen_scorer": filter._record.scorer,
+            "chosen_from": count,
+        }
         for row, count in zip(before, n_answers.tolist(), strict=True)
     ]
-    return batch[rows].replace(provenance=provenance), rows
+    return chosen.replace(provenance=provenance), rows
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:

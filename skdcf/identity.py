@@ -92,8 +92,7 @@ def text_hashes(batch):
 def content_hashes(batch):
     """Return a hash of each problem's texts, or of its columns and edges if there are no texts."""
     hashes = text_hashes(batch)
-    if not hashes.all():
-        hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
+    hashes = np.where(hashes > 0, hashes, hash_numbers(batch))
     if batch.problems is not None:
         questions = [hash_text(text or "") for text in batch.problems]
         with np.errstate(over="ignore"):
@@ -115,11 +114,12 @@ def are_fine(batch):
     At least two columns must have more than 30 distinct values, nine in ten of which have more
     than four significant digits.
     """
-    n_fine = 0
-    for column in () if batch.features is None else batch.features[:10_000].T:
-        values = np.unique(column)
-        n_fine += len(values) > 30 and has_many_digits(values).mean() >= 0.9
-    return n_fine >= 2
+    columns = () if batch.features is None else batch.features[:10_000].T
+    fine = [
+        len(values) > 30 and has_many_digits(values).mean() >= 0.9
+        for values in map(np.unique, columns)
+    ]
+    return sum(fine) >= 2
 
 
 def answer_hashes(batch, columns_are_fine):
@@ -189,9 +189,6 @@ class Hashes:
     content: NDArray[np.uint64]
     answer: NDArray[np.uint64]
 
-    def _arrays(self):
-        return self.question, self.text, self.content, self.answer
-
     @classmethod
     def join(cls, parts):
         """Concatenate the hashes of several parts.
@@ -217,13 +214,14 @@ class Hashes:
                 f"the questions of all parts must be identified in the same way, got {kinds}. "
                 "Pass groups= (or the metadata key 'group') for all parts or for none"
             )
-        columns = zip(*(part._arrays() for part in parts), strict=True)
+        _, *columns = zip(*(vars(part).values() for part in parts), strict=True)
         question, *others = map(np.concatenate, columns)
         own_numbers = -1 - np.arange(len(question))
         return cls(kinds[0], np.where(question < 0, own_numbers, question), *others)
 
     def __getitem__(self, rows):
-        return Hashes(self.named_by, *(array[rows] for array in self._arrays()))
+        named_by, *arrays = vars(self).values()
+        return Hashes(named_by, *(array[rows] for array in arrays))
 
     def orders(self, *number_copies_by):
         """Return the hashes that determine which answers and questions are selected.
@@ -267,10 +265,10 @@ class Hashes:
 
     def to_store(self):
         """Return the sorted, distinct hashes that are stored to recognise problems."""
-        least = {"question": 0, "text": 0, "content": 0, "answer": 1}
         stored = {
-            name: _sort_distinct(values[values >= low])
-            for (name, low), values in zip(least.items(), self._arrays(), strict=True)
+            name: _sort_distinct(values[values > 0])
+            for name, values in vars(self).items()
+            if name != "named_by"
         }
         return stored | {"named_by": np.array([self.named_by])}
 
@@ -351,9 +349,7 @@ def question_groups(
     return _find_questions(as_batch(batch), groups)[0]
 
 
-def hashes_of(
-    batch: GraphBatch, groups: Groups = None, *, columns_are_fine: bool = False
-) -> Hashes:
+def hashes_of(batch, groups=None, *, columns_are_fine=False):
     """Return hashes that identify problems and their questions.
 
     Parameters
@@ -389,8 +385,7 @@ def _find_questions(batch, groups):
         names = np.asarray(groups).tolist()
     if names is None:
         return np.where(text < 0, own_numbers, text), text, "text"
-    hash_of = {name: hash_question("group", name) for name in dict.fromkeys(names)}
-    return np.array([hash_of[name] for name in names]), text, "group"
+    return np.array([hash_question("group", name) for name in names]), text, "group"
 
 
 def _read_names(batch):

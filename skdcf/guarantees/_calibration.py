@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from .._checks import counted, warn
 from ..exceptions import CalibrationWarning
 from ..graphs.ragged import segment_ids
 from ..ops.conformal import (
-    Jumps,
     claim_level,
     conformal_rank,
     mean_level,
@@ -49,9 +48,6 @@ from ..ops.conformal import (
     passing_cut,
 )
 from ..ops.hard import Array, segment_min
-
-if TYPE_CHECKING:
-    from ._guarantees import Guarantee
 
 
 @dataclass(frozen=True)
@@ -114,13 +110,7 @@ class Steps:
         Whether each loss is 0 or 1, so the levels are ranks.
     """
 
-    def __init__(
-        self,
-        guarantee: Guarantee,
-        jumps: Jumps,
-        lowest: Array,
-        lowered: Array,
-    ) -> None:
+    def __init__(self, guarantee, jumps, lowest, lowered):
         self.n_all = len(lowest)
         self.cut = passing_cut(lowered, float(guarantee.show))
         passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
@@ -134,26 +124,26 @@ class Steps:
         self.position, totals = jumps.totals()
         self.level_after = _levels(guarantee, totals, self.n, self.is_count)
 
-    def threshold(self, level: float) -> float:
+    def threshold(self, level):
         """Return the position of the first jump whose level exceeds the given level."""
         n_included = int(np.searchsorted(self.level_after, level, side="right"))
         if n_included > len(self.position):
             return np.inf
         return float(self.position[n_included - 1]) if n_included else -np.inf
 
-    def rank(self, level: float | None) -> Any:
+    def rank(self, level):
         """Return the rank of the threshold among the scores, if all losses are 0 or 1."""
         return conformal_rank(self.n, level, self.delta)
 
-    def keeps_nothing(self, level: float) -> bool:
+    def keeps_nothing(self, level):
         """Return whether no claim can be kept at a level."""
         return bool(self.level_after[0] > level)
 
-    def n_shown(self, level: float) -> int:
+    def n_shown(self, level):
         """Return the number of calibration answers that have a kept claim."""
         return int(np.sum(self.lowest < self.threshold(level)))
 
-    def n_wrong(self, level: float) -> float:
+    def n_wrong(self, level):
         """Return the number of calibration answers expected to be shown with a false claim."""
         # If there are ties, fewer scores are below the threshold than the rank of the threshold
         # suggests.
@@ -208,14 +198,7 @@ class Calibration:
         If the guarantee has ``delta``, but not all losses are 0 or 1.
     """
 
-    def __init__(
-        self,
-        guarantee: Guarantee,
-        jumps: Jumps,
-        lowest: Array,
-        lowered: Array,
-        groups: list[Any] | None = None,
-    ) -> None:
+    def __init__(self, guarantee, jumps, lowest, lowered, groups=None):
         rows = {None: np.arange(jumps.n)} if groups is None else rows_of_groups(groups)
         self.guarantee = guarantee
         self.n = jumps.n
@@ -225,7 +208,7 @@ class Calibration:
             for own in rows.values()
         ]
 
-    def by_group(self) -> dict[Any, Steps]:
+    def by_group(self):
         """Return the step function of each group.
 
         Returns
@@ -235,7 +218,7 @@ class Calibration:
         """
         return dict(zip(self.names, self.steps, strict=True))
 
-    def passing_group(self, risks: PathRisks) -> Array:
+    def passing_group(self, risks):
         """Return the index of each problem's group, or -1 if nothing of the problem is kept.
 
         Parameters
@@ -264,7 +247,7 @@ class Calibration:
         cut = np.array([*(steps.cut for steps in self.steps), -np.inf])[group_of]
         return np.where(np.isposinf(cut) | (risks.lowest < cut), group_of, -1)
 
-    def passes(self, risks: PathRisks) -> Array:
+    def passes(self, risks):
         """Return which problems pass. If a problem does not pass, none of its claims are kept.
 
         Parameters
@@ -279,7 +262,7 @@ class Calibration:
         """
         return self.passing_group(risks) >= 0
 
-    def thresholds(self, risks: PathRisks, level: float) -> Array:
+    def thresholds(self, risks, level):
         """Return the threshold of each problem. Claims with smaller path risks are kept.
 
         Parameters
@@ -297,7 +280,7 @@ class Calibration:
         values = [steps.threshold(level) for steps in self.steps]
         return np.array([*values, -np.inf])[self.passing_group(risks)]
 
-    def levels(self, risks: PathRisks, keep_equal: bool = False) -> Array:
+    def levels(self, risks, keep_equal=False):
         """Return the smallest level at which each claim is kept.
 
         Parameters
@@ -312,16 +295,16 @@ class Calibration:
         levels : ndarray of shape (n_claims,)
             The level of each claim, which is +inf if the claim is not kept at any level.
         """
-        side: Any = "left" if keep_equal else "right"
+        side = "left" if keep_equal else "right"
         group_of = self.passing_group(risks)[segment_ids(risks.offsets)]
         levels = np.full(len(risks.path_risk), np.inf)
         for number, steps in enumerate(self.steps):
             claims = np.flatnonzero(group_of == number)
-            place = np.searchsorted(steps.position, risks.path_risk[claims], side)
+            place = steps.position.searchsorted(risks.path_risk[claims], side)
             levels[claims] = steps.level_after[place]
         return levels
 
-    def threshold(self, level: float) -> float:
+    def threshold(self, level):
         """Return the threshold if there is a single group, otherwise NaN.
 
         Parameters
@@ -336,7 +319,7 @@ class Calibration:
         """
         return self.steps[0].threshold(level) if self.names == [None] else np.nan
 
-    def coverage_law(self, level: float) -> tuple[int, int] | None:
+    def coverage_law(self, level):
         """Return the parameters (a, b) of the coverage's beta distribution if there are no ties.
 
         Parameters
@@ -355,7 +338,7 @@ class Calibration:
         rank = self.steps[0].rank(level)
         return self.steps[0].n + 1 - rank, rank
 
-    def keeps_nothing(self, level: float) -> bool:
+    def keeps_nothing(self, level):
         """Return whether the filter cannot keep any claims at a level.
 
         Parameters
@@ -370,7 +353,7 @@ class Calibration:
         """
         return all(steps.keeps_nothing(level) for steps in self.steps)
 
-    def shortage(self, level: float) -> str | None:
+    def shortage(self, level):
         """Return a sentence that explains why no claim can be kept at a level in some group.
 
         Parameters
@@ -416,12 +399,12 @@ class Calibration:
     # ------------------------------------------------------------------- for reports
 
     @property
-    def n_passing(self) -> int:
+    def n_passing(self):
         """Number of calibration problems that pass."""
         return sum(steps.n for steps in self.steps)
 
     @property
-    def passing(self) -> float:
+    def passing(self):
         """Proportion of new answers that pass, which is 1 if the guarantee has ``show=1``."""
         # If the cut is finite, the new answer passes if its rank is among the lowest |B| + 1 of
         # n + 1.
@@ -432,7 +415,7 @@ class Calibration:
         ]
         return sum(passing) / max(self.n, 1)
 
-    def shown(self, level: float) -> float:
+    def shown(self, level):
         """Return the proportion of calibration answers that have a kept claim at a level.
 
         Parameters
@@ -447,7 +430,7 @@ class Calibration:
         """
         return sum(steps.n_shown(level) for steps in self.steps) / max(self.n, 1)
 
-    def false_among_shown(self, level: float) -> float | None:
+    def false_among_shown(self, level):
         """Return the expected proportion of shown texts with a false claim.
 
         The proportion refers to new answers and is an average over calibration sets. In each
@@ -470,7 +453,7 @@ class Calibration:
             return None
         return sum(steps.n_wrong(level) for steps in self.steps) / n_shown
 
-    def describe(self, level: float) -> str:
+    def describe(self, level):
         """Return a sentence that states the guarantee at a level, for use in reports.
 
         Parameters
@@ -492,7 +475,7 @@ class Calibration:
             sentence = f"of the answers that pass ({passing}), {sentence}"
         return f"{sentence}; {shortage}" if shortage else sentence
 
-    def describe_shown(self, level: float) -> str:
+    def describe_shown(self, level):
         """Return a sentence that states the proportion of shown texts and their error rate.
 
         Parameters
@@ -517,7 +500,7 @@ class Calibration:
 
 def rows_of_groups(groups):
     """Return the indices of the members of each group, in order of first occurrence."""
-    rows: dict[Any, list[int]] = {}
+    rows = {}
     for i, group in enumerate(groups):
         rows.setdefault(group, []).append(i)
     return {name: np.array(own) for name, own in rows.items()}

@@ -395,14 +395,12 @@ class NoFalseClaim(Guarantee):
         return f"more than {self.max_false} false claim{'s' * (self.max_false > 1)}"
 
     def describe(self, level: float) -> str:
-        sentence = (
-            f"with a probability of at least {1 - level:.6g}, no false claim is kept"
-        )
+        chance = f"with a probability of at least {1 - level:.6g}"
+        sentence = f"{chance}, no false claim is kept"
         if self.max_false:
             verb = "is" if self.max_false == 1 else "are"
             sentence = (
-                f"with a probability of at least {1 - level:.6g}, at most {self.max_false} of the "
-                f"kept claims {verb} false"
+                f"{chance}, at most {self.max_false} of the kept claims {verb} false"
             )
         if self.show != 1:
             sentence = f"at most {100 * level:.4g} % contain {self.error}"

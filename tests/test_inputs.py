@@ -131,7 +131,7 @@ def test_a_log_that_breaks_the_guarantee(inputs, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("l01_label_studio_renamed.json", "verdict_1"),
+        ("l01_label_studio_renamed.json", 'control "verdict"'),
         ("l03_label_studio_same_person_twice.json", "twice"),
         ("l05_sheet_utf16_tabs.csv", None),
     ],

@@ -112,10 +112,10 @@ def make_reasoning_graphs(
     type_of = rng.choice(3, size=n_problems, p=setting["share"])
     extra = np.array(setting["extra_claims"])[type_of]
     sizes = 2 + rng.poisson(rng.gamma(4, extra / 4))
+    type_of = type_of.repeat(sizes)
     offsets = offsets_of(sizes)
-    edges = _draw_edges(rng, setting, type_of.repeat(sizes), offsets)
+    edges = _draw_edges(rng, setting, type_of, offsets)
     batch = GraphBatch.from_arrays(np.empty((offsets[-1], 0)), offsets, edges)
-    type_of = type_of[batch.problem_of]
     difficulty = rng.normal(size=batch.n_claims)
     true = _draw_labels(rng, setting["inherit"], batch, type_of, difficulty)
     state = np.where(type_of == 2, 2, ~true)
@@ -128,10 +128,10 @@ def make_reasoning_graphs(
     columns = {"frequency-score": frequency, "claim_index": position}
     for name, means in parameters["semantic"].items():
         mean = np.array(means)[state]
-        if name == "inference_gap_size":
-            columns[name] = rng.poisson(mean)
-        else:
-            columns[name] = rng.random_sample(batch.n_claims) < mean
+        is_count = name == "inference_gap_size"
+        columns[name] = (
+            rng.poisson(mean) if is_count else rng.random_sample(mean.shape) < mean
+        )
     columns |= _draw_topics(rng, batch, kind)
     table = np.column_stack([*columns.values(), compute_metrics(batch, PAPER_METRICS)])
     batch = batch.replace_features(table, [*columns, *PAPER_METRICS])
@@ -286,7 +286,7 @@ def _draw_problem(i, plots, n_alternatives, rng):
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = (tempting, rng.randint(1, 3), rng.randint(100), rng.rand())
     answers = [
-        _draw_answer(steps, numbers, words, trap, rng=rng)
+        _draw_answer(steps, numbers, words, trap, rng)
         for _ in range(1 + n_alternatives)
     ]
     (claims, labels), *alternatives = answers

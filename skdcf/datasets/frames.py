@@ -80,7 +80,10 @@ def from_frame(
     _check_columns(frame, names)
     cells = {name: frame[name].tolist() for name in names}
     if label is not None:
-        cells[label] = [-1 if _is_blank(cell) else cell for cell in cells[label]]
+        cells[label] = [
+            -1 if is_missing(cell) or not str(cell).strip() else cell
+            for cell in cells[label]
+        ]
         _check_verdicts(frame.assign(**{label: cells[label]}), [answer, claim], label)
     rows_of: dict[Any, list[int]] = {}
     for row, name in enumerate(cells[answer]):
@@ -127,10 +130,6 @@ def _check_columns(frame, names):
                 f"the table must have one column {name!r}, which is named once, but the columns "
                 f"{names} are named, and the table has the columns {there}"
             )
-
-
-def _is_blank(cell):
-    return not cell.strip() if isinstance(cell, str) else is_missing(cell)
 
 
 def _check_verdicts(frame, keys, label):

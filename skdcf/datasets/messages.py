@@ -18,17 +18,15 @@ from .thoughts import without_reasoning, without_thoughts
 
 #: Known keys of a message and of the objects in it.
 _KEYS = {
-    "message": (
-        *("role", "content", "name", "tool_calls", "tool_call_id", "function_call"),
-        *("refusal", "audio", "annotations", "reasoning_content", "reasoning"),
-    ),
-    "text": ("type", "text", "citations"),
-    "refusal": ("type", "refusal", "citations"),
-    "image_url": ("type", "image_url", "citations"),
-    "audio": ("id", "data", "expires_at", "transcript"),
-    "call": ("id", "type", "function", "custom"),
-    "function": ("name", "arguments"),
-    "custom": ("name", "input"),
+    "message": "role content name tool_calls tool_call_id function_call refusal audio "
+    "annotations reasoning_content reasoning",
+    "text": "type text citations",
+    "refusal": "type refusal citations",
+    "image_url": "type image_url citations",
+    "audio": "id data expires_at transcript",
+    "call": "id type function custom",
+    "function": "name arguments",
+    "custom": "name input",
 }
 
 
@@ -141,7 +139,6 @@ def _read_run(run):
             "each run must have at least one step, but no message of the assistant has text "
             "or calls"
         )
-    found = {"messages": positions, "n_reasoning": n_reasoning}
     return line | {
         "claims": steps,
         "problem": questions[0] if questions else None,
@@ -149,7 +146,11 @@ def _read_run(run):
         "feature_names": ["position", "log_length", "n_calls"],
         "edges": [[v - 1, v] for v in range(1, len(steps))],
         "group": str(task),
-        "metadata": {**(run.get("metadata") or {}), **found},
+        "metadata": {
+            **(run.get("metadata") or {}),
+            "messages": positions,
+            "n_reasoning": n_reasoning,
+        },
     }
 
 
@@ -183,10 +184,11 @@ def _known(value, what):
     """Return an object without its empty values, or raise ValueError if a key is unknown."""
     if not isinstance(value, Mapping):
         raise ValueError(f"each {what} must be an object, got {value!r:.40}")
+    known = _KEYS[what].split()
     full = {key: x for key, x in value.items() if x not in (None, "", [], {})}
-    if unknown := sorted(full.keys() - set(_KEYS[what]), key=str):
+    if unknown := sorted(full.keys() - known, key=str):
         raise ValueError(
-            f"the {what} has the unknown key {unknown[0]!r}. Known keys are {_KEYS[what]}. "
+            f"the {what} has the unknown key {unknown[0]!r}. Known keys are {known}. "
             "Remove the key if its value says nothing about what the agent did. Otherwise "
             "write the list of steps yourself"
         )

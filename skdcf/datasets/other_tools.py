@@ -15,15 +15,13 @@ from .records import build_dataset
 
 #: Scores of claims in UQLM, and the other keys of a claim.
 _UQLM_SCORES = (
-    *("entailment", "noncontradiction", "contrasted_entailment"),
-    *("bert_score", "cosine_sim", "exact_match"),
-    *("semantic_negentropy", "semantic_sets_confidence"),
-    *("degree_centrality", "betweenness_centrality", "closeness_centrality"),
-    *("page_rank", "laplacian_centrality", "harmonic_centrality"),
+    "entailment noncontradiction contrasted_entailment bert_score cosine_sim exact_match "
+    "semantic_negentropy semantic_sets_confidence degree_centrality betweenness_centrality "
+    "closeness_centrality page_rank laplacian_centrality harmonic_centrality"
 )
 _UQLM_KEYS = (
-    *("claim", "sentence", "removed", "original_response", "scorer_type"),
-    *("claim_questions", "claim_qa_responses", "claim_qa_sampled_responses"),
+    "claim sentence removed original_response scorer_type claim_questions "
+    "claim_qa_responses claim_qa_sampled_responses"
 )
 
 
@@ -119,10 +117,12 @@ def from_lm_polygraph(
         raise ValueError(
             f"estimates must contain a claim-level key, got {list(estimates)}"
         )
-    rows: dict[str, Any] = {"claims": texts, "problem": problems}
-    rows["features"] = [
-        -np.transpose(answer) for answer in zip(*columns.values(), strict=True)
-    ]
+    values_of_answers = zip(*columns.values(), strict=True)
+    rows: dict[str, Any] = {
+        "claims": texts,
+        "problem": problems,
+        "features": [-np.transpose(values) for values in values_of_answers],
+    }
     if labels is not None:
         meanings = {0: 1, 1: 0}
         rows["labels"] = [
@@ -141,14 +141,14 @@ def _dataset(name, columns, feature_names):
             raise ValueError(
                 f"{key} must have one entry for each of the {n} answers, got {len(values)}"
             )
-    rows = zip(*columns.values(), strict=True)
     records = {
-        f"{name}/{i}": dict(zip(columns, row, strict=True))
-        for i, row in enumerate(rows)
+        f"{name}/{i}": {
+            "feature_names": feature_names,
+            **dict(zip(columns, row, strict=True)),
+        }
+        for i, row in enumerate(zip(*columns.values(), strict=True))
     }
-    return build_dataset(
-        records, lambda record: record | {"feature_names": feature_names}
-    )
+    return build_dataset(records, dict)
 
 
 @_reading(
@@ -206,9 +206,9 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
         for i, claims in enumerate(table["claims_data"])
     ]
     there = {key for claims in answers for claim in claims for key in claim}
-    scores = [key for key in _UQLM_SCORES if key in there]
+    scores = [key for key in _UQLM_SCORES.split() if key in there]
     if not scores:
-        raise ValueError(f"a claim must have a score, one of {_UQLM_SCORES}")
+        raise ValueError(f"a claim must have a score, one of {_UQLM_SCORES.split()}")
     columns = {
         "claims": [
             [c.get("claim", c.get("sentence")) for c in claims] for claims in answers
@@ -223,9 +223,10 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
 
 def _is_in_answer(claim, i):
     """Return whether a claim is part of the answer, or raise ValueError if a key is unknown."""
-    if unknown := claim.keys() - {*_UQLM_SCORES, *_UQLM_KEYS}:
+    known = f"{_UQLM_KEYS} {_UQLM_SCORES}".split()
+    if unknown := claim.keys() - known:
         raise ValueError(
             f"problem {i}: a claim has the unknown key {min(unknown)!r}. Known keys are "
-            f"{[*_UQLM_KEYS, *_UQLM_SCORES]}. Remove the key"
+            f"{known}. Remove the key"
         )
     return claim.get("original_response") is not False

@@ -103,8 +103,10 @@ def read_row(record, rename=None):
             "the claims have another key, rename it to claims"
         )
     _read_columns(row)
-    fields = "features edges claims problem alternatives context feature_names id "
-    fields += "provenance metadata"
+    fields = (
+        "features edges claims problem alternatives context feature_names id provenance "
+        "metadata"
+    )
     row["graph"] = ReasoningGraph(**{key: row.get(key) for key in fields.split()})
     return row
 

@@ -88,16 +88,12 @@ def find_answer(text):
     mark = marks[-1]
     rest = text[mark.end() : mark.end() + 200].lstrip(" :=")
     if mark[0][-1] == "{":
-        return rest[: _find_end(rest)].strip() or None
+        depths = list(accumulate((sign == "{") - (sign == "}") for sign in rest))
+        end = depths.index(-1) if -1 in depths else len(rest)
+        return rest[:end].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
     return _find_sentences(rest)[0].strip() or None
-
-
-def _find_end(text):
-    """Return the position of the closing brace that matches a brace opened before the text."""
-    depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
-    return depths.index(-1) if -1 in depths else len(text)
 
 
 def normalise_answer(answer, has_options=False):
@@ -402,7 +398,7 @@ class OptionFeatures(OptionalColumns):
     )
     looks_ahead: ClassVar[frozenset[str]] = frozenset(columns) - {"options_ruled_out"}
 
-    def _is_there(self, batch: GraphBatch) -> bool:
+    def _is_there(self, batch):
         return batch.problems is not None and any(map(_read_options, batch.problems))
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:

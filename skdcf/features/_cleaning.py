@@ -179,9 +179,8 @@ def find_spelled_numbers(text):
 
 def check_claim_texts(batch):
     """Raise ValueError if a claim has no text."""
-    claims = [None] * batch.n_claims if batch.claims is None else batch.claims
-    for row, text in enumerate(claims):
-        if text is None:
+    for row in range(batch.n_claims):
+        if batch.claims is None or batch.claims[row] is None:
             raise ValueError(
                 f"{batch.locate(row)} must have a text, but it has none: pass claims= to "
                 "the graph"

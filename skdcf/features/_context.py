@@ -110,7 +110,7 @@ class ContextFeatures(OptionalColumns):
         "context_sentence context_longest_run"
     )
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         super()._check(batch)
         contexts: Iterable[Any] = ()
         if self.used_ and batch.context is not None:
@@ -225,12 +225,15 @@ def _compare(text, passages):
     sentences_shared = (map(different.__and__, p.sentences) for p in passages)
     best = max(map(len, chain.from_iterable(sentences_shared)))
     in_words = [p.words for p in passages]
-    numbers_there = [p.numbers for p in passages]
-    runs = in_pairs / (len(pairs) + 1), in_triples / (len(triples) + 1)
-    shares = _share_found(numbers, numbers_there), _share_found(names, in_words)
-    longest = max(longest, 2 * (in_pairs > 0)) / len(words)
-    words_found = _share_found(different, in_words)
-    return words_found, *runs, *shares, best / len(different), longest
+    return (
+        _share_found(different, in_words),
+        in_pairs / (len(pairs) + 1),
+        in_triples / (len(triples) + 1),
+        _share_found(numbers, [p.numbers for p in passages]),
+        _share_found(names, in_words),
+        best / len(different),
+        max(longest, 2 * (in_pairs > 0)) / len(words),
+    )
 
 
 def _count_found(wanted, sets):

@@ -294,8 +294,14 @@ def _find_spoken_operator(items, words, glued, after):
         return None
     if words == ["of"] and (items[-1] == "%" or "/" in items[-4:]):
         return "*"
-    spoken = {"x": "*", "times": "*", "multiplied by": "*", "divided by": "/"}
-    spoken |= {"plus": "+", "minus": "-"}
+    spoken = {
+        "x": "*",
+        "times": "*",
+        "multiplied by": "*",
+        "divided by": "/",
+        "plus": "+",
+        "minus": "-",
+    }
     for n in (1, 2):
         symbol = spoken.get(" ".join(words[-n:]))
         unit = words[:-n]

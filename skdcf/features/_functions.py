@@ -65,7 +65,7 @@ class FunctionColumns(GraphTransformer):
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_results"}
 
-    def _cache(self) -> dict[Any, Any]:
+    def _cache(self):
         return self.__dict__.setdefault("_results", {})
 
     @property
@@ -86,7 +86,7 @@ class FunctionColumns(GraphTransformer):
             rows.append(results[key])
         return np.concatenate(rows)
 
-    def _measure(self, graph: ReasoningGraph, name: str) -> np.ndarray:
+    def _measure(self, graph, name):
         columns = np.asarray(self.function(graph), dtype=np.float64)
         shape = graph.n_claims, len(self.names)
         if columns.shape != shape:

@@ -18,12 +18,7 @@ from sklearn.utils import get_tags
 from .._checks import check_choice
 from .._parameters import settings
 from ..graphs import GraphBatch, as_batch
-from ..ops.graph_metrics import (
-    METRICS,
-    PAPER_METRICS,
-    check_size,
-    compute_metrics,
-)
+from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metrics
 from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
@@ -32,25 +27,25 @@ from ._transformers import Graphs, GraphTransformer, list_columns
 
 # Column names of the data, the domains and the graph metrics. None selects all columns of the
 # respective kind.
-_FELM_7 = (
-    "coherent_to_ancestors inference_gap_size has_missing_dependencies",
-    "",
-    "nx_pagerank nx_reachability nx_out_degree",
-)
-_FELM_20 = (
-    " claim_index has_unnecessary_dependencies problem_relevance uses_problem_data",
-    "domain_science domain_reasoning",
-    " nx_in_degree nx_betweenness nx_closeness nx_clustering nx_is_source nx_is_sink "
-    "nx_depth_from_sources",
-)
-_SEMANTIC = (
-    "claim_index coherent_to_ancestors inference_gap_size has_missing_dependencies "
-    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
-)
 _PAPER = {
-    "math": (_SEMANTIC.split(), None, None),
-    "felm-7": [names.split() for names in _FELM_7],
-    "felm-20": [(a + b).split() for a, b in zip(_FELM_7, _FELM_20, strict=True)],
+    "math": (
+        "claim_index coherent_to_ancestors inference_gap_size has_missing_dependencies "
+        "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed",
+        None,
+        None,
+    ),
+    "felm-7": (
+        "coherent_to_ancestors inference_gap_size has_missing_dependencies",
+        "",
+        "nx_pagerank nx_reachability nx_out_degree",
+    ),
+    "felm-20": (
+        "coherent_to_ancestors inference_gap_size has_missing_dependencies claim_index "
+        "has_unnecessary_dependencies problem_relevance uses_problem_data",
+        "domain_science domain_reasoning",
+        "nx_pagerank nx_reachability nx_out_degree nx_in_degree nx_betweenness nx_closeness "
+        "nx_clustering nx_is_source nx_is_sink nx_depth_from_sources",
+    ),
 }
 
 
@@ -158,7 +153,7 @@ def paper_features(
     ('frequency-score', 'coherent_to_ancestors', 'inference_gap_size')
     """
     check_choice("name", name, _PAPER)
-    semantic, domains, metrics = _PAPER[name]
+    semantic, domains, metrics = (names and names.split() for names in _PAPER[name])
     given = GivenColumns(("frequency-score", *semantic))  # type: ignore[misc]
     members = [given, DomainIndicators(domains), GraphFeatures(metrics)]
     used = [member for member in members if member.own_names()]
@@ -228,7 +223,7 @@ class GraphUnion(GraphTransformer):
     def own_names(self) -> list[str]:
         return [name for each in self.fitted_ for name in each.own_names()]
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         for each in self.fitted_:
             each._check(batch)
 
@@ -255,7 +250,7 @@ class GivenColumns(GraphTransformer):
     def own_names(self) -> tuple[str, ...]:
         return tuple(self.columns)
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         columns_there = list_columns(batch)
         missing = {*self.columns} - {*columns_there, "claim_index"}
         if missing:
@@ -341,15 +336,10 @@ class GraphFeatures(GraphTransformer):
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """Return the metrics that depend on later claims, such as the children of a claim."""
-        looking_back = {
-            "nx_in_degree",
-            "nx_is_source",
-            "nx_depth_from_sources",
-            "n_ancestors",
-        }
-        return frozenset(self.own_names()) - looking_back
+        looking_back = "nx_in_degree nx_is_source nx_depth_from_sources n_ancestors"
+        return frozenset(self.own_names()).difference(looking_back.split())
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         if unknown := [name for name in self.own_names() if name not in METRICS]:
             raise ValueError(
                 f"metrics must only contain names from {list(METRICS)}, got {unknown}"
@@ -451,7 +441,7 @@ class DomainIndicators(GraphTransformer):
     def own_names(self) -> tuple[str, ...]:
         return self.topics if self.domains is None else tuple(self.domains)
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         if set(self.own_names()) <= set(list_columns(batch)):
             return
         if unknown := [name for name in self.own_names() if name not in _LEXICON]:
@@ -459,9 +449,8 @@ class DomainIndicators(GraphTransformer):
                 f"each domain must be one of {list(_LEXICON)}, got "
                 f"{', '.join(map(repr, unknown))}"
             )
-        questions = [None] * len(batch) if batch.problems is None else batch.problems
-        for i, question in enumerate(questions):
-            if question is None:
+        for i in range(len(batch)):
+            if batch.problems is None or batch.problems[i] is None:
                 raise ValueError(
                     f"{batch.name_of(i)} must have a question text, but it has none. Pass "
                     "problem=..."
@@ -470,10 +459,8 @@ class DomainIndicators(GraphTransformer):
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()
         if set(names) <= set(list_columns(batch)):
-            return _select(batch, self.own_names())
-        # The batch has been validated, so questions exist.
-        assert batch.problems is not None
+            return _select(batch, names)
         # maximum number of characters to search in a question
-        texts = [clean(question)[:20_000] for question in batch.problems]
+        texts = [clean(graph.problem)[:20_000] for graph in batch]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]

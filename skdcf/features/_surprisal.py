@@ -72,15 +72,14 @@ def surprisal(logprobs: Any, answer: str, claims: Iterable[str]) -> NDArray[np.f
         )
     ends = np.fromiter(accumulate(map(len, encoded)), int, len(encoded)) - begin
     starts = ends - np.array([len(token.lstrip()) for token in encoded], dtype=int)
-    rows = [np.empty((0, len(SURPRISAL)))]
+    rows = []
     for first, last in _places(answer, claims):
         inside = (starts < last) & (ends > first) & (values <= 100)
         own = values[inside]
         digits = own[with_digit[inside]]
         mean = own.mean() if len(own) else 0.0
-        maxima = own.max(initial=0.0), digits.max(initial=0.0)
-        rows.append(np.array([[mean, own.sum(), *maxima]]))
-    return np.concatenate(rows)
+        rows.append((mean, own.sum(), own.max(initial=0.0), digits.max(initial=0.0)))
+    return np.array(rows, dtype=float).reshape(-1, len(SURPRISAL))
 
 
 def _read_tokens(tokens):

@@ -277,15 +277,16 @@ class TextFeatures(GraphTransformer):
     def own_names(self) -> tuple[str, ...]:
         return _WHOLE + _COUNTED
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         cleaning.check_claim_texts(batch)
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table, bits, asked = _read_problems(batch)
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, :5] = np.log1p(counted[:, :5])
-        of_answer = _describe_answer(batch, facts.T, bits, asked.T)
-        return np.column_stack([*of_answer, counted])
+        return np.column_stack(
+            [*_describe_answer(batch, facts.T, bits, *asked.T), counted]
+        )
 
 
 def _read_problems(batch):
@@ -311,19 +312,22 @@ def _read_problems(batch):
     return table, np.array(bits, np.uint64), np.array(asked, float).reshape(-1, 2)
 
 
-def _describe_answer(batch, facts, bits, asked):
+def _describe_answer(batch, facts, bits, n_asked, largest_asked):
     """Return the columns that depend on positions, ancestors and other claims."""
-    (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
+    wrong, underived, largest = facts
     index = number_claims(batch)
     problem_of = batch.problem_of
-    size = batch.sizes[batch.problem_of]
+    size = batch.sizes[problem_of]
     share = 1 / np.maximum(n_asked, 1)
     used = _count_bits(reduce_segments(np.bitwise_or, bits, batch.offsets, 0))
     covered = _count_bits(pass_on(np.bitwise_or, bits, batch))
     errors = sum_ancestors(underived, batch), sum_ancestors(wrong, batch) - wrong
     return (
-        *(index, index / np.maximum(size - 1, 1), np.log(size)),
-        *(((n_asked - used) * share)[problem_of], covered * share[problem_of]),
+        index,
+        index / np.maximum(size - 1, 1),
+        np.log(size),
+        ((n_asked - used) * share)[problem_of],
+        covered * share[problem_of],
         *map(np.log1p, errors),
         np.log10(1 + largest) - np.log10(1 + largest_asked)[problem_of],
     )

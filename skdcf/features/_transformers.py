@@ -124,8 +124,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         batch = as_batch(X)
         names = list_columns(batch)
         names_of_fit = list(self.feature_names_in_)
+        name = type(self).__name__
         if names != names_of_fit:
-            name = type(self).__name__
             raise ValueError(
                 f"{name} must have the same columns as in fit, {names_of_fit}, got {names}"
             )
@@ -136,7 +136,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         shape = batch.n_claims, len(self.own_names())
         if np.shape(columns) != shape:
             raise ValueError(
-                f"{type(self).__name__}.own_columns must return an array of shape {shape}, "
+                f"{name}.own_columns must return an array of shape {shape}, "
                 "with one row per claim and one column per name, got the shape "
                 f"{np.shape(columns)}"
             )
@@ -203,7 +203,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         raise NotImplementedError
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         """Raise ValueError if `own_columns` cannot be computed for the batch."""
 
 
@@ -228,25 +228,25 @@ class OptionalColumns(GraphTransformer):
         self.used_ = not self.optional or self._is_there(batch)
         return super().fit(batch)
 
-    def _is_there(self, batch: GraphBatch) -> bool:
+    def _is_there(self, batch):
         """Return whether a problem has the texts that the columns require."""
         return getattr(batch, self.field) is not None
 
     def own_names(self) -> tuple[str, ...]:
         return self.columns if self.used_ else ()
 
-    def _check(self, batch: GraphBatch) -> None:
+    def _check(self, batch):
         if self.used_:
             check_claim_texts(batch)
             if self.field:
                 check_known(batch, self.field)
 
 
-def check_known(batch: GraphBatch, field: str) -> None:
+def check_known(batch, field):
     """Raise ValueError if the given field of a problem is unknown (None)."""
     values = getattr(batch, field)
-    for i, texts in enumerate([None] * len(batch) if values is None else values):
-        if texts is None:
+    for i in range(len(batch)):
+        if values is None or values[i] is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
                 f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns depend "

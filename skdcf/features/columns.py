@@ -87,8 +87,10 @@ def reads_edges(transformer) -> bool:
     reads_edges : bool
         True if a step of this package uses edges, or does not declare whether it uses edges.
     """
-    our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
-    return any(step.reads_edges for step in our_steps)
+    return any(
+        isinstance(step, GraphTransformer) and step.reads_edges
+        for step in list_steps(transformer)
+    )
 
 
 def fit_columns(transformer, batch: GraphBatch, labels: NDArray[Any] | None):
@@ -160,10 +162,10 @@ def apply_columns(fitted, batch: GraphBatch) -> GraphBatch:
         The transformed batch, or the batch itself if there is no transformer.
     """
     steps = list_steps(fitted)
-    n_own = _count_own(steps)
-    if n_own and batch.tables and (table := batch.tables.get(_digest(steps[:n_own]))):
+    our_steps = [*takewhile(_is_own, steps)]
+    if our_steps and (table := (batch.tables or {}).get(_digest(our_steps))):
         batch = batch.replace_features(*table)
-        steps = steps[n_own:]
+        steps = steps[len(our_steps) :]
     for step in steps:
         batch = _apply(step, batch)
     return batch
@@ -188,8 +190,7 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
     batch : GraphBatch
         The batch with the attached columns, or the batch itself if no column can be attached.
     """
-    steps = list_steps(transformer)
-    our_steps = [clone(step) for step in steps[: _count_own(steps)]]
+    our_steps = [*map(clone, takewhile(_is_own, list_steps(transformer)))]
     key = our_steps and _digest(our_steps)
     if not key or key in (batch.tables or {}):
         return batch
@@ -199,11 +200,6 @@ def carry_columns(transformer, batch: GraphBatch) -> GraphBatch:
     # All steps belong to this package and add columns.
     assert batch_so_far.features is not None
     return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
-
-
-def _count_own(steps):
-    """Return the number of leading steps that belong to this package and need no fitting."""
-    return len(list(takewhile(_is_own, steps)))
 
 
 def _is_own(step):

@@ -21,12 +21,7 @@ from ...edges import chain_edges
 from ...exceptions import ParameterWarning
 from ...features import SURPRISAL, surprisal
 from ...graphs import GraphBatch
-from ._model import (
-    CallError,
-    ChatClient,
-    as_client,
-    run_all,
-)
+from ._model import CallError, ChatClient, as_client, run_all
 from ._replies import visible
 from ._steps import (
     Decompose,
@@ -74,8 +69,7 @@ def _words(text):
 
 def _numbers(text):
     """Return the numbers in a text, without thousands separators."""
-    plain = unicodedata.normalize("NFKC", text)
-    numbers = re.findall(r"\d+(?:[.,]\d+)*", plain)
+    numbers = re.findall(r"\d+(?:[.,]\d+)*", unicodedata.normalize("NFKC", text))
     return {number.replace(",", "") for number in numbers}
 
 

@@ -174,13 +174,13 @@ class Run:
     def __init__(self, client, model):
         self.client = client
         self.model = model
-        self.usage: Counter[str] = Counter()
-        self.left_out: set[str] = set()
+        self.usage = Counter()
+        self.left_out = set()
         self._slots = asyncio.Semaphore(client.in_flight)
         self._n_failed = 0  # number of calls that failed since the last success
         # Options that each model has accepted or refused.
-        self._accepted: defaultdict[str, set[str]] = defaultdict(set)
-        self._refused: defaultdict[str, set[str]] = defaultdict(set)
+        self._accepted = defaultdict(set)
+        self._refused = defaultdict(set)
         self._key = ""
         self._source = [
             client.base_url or os.environ.get("OPENAI_BASE_URL"),
@@ -249,8 +249,7 @@ class Run:
 
         def read_repaired(reply):
             if schema is not None:
-                text = repair_json(reply.text, shown)
-                reply = replace(reply, text=text)
+                reply = replace(reply, text=repair_json(reply.text, shown))
             self.left_out.update(reply.left_out)
             return read(reply)
 
@@ -268,8 +267,8 @@ class Run:
         }
         described = json.dumps([self._source, first], sort_keys=True)
         key = hashlib.sha256(described.encode()).hexdigest()
-        query = "SELECT reply FROM replies WHERE key = ?"
-        for [stored] in self._replies.execute(query, (key,)).fetchall():
+        found = self._replies.execute("SELECT reply FROM replies WHERE key = ?", (key,))
+        for [stored] in found.fetchall():
             # If a stored reply cannot be read, the request is sent again.
             with suppress(ValueError, TypeError):
                 value = read_repaired(Reply(**json.loads(stored)))

@@ -99,8 +99,12 @@ def object_of(**properties):
         key: {"type": form} if isinstance(form, str) else form
         for key, form in properties.items()
     }
-    required = {"required": [*forms], "additionalProperties": False}
-    return {"type": "object", "properties": forms, **required}
+    return {
+        "type": "object",
+        "properties": forms,
+        "required": [*forms],
+        "additionalProperties": False,
+    }
 
 
 def rows_of(name, **columns):
@@ -127,14 +131,11 @@ def visible(text):
     )
 
 
-def _number_of(value, schema):
-    number = float(value)
-    is_integer = schema["type"] == "integer"
-    most = schema.get("maximum", math.inf)
-    in_range = schema.get("minimum", -math.inf) <= number <= most
-    if not in_range or (is_integer and number % 1):
-        raise ValueError(f"{value!r} is not a number in the range")
-    return int(number) if is_integer else number
+def _number_of(number, type, minimum=-math.inf, maximum=math.inf):
+    """Return a number that fits a JSON schema, or raise ValueError, for `conform` to report."""
+    if not minimum <= number <= maximum or (type == "integer" and number % 1):
+        raise ValueError
+    return int(number) if type == "integer" else number
 
 
 def conform(value, schema, name="the reply"):
@@ -170,7 +171,7 @@ def conform(value, schema, name="the reply"):
             return visible(text.encode("utf-8", "replace").decode()).strip()
         case _:
             with suppress(TypeError, ValueError):
-                return _number_of(value, schema)
+                return _number_of(float(value), **schema)
     raise ValueError(f"{name} must be like {json.dumps(schema)}, got {value!r:.60}")
 
 
@@ -315,8 +316,7 @@ def log_odds(reply, verdict):
 def _odds(row, verdict):
     """Return the log odds of "true" at a position, or 0 if "true" and "false" are both unlikely."""
     pairs = (("true", "false"), ("yes", "no"), ("correct", "incorrect"))
-    pair = next(pair for pair in pairs if verdict in pair)
-    sides = dict.fromkeys(pair, 0.0)
+    sides = dict.fromkeys(next(pair for pair in pairs if verdict in pair), 0.0)
     for token, logprob in row.items():
         word = re.sub(r"\W", "", token).lower()
         for side in sides:

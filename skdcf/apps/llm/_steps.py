@@ -77,7 +77,11 @@ class Step(Settings):
     model: str | None = None
 
     def _question(self, *item):
-        return tabled(*item)
+        [graph] = item
+        rows = number_texts(graph.claims)
+        for v, row in enumerate(rows):
+            row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
+        return {"question": graph.problem, "claims": rows, **context_of(graph)}
 
     def _read(self, rows, *item):
         rows = number_rows(rows, item[0].n_claims)
@@ -170,14 +174,6 @@ async def call_step(step, run, *item):
 def number_texts(texts):
     """Return numbered rows for the input of a model, with one row per text."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
-
-
-def tabled(graph):
-    """Return the question and the claims with their premises, as model input."""
-    rows = number_texts(graph.claims)
-    for v, row in enumerate(rows):
-        row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
-    return {"question": graph.problem, "claims": rows, **context_of(graph)}
 
 
 def context_of(graph):
@@ -465,8 +461,12 @@ class Frequency(Step):
 
     def _question(self, graph, other):
         claims = number_texts(graph.claims)
-        question = {"question": graph.problem, "claims": claims, "other": other}
-        return question | context_of(graph)
+        return {
+            "question": graph.problem,
+            "claims": claims,
+            "other": other,
+            **context_of(graph),
+        }
 
     async def _run(self, run, graph):
         if graph.alternatives is None:
@@ -588,11 +588,16 @@ class Verify(Step):
             return verdict == "true", log_odds(reply, verdict)
 
         premises = [graph.claims[u] for u, child in graph.edges if child == v]
-        claim = {"premises": premises, "claim": graph.claims[v]}
-        question = {"question": graph.problem, **claim, **context_of(graph)}
-        options = {"schema": self._reply, "n_rows": 1, "logprobs": True}
+        question = {
+            "question": graph.problem,
+            "premises": premises,
+            "claim": graph.claims[v],
+            **context_of(graph),
+        }
         try:
-            return await self._ask(run, question, read, **options)
+            return await self._ask(
+                run, question, read, n_rows=1, schema=self._reply, logprobs=True
+            )
         except UnreadableError:
             return np.nan, np.nan
 

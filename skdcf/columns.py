@@ -44,8 +44,8 @@ class ReadProblems:
 
     batch: GraphBatch
     columns: GraphBatch
-    is_table: bool = False
-    labels: NDArray[Any] | None = None
+    is_table: bool
+    labels: NDArray[Any] | None
     hashes: Any = None
 
     def shaped(self, values):
@@ -78,15 +78,17 @@ class ReadProblems:
         return splitting.number_groups(question)
 
 
-def read_problems(estimator, X, *, reset):
-    """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
+def read_problems(estimator, X, y=None, *, reset):
+    """Read problems, with the edges that the filter uses, and their labels.
 
-    If ``reset`` is True, the number of features and the feature names are set. If ``reset`` is
-    False, X is compared with the number and names of the features seen during ``fit``.
+    If ``reset`` is True, the classes of a table, the number of features and the feature names are
+    set. If ``reset`` is False, X and y are compared with those seen during ``fit``.
     """
     batch = pack_graphs(X)
     if batch is None:
-        return _pack_table(estimator, X, reset), True
+        batch = _pack_table(estimator, X, reset)
+        labels = None if y is None else _read_classes(estimator, y, batch, reset)
+        return ReadProblems(batch, batch, True, labels)
     if not len(batch):
         raise ValueError("X must contain at least one problem, but it is empty")
     if not reset:
@@ -99,11 +101,13 @@ def read_problems(estimator, X, *, reset):
         batch = _ruled(batch, estimator.edges)
     if estimator.edges == "given":
         guards.refuse_unknown_edges(batch)
-    return batch, False
+    labels = None if y is None else pack_labels(y, batch)
+    return ReadProblems(batch, batch, False, labels)
 
 
 def _pack_table(estimator, X, reset):
-    if (row := other_row(X)) is not None:
+    row = other_row(X)
+    if row is not None:
         raise ValueError(
             f"X must contain problems, got {type(row).__name__}. Use "
             "ReasoningGraph.from_dict to convert a dict, or ReasoningGraph(None, "
@@ -122,17 +126,15 @@ def _ruled(batch, rule):
     """Return the problems with the edges computed by a function."""
     edges = []
     for i in np.flatnonzero(batch.sizes > 1).tolist():
-        start, stop = batch.offsets[i : i + 2].tolist()
-        texts = None if batch.claims is None else batch.claims[start:stop].tolist()
-        if texts is None or texts[0] is None:
+        graph = batch[i]
+        if graph.claims is None:
             raise ValueError(
                 f"{batch.name_of(i)} must have claim texts, because edges={rule!r} computes "
                 'the edges from texts. Pass the claim texts, or use edges="given"'
             )
-        question = optional_rows(batch.problems, i)
-        edges += [
-            (start + parent, start + child) for parent, child in rule(texts, question)
-        ]
+        start = int(batch.offsets[i])
+        found = rule([*graph.claims], graph.problem)
+        edges += [(start + parent, start + child) for parent, child in found]
     return batch.replace_edges(edges)
 
 
@@ -162,7 +164,7 @@ def _compare_features(estimator, batch):
     # noise of ties="jitter" and functions that compute groups may depend on any column.
     columns_read = estimator.scorer_.columns_read()
     by_position = estimator.features_ is not None or estimator.ties == "jitter"
-    by_position |= any(map(callable, estimator._resolved_guarantee().entries))
+    by_position |= any(map(callable, estimator._resolved_guarantee.entries))
     if columns_read is not None and names is not None and not by_position:
         return batch
 
@@ -186,19 +188,17 @@ def _compare_features(estimator, batch):
     return batch
 
 
-def flat_labels(y, batch, is_table, classes=None):
-    """Return flat labels and, for a table, the values that mean false and true.
-
-    The argument ``classes`` contains the classes found by ``fit``, and is None during ``fit``.
-    """
-    if not is_table:
-        return pack_labels(y, batch), None
+def _read_classes(estimator, y, batch, reset):
+    """Return the labels of a table, whose classes are found during ``fit``."""
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
         raise ValueError(f"label {row} is masked. Use -1 for unjudged claims")
     y = column_or_1d(y, warn=True)
     check_consistent_length(batch, y)
-    return read_column(y, classes)
+    if not reset:
+        return read_column(y, estimator._classes())[0]
+    labels, estimator.classes_ = read_column(y)
+    return labels
 
 
 def confidence_of(scorer, batch):

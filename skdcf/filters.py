@@ -41,13 +41,7 @@ from ._parameters import (
     reduced,
     settings,
 )
-from .columns import (
-    ReadProblems,
-    confidence_of,
-    flat_labels,
-    read_problems,
-    transformer_for,
-)
+from .columns import confidence_of, read_problems, transformer_for
 from .features.columns import (
     apply_columns,
     carry_columns,
@@ -89,8 +83,7 @@ def unchanged_on_error(estimator):
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(state)
+        estimator.__dict__ = state
         raise
 
 
@@ -281,7 +274,7 @@ class ConformalFilter(Settings):
             ),
             level=self._level() if self.scorer_.uses_alpha else None,
             origin=origin,
-            settings=self._settings(),
+            settings=self._settings,
             columns_are_fine=are_fine(problems.batch),
         )
 
@@ -309,11 +302,11 @@ class ConformalFilter(Settings):
         if size == 0:
             return 0
         if size is None and learns:
-            size = self._resolved_guarantee().calibration_count(n, self._level())
+            size = self._resolved_guarantee.calibration_count(n, self._level())
         elif size in (None, "all"):
             if not self._chooses_share:
                 return n
-            size = n - -(-n // 5)  # a fifth of the questions only chooses the share
+            size = n * 4 // 5  # a fifth of the questions only chooses the share
         return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held, training, calibration):
@@ -474,12 +467,12 @@ class ConformalFilter(Settings):
                 "parts must contain at least one part returned by calibration_part, got none"
             )
         for part in parts:
-            guards.refuse_changed(part.settings, self._part_settings())
-        joined = CalibrationPart.join(parts)
-        rows = joined.not_trained(self._record)
+            guards.refuse_changed(part.settings, self._part_settings)
+        part = CalibrationPart.join(parts)
+        rows = part.not_trained(self._record)
+        trained = self._record.trained["answer"]
         with unchanged_on_error(self):
-            trained = self._record.trained["answer"]
-            left_over = self._calibrate_on(joined[rows], True, trained)
+            left_over = self._calibrate_on(part[rows], True, trained)
             self.unused_indices_ = rows[left_over]
             return self
 
@@ -489,7 +482,7 @@ class ConformalFilter(Settings):
         The scores are lowered to allow for rounding errors only after the guards have checked the
         exact values.
         """
-        guarantee = self._resolved_guarantee()
+        guarantee = self._resolved_guarantee
         batch = problems.batch
         confidence = self._confidence(problems)
         risk = self._risk(confidence, batch, steady=True)
@@ -504,17 +497,14 @@ class ConformalFilter(Settings):
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
         if not self.scorer_.batch_invariant or self.features_ is not None:
-            alone = self._score
-            if self.online:
-                alone = partial(online.on_prefixes, alone)
-            rounding = guards.measure_rounding(alone, batch, confidence)
+            rounding = guards.measure_rounding(self._score, batch, confidence)
         resolution = guards.resolution_of(
             self.scorer_, (batch, problems.columns), confidence
         )
         # With ties="include", scores are compared without modification, as in the published code.
         if self.ties != "include":
-            lowered = guards.lowered(jumps.position, resolution, rounding)
-            jumps = replace(jumps, position=lowered)
+            position = guards.lowered(jumps.position, resolution, rounding)
+            jumps = replace(jumps, position=position)
         return CalibrationPart(
             jumps=jumps,
             largest=segment_max(path, batch.offsets),
@@ -523,7 +513,7 @@ class ConformalFilter(Settings):
             hashes=problems.hashes,
             groups=groups,
             origin=origin,
-            settings=self._part_settings(),
+            settings=self._part_settings,
         )
 
     def _calibrate_on(self, part, fewest, candidates=()):
@@ -534,13 +524,13 @@ class ConformalFilter(Settings):
         level = self._level()
         if self._chooses_share:
             # The share is chosen for the number of questions in each group.
-            guarantee = self._resolved_guarantee()
+            guarantee = self._resolved_guarantee
             rows, _ = part.choose(guarantee, level, False)
-            counts = np.bincount(number(part.groups, len(part))[rows]).tolist()
+            counts = np.bincount(part.group_of[rows]).tolist()
             table = self.share_table_
             self.share_ = choose_share(table, level, guarantee.delta, counts)
         # Copy the guarantee, because the caller may change the original.
-        guarantee = deepcopy(self._resolved_guarantee())
+        guarantee = deepcopy(self._resolved_guarantee)
         chosen, left_over = part.choose(guarantee, level, fewest)
         # Even if the answers to a question belong to several groups, one of them is compared with
         # new answers.
@@ -552,7 +542,7 @@ class ConformalFilter(Settings):
             self._record,
             calibrated=part.hashes[np.union1d(chosen, compared)].to_store(),
             origin=part.origin,
-            settings=self._settings(),
+            settings=self._settings,
         )
         part = part[chosen]
         if self.ties != "include":
@@ -568,7 +558,7 @@ class ConformalFilter(Settings):
         guards.check_copies(
             passing.hashes,
             np.isin(passing.hashes.answer, candidates),
-            number(passing.groups, len(passing)),
+            passing.group_of,
             level,
         )
         guards.warn_of_level(self.calibration_, level)
@@ -587,6 +577,7 @@ class ConformalFilter(Settings):
         """Whether the filter chooses the proportion of answers that may pass."""
         return self.guarantee is not None and self.guarantee.show == "auto"
 
+    @property
     def _resolved_guarantee(self):
         """Return the guarantee, with the chosen proportion of answers that may pass."""
         guarantee = self.guarantee or NoFalseClaim()
@@ -595,7 +586,7 @@ class ConformalFilter(Settings):
 
     def _level(self, alpha=None):
         """Return the level, or raise ValueError if the scorer was trained for another level."""
-        level = self._resolved_guarantee().level(alpha, self.alpha)
+        level = self._resolved_guarantee.level(alpha, self.alpha)
         record = getattr(self, "_record", None)
         if alpha is None and record and record.level not in (None, level):
             raise ValueError(
@@ -605,6 +596,7 @@ class ConformalFilter(Settings):
             )
         return level
 
+    @property
     def _settings(self):
         """Return the settings that must stay unchanged after calibration."""
         guarantee = {} if self.guarantee is None else vars(self.guarantee)
@@ -617,8 +609,9 @@ class ConformalFilter(Settings):
         }
         return {name: guards.comparable(value) for name, value in settings.items()}
 
+    @property
     def _part_settings(self):
-        return self._settings() | {"scorer": self._record.scorer}
+        return self._settings | {"scorer": self._record.scorer}
 
     def check_calibrated(self) -> None:
         """Raise NotFittedError if the filter is not fitted, or was fitted without calibration."""
@@ -642,7 +635,7 @@ class ConformalFilter(Settings):
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None. Pass the claim labels of each problem as y"
             )
-        problems = self._read(X, y, reset)
+        problems = read_problems(self, X, y, reset=reset)
         if reset:
             self.features_ = transformer_for(self, problems.batch)
         batch = carry_columns(self.features_, problems.batch)
@@ -650,24 +643,13 @@ class ConformalFilter(Settings):
         hashes = hashes_of(batch, groups, columns_are_fine=fine)
         return replace(problems, batch=batch, columns=batch, hashes=hashes)
 
-    def _read(self, X, y=None, reset=False):
-        """Read problems and labels, without computing columns."""
-        batch, is_table = read_problems(self, X, reset=reset)
-        labels = None
-        if y is not None:
-            classes = None if reset else self._classes()
-            labels, classes = flat_labels(y, batch, is_table, classes)
-            if reset and is_table:
-                self.classes_ = classes
-        return ReadProblems(batch, batch, is_table, labels)
-
     def _look(self, X, y=None, skipped=("label_",)):
         """Check the problems to filter, and return them with their columns."""
         check_is_fitted(self, "scorer_")
-        problems = self._read(X, y)
-        guards.refuse_changed(self._record.settings, self._settings())
+        problems = read_problems(self, X, y, reset=False)
+        guards.refuse_changed(self._record.settings, self._settings)
         origin = self._origin(problems.batch)
-        skipped = () if y is not None else skipped
+        skipped = skipped if y is None else ()
         guards.compare_origin(self._record, origin, skipped=skipped)
         return replace(problems, columns=self._with_columns(problems.batch))
 
@@ -694,11 +676,16 @@ class ConformalFilter(Settings):
     def _confidence(self, problems):
         """Return the confidence in each claim, computed without later claims if online=True."""
         if self.online:
-            return online.on_prefixes(self._score, problems.batch)
+            return self._score(problems.batch)
         return confidence_of(self.scorer_, problems.columns)
 
     def _score(self, batch):
-        return confidence_of(self.scorer_, self._with_columns(batch))
+        """Compute the columns and confidences of a batch."""
+
+        def score(batch):
+            return confidence_of(self.scorer_, self._with_columns(batch))
+
+        return online.on_prefixes(score, batch) if self.online else score(batch)
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
@@ -719,7 +706,7 @@ class ConformalFilter(Settings):
             confidence = self._confidence(problems)
         batch = problems.batch
         risk = path_risk(self._risk(confidence, batch), problems.columns)
-        return self._resolved_guarantee().path_risks(risk, batch)
+        return self._resolved_guarantee.path_risks(risk, batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that the scorer uses, in the order of ``coef_``.
@@ -968,7 +955,7 @@ class ConformalFilter(Settings):
             getattr(self, "_promised", None) not in (None, self._promises())
         )
         is_kept = (problems.labels == 1) & (margin > 0)
-        return int(is_kept.sum()) / len(problems.batch)
+        return np.count_nonzero(is_kept) / len(problems.batch)
 
     def stream(
         self,
@@ -1042,7 +1029,7 @@ class ConformalFilter(Settings):
         level = self._level_now(alpha)
         sentence = self.calibration_.describe(level)
         origin = self._record.origin
-        if set(origin["provenance"].get("label_meaning", ())) == {"supported"}:
+        if origin["provenance"].get("label_meaning") == ["supported"]:
             sentence += ". A false claim is a claim that is unsupported by its context"
         share = max(origin["judges"]["share"])
         if share > 0:
@@ -1055,15 +1042,14 @@ class ConformalFilter(Settings):
     def _level_now(self, alpha=None):
         """Return the level for which a calibrated filter with unchanged settings is asked."""
         self.check_calibrated()
-        guards.refuse_changed(self._record.settings, self._settings())
+        guards.refuse_changed(self._record.settings, self._settings)
         return self._level(alpha)
 
     @property
     def threshold_(self) -> float:
         """Threshold at ``alpha``, or NaN if the threshold differs between problems."""
         full.refuse(self, "threshold_")
-        level = self._level_now()
-        return self.calibration_.threshold(level)
+        return self.calibration_.threshold(self._level_now())
 
     def threshold(self, alpha: Level = None) -> float:
         """Return the conformal threshold. Claims with a smaller path risk are kept.

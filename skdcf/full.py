@@ -446,7 +446,7 @@ def fit(cf, problems, scorer):
     ValueError
         If no guarantee is known for the scorer, the settings or the problems.
     """
-    guarantee = cf._resolved_guarantee()
+    guarantee = cf._resolved_guarantee
     is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
     if not is_proven or guarantee.show != 1 or cf.ties != "exclude":
         raise ValueError(
@@ -502,7 +502,7 @@ def _calibrate(cf, problems, origin, older=None):
     """
     part = cf._part(problems, origin)
     hashes = part.hashes
-    guarantee = cf._resolved_guarantee()
+    guarantee = cf._resolved_guarantee
     one, _ = part.choose(guarantee, cf._level(), False, in_groups=False)
     chosen, _ = part[one].choose(guarantee, cf._level(), True)
     rows = one[chosen]
@@ -579,7 +579,7 @@ def path_risks(cf, problems):
     batch = problems.columns
     _check_answers(batch)
     ones = np.ones(batch.n_claims)
-    risks = cf._resolved_guarantee().path_risks(ones, problems.batch)
+    risks = cf._resolved_guarantee.path_risks(ones, problems.batch)
     batch = batch.replace_features(_columns(cf, problems))
     return replace(risks, path_risk=cf._labelled.levels(batch, risks.groups))
 

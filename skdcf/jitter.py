@@ -34,11 +34,8 @@ def noise_of(batch, seed, steady=False):
             for column in units.T:
                 rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
         if batch.claims is not None:
-            # The hash of a problem without texts must be the same whether or not other problems
-            # have texts.
-            with_text = np.flatnonzero([text is not None for text in batch.claims])
-            codes = [hash_text(text) for text in batch.claims[with_text]]
-            rows[with_text] = mix(rows[with_text] + np.array(codes, dtype=np.uint64))
+            codes = [hash_text(text) for text in batch.claims]
+            rows = mix(rows + np.array(codes, dtype=np.uint64))
         of_problem = segment_sum(rows, batch.offsets)[batch.problem_of]
         position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
         mixed = mix(rows + odd * position.astype(np.uint64))

@@ -15,6 +15,8 @@ from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
 from .guards import Record
 from .identity import Hashes, hash_question, mix
 
+_COLUMNS = "largest", "lowest", "lowered"
+
 
 @dataclass(frozen=True)
 class CalibrationPart:
@@ -73,6 +75,11 @@ class CalibrationPart:
         """Nonconformity score of each problem."""
         return self.jumps.first()
 
+    @property
+    def group_of(self) -> NDArray[np.int64]:
+        """Number of the group of each problem."""
+        return number(self.groups, len(self))
+
     def __len__(self) -> int:
         """Number of problems."""
         return len(self.largest)
@@ -84,25 +91,25 @@ class CalibrationPart:
         return replace(
             self,
             jumps=self.jumps[rows],
-            largest=self.largest[rows],
-            lowest=self.lowest[rows],
-            lowered=self.lowered[rows],
             hashes=self.hashes[rows],
             groups=groups,
+            **{name: getattr(self, name)[rows] for name in _COLUMNS},
         )
 
     @classmethod
     def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one part, in the given order."""
+        columns: Any = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in _COLUMNS
+        }
         return replace(
             parts[0],
             jumps=Jumps.join([part.jumps for part in parts]),
-            largest=np.concatenate([part.largest for part in parts]),
-            lowest=np.concatenate([part.lowest for part in parts]),
-            lowered=np.concatenate([part.lowered for part in parts]),
             hashes=Hashes.join([part.hashes for part in parts]),
             groups=parts[0].groups and [g for part in parts for g in part.groups or ()],
             origin=guards.join_origins([part.origin for part in parts]),
+            **columns,
         )
 
     def calibrate(self, guarantee: Guarantee) -> Calibration:
@@ -113,8 +120,7 @@ class CalibrationPart:
 
     def not_trained(self, record: Record) -> NDArray[np.intp]:
         """Return the rows of answers that equal no training answer, or raise ValueError."""
-        group_of = number(self.groups, len(self))
-        return guards.not_trained(record, self.hashes, group_of)
+        return guards.not_trained(record, self.hashes, self.group_of)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.
@@ -169,12 +175,10 @@ class CalibrationPart:
             Indices of problems, sorted.
         """
         question = self.hashes.question
-        group_of = number(self.groups if in_groups else None, len(self))
+        group_of = self.group_of if in_groups else np.zeros(len(self), int)
         # If all questions differ and there are 10,000 of them, all calibrate. The rank is then
         # rounded by at most 1 / (n + 1).
         most = 10_000 if (question < 0).all() else np.inf
-        if len(self) >= most and not group_of.any():
-            return np.arange(len(self)), np.arange(0)
         by_content, by_question = self.orders()
         rows = choose_one_each(
             question, by_content if ranks is None else ranks, group_of
@@ -189,18 +193,22 @@ class CalibrationPart:
         return rows[is_chosen], rows[~is_chosen]
 
 
-def number(groups: list[Any] | None, n: int) -> NDArray[np.int64]:
-    """Return the number of each of n groups in the order of appearance, or zeros without groups."""
-    numbers: dict[Any, int] = {}
+def number(groups, n):
+    """Return the number of each of n groups in the order of appearance, or zeros without groups.
+
+    ``groups`` is a list of length n, or None. The numbers are an int array of shape (n,).
+    """
+    numbers = {}
     return np.array(
         [numbers.setdefault(g, len(numbers)) for g in groups or [None] * n], np.int64
     )
 
 
-def choose_one_each(
-    questions: NDArray[Any], order: NDArray[Any], group_of: NDArray[Any]
-) -> NDArray[np.intp]:
-    """For each group and question, return the index of the first problem in the given order."""
+def choose_one_each(questions, order, group_of):
+    """For each group and question, return the index of the first problem in the given order.
+
+    All arrays have shape (n_problems,). The indices are sorted.
+    """
     by = np.lexsort((order, questions, group_of))
     return np.sort(by[starts_run(questions[by]) | starts_run(group_of[by])])
 

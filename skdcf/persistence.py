@@ -102,10 +102,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     from skops import io  # Importing skops loads all modules of scikit-learn.
 
     check_is_fitted(filter)
-    buffer = BytesIO()
     try:
-        io.dump(filter, buffer)
-        content = buffer.getvalue()
+        content = io.dumps(filter)
         # Load the file immediately to detect objects that cannot be restored.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except Exception as error:
@@ -115,6 +113,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
             "lambda. Torch objects are not supported. Of a search, save its best_estimator_"
         ) from error
     about = {"format": FORMAT, "skdcf": __version__, "versions": versions()}
+    buffer = BytesIO(content)
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("skdcf.json", json.dumps(about))
     with replaced(path, "wb") as file:
@@ -157,7 +156,20 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
 
     content = Path(path).read_bytes()
     try:
-        made_with, names = _inspect(content)
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise ValueError("its members overlap or are compressed")
+            about = json.loads(archive.read("skdcf.json"))
+            schema = json.dumps(json.loads(archive.read("schema.json")))
+        if about["format"] != FORMAT:
+            raise ValueError(
+                f"the format must be {FORMAT}, got {about['format']}. The file was written by "
+                f"skdcf {about['skdcf']}. Load it with that version, or fit the filter again"
+            )
+        names = {*io.get_untrusted_types(data=content)}
+        # A partial function may name itself as anything that is trusted.
+        if '"PartialNode"' in schema:
+            names.add("functools.partial")
         untrusted = sorted(filterfalse(_is_known, names.difference(trusted)))
         if untrusted:
             raise ValueError(
@@ -169,32 +181,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         raise ValueError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    warn_of_versions(type(loaded).__name__, made_with)
+    warn_of_versions(type(loaded).__name__, about["versions"])
     return loaded
-
-
-def _inspect(content):
-    """Return the versions in a file and the dotted names in it that skops does not trust.
-
-    The size and the format of the file are checked first.
-    """
-    from skops import io
-
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > len(content):
-            raise ValueError("its members overlap or are compressed")
-        about = json.loads(archive.read("skdcf.json"))
-        schema = json.dumps(json.loads(archive.read("schema.json")))
-    if about["format"] != FORMAT:
-        raise ValueError(
-            f"the format must be {FORMAT}, got {about['format']}. The file was written by "
-            f"skdcf {about['skdcf']}. Load it with that version, or fit the filter again"
-        )
-    names = set(io.get_untrusted_types(data=content))
-    # A partial function may name itself as anything that is trusted.
-    return about["versions"], names | (
-        {"functools.partial"} if '"PartialNode"' in schema else set()
-    )
 
 
 def _is_known(name):
@@ -203,7 +191,7 @@ def _is_known(name):
     Comparing prefixes would be unsafe, because a module also contains its imports.
     """
     module, _, last = name.rpartition(".")
-    if name in TRUSTED or not module.startswith(HOMES):
+    if not module.startswith(HOMES):
         return name in TRUSTED
     try:
         found = getattr(import_module(module), last, None)
@@ -264,9 +252,8 @@ def save_threshold(
             "The threshold alone does not determine which answers pass. Use skdcf.save "
             "to save the whole filter"
         )
-    levels = [filter.alpha] if alphas is None else alphas
     thresholds = {}
-    for alpha in levels:
+    for alpha in [filter.alpha] if alphas is None else alphas:
         # JSON has no infinity. No score is larger than the largest number.
         risk = np.clip(filter.threshold(alpha), -1e308, 1e308)
         smallest = np.nextafter(1e-5 * (1 + abs(risk)) - risk, np.inf)

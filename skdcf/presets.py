@@ -561,7 +561,10 @@ class XGBoostCF(HardCF):
 
     def _wanted_scorer(self, batch):
         xgboost = import_extra("xgboost", "xgboost")
-        names = "max_depth", "n_estimators", "learning_rate"
-        parameters = {name: getattr(self, name) for name in names}
-        trees = xgboost.XGBClassifier(**parameters, n_jobs=1)
+        trees = xgboost.XGBClassifier(
+            max_depth=self.max_depth,
+            n_estimators=self.n_estimators,
+            learning_rate=self.learning_rate,
+            n_jobs=1,
+        )
         return ClassifierScorer(trees, target=self.target, gain=None)

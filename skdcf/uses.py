@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .columns import flat_labels, read_problems, transformer_for
+from .columns import read_problems, transformer_for
 from .features.columns import carry_columns
 from .identity import hashes_of
 
@@ -18,13 +18,11 @@ def check(estimator, X, y=None):
     """
     reader = copy(estimator)
     is_fitted = hasattr(reader, "scorer_")
-    batch, is_table = read_problems(reader, X, reset=not is_fitted)
+    problems = read_problems(reader, X, y, reset=not is_fitted)
+    batch = problems.batch
     transformer = reader.features_ if is_fitted else transformer_for(reader, batch)
     batch = carry_columns(transformer, batch)
-    if y is None:
-        return batch
-    classes = reader._classes() if is_fitted else None
-    return batch, flat_labels(y, batch, is_table, classes)[0]
+    return batch if y is None else (batch, problems.labels)
 
 
 def seen(filter, X, groups=None):
@@ -44,7 +42,7 @@ def copy_at(fitted, alpha):
     copied = copy(fitted)
     copied.alpha = alpha
     level = alpha if fitted.scorer_.uses_alpha else None
-    copied._record = replace(fitted._record, level=level, settings=copied._settings())
+    copied._record = replace(fitted._record, level=level, settings=copied._settings)
     return copied
 
 

@@ -21,10 +21,10 @@ def fit_levels(filter, X, y, alphas, groups=None):
 def with_alpha(fitted, alpha):
     """Return a copy of a filter for another level, with the same calibration problems."""
     check_is_fitted(fitted, "nonconformity_scores_")
-    refuse_changed(fitted._record.settings, fitted._settings())
+    refuse_changed(fitted._record.settings, fitted._settings)
     copied = copy_at(fitted, alpha)
     copied.calibration_ = copy(fitted.calibration_)
-    copied.calibration_.guarantee = deepcopy(copied._resolved_guarantee())
+    copied.calibration_.guarantee = deepcopy(copied._resolved_guarantee)
     warn_of_level(copied.calibration_, copied._level(None))
     return copied
 

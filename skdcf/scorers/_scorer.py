@@ -19,7 +19,7 @@ from .._checks import is_integer
 from .._jobs import run_jobs
 from .._parameters import Number, Options, Settings, StrOptions, settings
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, optional_rows
+from ..graphs.ragged import offsets_of, optional_rows, segment_ids
 from ..ops.price import exact_log_price
 
 LinearTerms: TypeAlias = tuple[tuple[str, ...], NDArray[Any], NDArray[Any]]
@@ -205,15 +205,13 @@ def out_of_fold_confidence(scorer, batch, labels, task):
         return None
     n_folds = min(3, len(names))
     fold_of = deepcopy(task.rng).permutation(len(names))[code] % n_folds
-    in_folds = [fold_of == fold for fold in range(n_folds)]
     jobs = [
-        partial(_score_fold, clone(scorer), batch, labels, in_fold, task)
-        for in_fold in in_folds
+        partial(_score_fold, clone(scorer), batch, labels, fold_of == fold, task)
+        for fold in range(n_folds)
     ]
     unseen = np.empty(batch.n_claims)
-    results = run_jobs(jobs, task.n_jobs, task.verbose)
-    for in_fold, confidence in zip(in_folds, results, strict=True):
-        unseen[in_fold[batch.problem_of]] = confidence
+    for fold, confidence in enumerate(run_jobs(jobs, task.n_jobs, task.verbose)):
+        unseen[fold_of[batch.problem_of] == fold] = confidence
     return unseen
 
 
@@ -370,12 +368,18 @@ class FrequencyScorer(FeatureScorer):
             parent, child = batch.edges.T
         else:
             indptr, parent = batch.closure
-            child = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
+            child = segment_ids(indptr)
             parent, child = parent[parent != child], child[parent != child]
-        lower, upper = _medians(column[child], parent, batch.n_claims)
-        below = lower if self.over == "children" else (lower + upper) / 2
-        mixed = (1 - self.beta_mix) * column + self.beta_mix * below
-        return np.where(np.isnan(below), column, mixed)
+        below = column[child]
+        # Claims without descendants are not mixed, so their medians can be any number.
+        ordered = np.append(below[np.lexsort((below, parent))], 0.0)
+        count = np.bincount(parent, minlength=batch.n_claims)
+        start = offsets_of(count)[:-1]
+        median = ordered[start + (count - 1) // 2]
+        if self.over == "descendants":
+            median = (median + ordered[start + count // 2]) / 2
+        mixed = (1 - self.beta_mix) * column + self.beta_mix * median
+        return np.where(count > 0, mixed, column)
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         # If the scorer also depends on other claims, the confidence is not linear in the features
@@ -407,14 +411,3 @@ def column_of(feature, batch):
             f"feature must be a column number less than {batch.n_features}, got {feature}"
         )
     return int(feature)
-
-
-def _medians(values, owner, n):
-    """Return the lower and upper medians of each group of values, or NaN for empty groups."""
-    ordered = values[np.lexsort((values, owner))]
-    count = np.bincount(owner, minlength=n)
-    start = offsets_of(count)[:-1]
-    padded = np.append(ordered, np.nan)
-    lower = padded[np.where(count, start + (count - 1) // 2, len(ordered))]
-    upper = padded[np.where(count, start + count // 2, len(ordered))]
-    return lower, upper

@@ -65,7 +65,7 @@ from .identity import (
 )
 from .jitter import noise_of
 from .labels import Labels
-from .ops.hard import path_risk, segment_max, segment_min, segment_sum
+from .ops.hard import path_risk, segment_max, segment_sum
 from .parts import CalibrationPart, number
 from .scorers import ClassifierScorer, ConfTrScorer, FitTask, resolve
 from .training import splitting
@@ -488,11 +488,10 @@ class ConformalFilter(Settings):
         risk = self._risk(confidence, batch, steady=True)
         path = path_risk(risk, problems.columns)
         jumps = guarantee.jumps(path, problems.labels, batch.offsets)
-        lowest = segment_min(path, batch.offsets)
-        groups = guarantee.path_risks(path, batch).groups
+        risks = guarantee.path_risks(path, batch)
 
         guards.warn_of_direction(confidence, problems.labels, batch.problem_of)
-        guards.refuse_dependence(guarantee, batch, groups)
+        guards.refuse_dependence(guarantee, batch, risks.groups)
         rounding = 0.0
         # If no columns are fitted and the scores of a problem are bitwise equal in every batch,
         # there is no rounding error to measure.
@@ -508,10 +507,10 @@ class ConformalFilter(Settings):
         return CalibrationPart(
             jumps=jumps,
             largest=segment_max(path, batch.offsets),
-            lowest=lowest,
-            lowered=guards.lowered(lowest, resolution, rounding),
+            lowest=risks.lowest,
+            lowered=guards.lowered(risks.lowest, resolution, rounding),
             hashes=problems.hashes,
-            groups=groups,
+            groups=risks.groups,
             origin=origin,
             settings=self._part_settings,
         )

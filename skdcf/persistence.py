@@ -12,7 +12,7 @@ from importlib import import_module
 from io import BytesIO
 from itertools import filterfalse
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from ._files import replaced, write_text
 from ._parameters import versions, warn_of_versions
 from ._version import __version__
+
+FilePath: TypeAlias = str | os.PathLike[str]
 
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
 FORMAT = 6
@@ -60,7 +62,7 @@ TRUSTED = {
 }
 
 
-def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
+def save(filter: BaseEstimator, path: FilePath) -> Path:
     """Save a fitted filter to a file.
 
     The file contains names of classes, numbers and texts, but no code. With
@@ -121,7 +123,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
     """Load a filter from a file written by `save`.
 
     No code in the file is executed. The file may refer to classes of scikit-learn and NumPy, and
@@ -202,7 +204,7 @@ def _is_known(name):
 
 
 def save_threshold(
-    filter: Any, path: str | os.PathLike[str], alphas: Sequence[float] | None = None
+    filter: Any, path: FilePath, alphas: Sequence[float] | None = None
 ) -> Path:
     """Save the thresholds of a fitted filter as JSON.
 
@@ -267,7 +269,7 @@ def save_threshold(
     return write_text(path, [json.dumps(record, indent=1)])
 
 
-def load_threshold(path: str | os.PathLike[str]) -> dict[float, float]:
+def load_threshold(path: FilePath) -> dict[float, float]:
     """Load the thresholds from a file written by `save_threshold`.
 
     Parameters

@@ -118,10 +118,8 @@ class ClassifierScorer(PricedScorer):
         self.validate()
         self._noise = noise_columns(need_features(batch))
         target, judged = targets_of(self.target, labels, batch)
-        X = self._informative(batch)
-        if not judged.all():
-            X = X[judged]
-            target = target[judged]
+        X = self._informative(batch)[judged]
+        target = target[judged]
         self.estimator_ = None if self.requires_fit else self.estimator
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):

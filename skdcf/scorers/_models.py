@@ -306,6 +306,7 @@ class ConfTrScorer(PricedScorer):
             warn(result.message, ConvergenceWarning)
         return self
 
+    @property
     def _is_linear(self):
         # A subclass may interpret the parameters differently.
         return type(self.model_) is LinearModel
@@ -316,7 +317,7 @@ class ConfTrScorer(PricedScorer):
 
         The names of the columns are returned by `get_feature_names_out`.
         """
-        if not self._is_linear():
+        if not self._is_linear:
             raise AttributeError("coef_ is only available for a LinearModel")
         return self.params_ / self.columns_.scale / self.scale_
 
@@ -363,7 +364,7 @@ class ConfTrScorer(PricedScorer):
 
     def _logits(self, batch):
         """Compute the output of the model, which must be finite."""
-        if self._is_linear():
+        if self._is_linear:
             # In contrast to a matrix product, a row-wise sum does not depend on the other rows.
             sums = np.empty(batch.n_claims)
             for rows, X in self.columns_.blocks(batch):
@@ -371,7 +372,7 @@ class ConfTrScorer(PricedScorer):
             return sums
         scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
         if not np.isfinite(scores).all():
-            claim = int(np.flatnonzero(~np.isfinite(scores))[0])
+            claim = int(np.argmin(np.isfinite(scores)))
             raise ValueError(
                 f"{self.model_!r} must return finite confidences, but it returned "
                 f"{scores[claim]} for {batch.locate(claim)}"
@@ -379,7 +380,7 @@ class ConfTrScorer(PricedScorer):
         return scores
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
-        if not self._is_linear():
+        if not self._is_linear:
             return None
         names = tuple(self.get_feature_names_out(names_of(batch)))
         mean = self.columns_.mean

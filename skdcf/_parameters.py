@@ -20,8 +20,13 @@ from ._checks import warn
 from ._version import __version__
 
 if TYPE_CHECKING:
-    # scikit-learn has no types, so type checkers would accept every parameter.
-    class BaseEstimator:
+    MYPY = False
+    if MYPY:  # mypy has no types for scikit-learn, and would accept every parameter.
+        Known = object
+    else:
+        from sklearn.base import BaseEstimator as Known
+
+    class BaseEstimator(Known):
         def __getattr__(self, name: str) -> Any: ...
 
 else:

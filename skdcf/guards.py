@@ -353,21 +353,20 @@ def check_copies(hashes, in_training, group_of, level):
     by_text = hashes.named_by == "text"
     share = _refuse_many(is_copy, is_second, group_of, _FEW if by_text else 1)
     count_of = f"{is_copy.sum()} of {len(group_of)} calibration answers"
-    if not by_text and share > _FEW:
+    if by_text:
+        warn(
+            f"{count_of} are copies of other answers. For new answers that equal no answer in "
+            "fit or calibrate, the guarantee holds at the level "
+            f"{level / (1 - min(share, 0.99)):.3g} instead of {level:g}",
+            GuaranteeWarning,
+        )
+    elif share > _FEW:
         warn(
             f"{count_of} equal training answers or answers of other groups. The guarantee holds "
             "if the groups are different questions to which the model gives the same answer. If "
             "they are copies of one answer, give them equal groups",
             GuaranteeWarning,
         )
-    if not by_text:
-        return
-    warn(
-        f"{count_of} are copies of other answers. For "
-        "new answers that equal no answer in fit or calibrate, the guarantee holds at the "
-        f"level {level / (1 - min(share, 0.99)):.3g} instead of {level:g}",
-        GuaranteeWarning,
-    )
 
 
 def _refuse_many(is_copy, is_second, group_of, most):

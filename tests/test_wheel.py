@@ -72,7 +72,7 @@ def install(what, folder):
 @pytest.mark.wheel
 def test_wheel_holds_the_package_and_nothing_else(wheel, checkout):
     names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    kinds = (".py", ".pyi", ".html", ".json", ".toml", ".txt", ".typed")
+    kinds = (".css", ".py", ".pyi", ".html", ".json", ".toml", ".txt", ".typed")
     source = [p for p in checkout.glob("skdcf/**/*") if p.suffix in kinds]
     source = [p.relative_to(checkout).as_posix() for p in source]
     assert {"skdcf/py.typed", "skdcf/__init__.pyi"} <= set(names)

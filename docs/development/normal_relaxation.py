@@ -2,6 +2,7 @@
 
 import autograd.numpy as anp
 import numpy as np
+from autograd.scipy.special import expit
 from autograd.tracer import getval
 from scipy.stats import norm
 
@@ -34,4 +35,4 @@ class NormalRelaxation(Relaxation):
         return segment_min(take(path_risk, plan.false_claims), plan.false_offsets)
 
     def kept(self, path_risk, threshold, plan):
-        return soft.path_retention(path_risk, threshold, self.temperature)
+        return expit((threshold - path_risk) / self.temperature)

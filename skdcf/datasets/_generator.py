@@ -123,9 +123,12 @@ def make_reasoning_graphs(
     deviation = rng.normal(0, terms["deviation"], n_problems)
     logit = terms["constant"] + deviation[batch.problem_of]
     logit += np.array(terms["by_state"])[state]
-    frequency = rng.binomial(5, expit(logit - terms["difficulty"] * difficulty))
-    position = np.arange(batch.n_claims) - offsets[batch.problem_of]
-    columns = {"frequency-score": frequency, "claim_index": position}
+    columns = {
+        "frequency-score": rng.binomial(
+            5, expit(logit - terms["difficulty"] * difficulty)
+        ),
+        "claim_index": np.arange(batch.n_claims) - offsets[batch.problem_of],
+    }
     for name, means in parameters["semantic"].items():
         mean = np.array(means)[state]
         is_count = name == "inference_gap_size"
@@ -142,9 +145,12 @@ def _dataset(batch, labels, return_X_y):
     labels = LabelList(labels)
     if return_X_y:
         return batch, labels
-    names = batch.feature_names and list(batch.feature_names)
-    groups = np.arange(len(batch))
-    return Bunch(graphs=batch, labels=labels, groups=groups, feature_names=names)
+    return Bunch(
+        graphs=batch,
+        labels=labels,
+        groups=np.arange(len(batch)),
+        feature_names=batch.feature_names and list(batch.feature_names),
+    )
 
 
 def _draw_edges(rng, setting, type_of, offsets):

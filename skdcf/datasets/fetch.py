@@ -184,8 +184,9 @@ def fetch_coherent_math(
 
 
 def _parse_coherent(record):
-    verdicts = {"1.0": 1, "1": 1, "0.0": 0, "0": 0}
-    row = parse_scored(record, "manual_annotation", verdicts)
+    row = parse_scored(
+        record, "manual_annotation", {"1.0": 1, "1": 1, "0.0": 0, "0": 0}
+    )
     # Each row represents a child, and each column represents a parent.
     return row | {"edges": np.argwhere(record["dep_graph"])[:, ::-1].tolist()}
 
@@ -239,8 +240,9 @@ def fetch_felm(
     Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
     NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
     """
-    known = ("math", "reasoning", "science", "wk", "writing_rec")
-    names = chosen("domains", domains, known)
+    names = chosen(
+        "domains", domains, ("math", "reasoning", "science", "wk", "writing_rec")
+    )
     records = {
         f"felm/{record['domain']}/{record['index']}": record
         for record in read_published("felm/all.jsonl", data_home)
@@ -371,7 +373,7 @@ def _parse_mr_ben(record):
         else:
             claims[-1] += "\n" + line
     first = record["Model_Solution_First_Error_Step"]
-    if first != "N/A" and first not in numbers:
+    if first not in ("N/A", *numbers):
         raise ValueError(
             f"the first error must be one of the steps {numbers}, got {first}"
         )

@@ -105,8 +105,7 @@ def from_frame(
                     f"{others.pop()!r}"
                 )
         if features:
-            columns = [part[name] for name in features]
-            line["features"] = [*zip(*columns, strict=True)]
+            line["features"] = [*zip(*map(part.__getitem__, features), strict=True)]
             line["feature_names"] = list(features)
         if label is not None:
             line["labels"] = part[label]

@@ -110,9 +110,10 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
             )
 
     def formatted(number):
-        row = (column[number] for column in columns.values())
         try:
-            return records.format_problem(graphs[number], *row)
+            return records.format_problem(
+                graphs[number], *(column[number] for column in columns.values())
+            )
         except records.BROKEN as error:
             raise ValueError(f"problem {number}: {error}") from error
 

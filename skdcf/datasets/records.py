@@ -261,8 +261,12 @@ def format_problem(graph, labels=None, mask=None, group=None, metadata=None):
     free = {**(fields.pop("metadata", None) or {}), **(metadata or {})}
     group_in_metadata = free.pop("group", None)
     own = {key: free.pop(key) for key in free.pop(OWN, ()) if key in free}
-    fields |= {"labels": labels, "mask": mask, "metadata": free or None}
-    fields["group"] = group_in_metadata if group is None else group
+    fields |= {
+        "labels": labels,
+        "mask": mask,
+        "metadata": free or None,
+        "group": group_in_metadata if group is None else group,
+    }
     fields = {key: value for key, value in fields.items() if value is not None}
     record = plain({"version": 1, **fields, **own})
     row = read_row(record)
@@ -377,13 +381,12 @@ def as_bunch(rows, dropped=()):
     if groups:
         is_small = all(type(group) is int and abs(group) < 2**63 for group in groups)
         groups = np.fromiter(groups, np.int64 if is_small else object)
-    names = graphs.feature_names and list(graphs.feature_names)
     return Bunch(
         graphs=graphs,
         labels=labels,
         masks=column("mask"),
         groups=groups,
         metadata=column("metadata"),
-        feature_names=names,
+        feature_names=graphs.feature_names and list(graphs.feature_names),
         dropped=list(dropped),
     )

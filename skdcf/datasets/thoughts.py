@@ -50,5 +50,5 @@ def without_reasoning(parts):
     return [
         part
         for part in parts
-        if not (isinstance(part, Mapping) and part.get("type") in kinds)
+        if not isinstance(part, Mapping) or part.get("type") not in kinds
     ]

@@ -138,12 +138,24 @@ def compare_claim(claim, question, above, earlier):
                 underived += x in refuted or not _is_derived(x, premises)
     n = len(numbers)
     wrong = min(len(claim.wrong), 2)
-    counts = claim.size, claim.n_numerals, claim.n_equal, new, loose
     shares = (in_question / n, in_premises / n) if n else (1.0, 1.0)
     overlap = len(shared) / len(words) if words else 1.0
-    facts = wrong, underived, max(numbers, default=0.0)
-    judged = min(len(claim.right), 3), wrong
-    row = (*counts, *judged, *shares, overlap, in_question > 0, *claim.flags, *facts)
+    row = (
+        claim.size,
+        claim.n_numerals,
+        claim.n_equal,
+        new,
+        loose,
+        min(len(claim.right), 3),
+        wrong,
+        *shares,
+        overlap,
+        in_question > 0,
+        *claim.flags,
+        wrong,
+        underived,
+        max(numbers, default=0.0),
+    )
     return row, bits
 
 

@@ -73,17 +73,8 @@ def _numbers(text):
     return {number.replace(",", "") for number in numbers}
 
 
-def _read_answers(X):
-    """Return a graph without claims and the log-probabilities for each item."""
-    answers = [_read_answer(i, item) for i, item in enumerate(X)]
-    if len({logprobs is None for _, logprobs in answers}) == 2:
-        raise ValueError(
-            "logprobs must be passed for all problems or for none, but some problems have none"
-        )
-    return answers
-
-
 def _read_answer(i, item):
+    """Return a graph without claims and the log-probabilities."""
     if isinstance(item, tuple) and len(item) == 2:
         item = {"problem": item[0], "answer": item[1]}
     if not isinstance(item, Mapping) or not isinstance(item.get("answer"), str):
@@ -277,7 +268,12 @@ class ClaimExtractor(TransformerMixin, Settings):
             One problem per answer, in order.
         """
         self.validate()
-        answers = _read_answers(X)
+        answers = [_read_answer(i, item) for i, item in enumerate(X)]
+        if len({logprobs is None for _, logprobs in answers}) == 2:
+            raise ValueError(
+                "logprobs must be passed for all problems or for none, but some problems have "
+                "none"
+            )
         graphs, run = run_all(self.client, answers, self._extract, self.model)
         self.usage_ = run.usage
         failed = [str(graph) for graph in graphs if isinstance(graph, CallError)]
@@ -392,5 +388,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         if self.sample is not None and graph.alternatives is None:
             graph = graph.replace(alternatives=())
         graph = _with_claims(graph, logprobs, [], ())
-        table = np.zeros((0, len(self.feature_names())))
-        return self._filled(graph, [table], [f"extraction failed: {error}"])
+        return self._filled(
+            graph,
+            [np.zeros((0, len(self.feature_names())))],
+            [f"extraction failed: {error}"],
+        )

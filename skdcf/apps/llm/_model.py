@@ -226,29 +226,25 @@ class Run:
         content,
         read,
         *,
-        model=None,
-        schema=None,
-        limit=None,
-        temperature=0.0,
-        seed=0,
-        logprobs=False,
+        model,
+        limit,
+        **options,
     ):
         """Return the result of ``read`` for a reply of the model.
 
-        ``content`` is the input of the model, given as a string or as an object. If ``read``
+        ``content`` is the input of the model, given as a string or as an object. The options are
+        ``schema``, ``temperature``, ``seed`` and ``logprobs``. If ``read``
         raises ValueError, the model is asked again with another seed. If JSON is expected, the
         backslashes of the reply are repaired.
         """
         if not isinstance(content, str):
             content = json.dumps(content, ensure_ascii=False)
         # The texts in the JSON document, apart from line breaks and other control characters.
-        shown = re.sub(
-            r"\\(.)", lambda match: match[1] if match[1] in '\\"' else " ", content
-        )
+        shown = re.sub(r'\\(?:([\\"])|.)', lambda match: match[1] or " ", content)
         content = content.encode("utf-8", "replace").decode()
 
         def read_repaired(reply):
-            if schema is not None:
+            if first["schema"] is not None:
                 reply = replace(reply, text=repair_json(reply.text, shown))
             self.left_out.update(reply.left_out)
             return read(reply)
@@ -259,11 +255,12 @@ class Run:
                 {"role": "system", "content": prompt.text},
                 {"role": "user", "content": content},
             ],
-            "schema": schema,
-            "temperature": temperature,
-            "seed": seed,
+            "schema": None,
+            "temperature": 0.0,
+            "seed": 0,
             "max_tokens": self.client.max_tokens or limit,
-            "logprobs": logprobs,
+            "logprobs": False,
+            **options,
         }
         described = json.dumps([self._source, first], sort_keys=True)
         key = hashlib.sha256(described.encode()).hexdigest()
@@ -286,7 +283,7 @@ class Run:
                 self._replies.execute("REPLACE INTO replies VALUES (?, ?)", row)
                 return value
             call = _ask_again(first, reply, fault, number)
-            if self.client.max_tokens is None and limit is not None:
+            if self.client.max_tokens is None:
                 call["max_tokens"] = limit * 2**number
         raise UnreadableError(
             f"{prompt.name}: the reply from {call['model']!r} cannot be used: {fault}"
@@ -451,8 +448,10 @@ def _body_of(call, refused):
     if call["logprobs"] and "logprobs" not in refused:
         body |= {"logprobs": True, "top_logprobs": 5}
     if call["schema"] and "response_format" not in refused:
-        schema = {"name": "reply", "strict": True, "schema": call["schema"]}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "strict": True, "schema": call["schema"]},
+        }
     return body
 
 
@@ -493,8 +492,10 @@ def _ask_again(first, reply, fault, number):
         messages.append({"role": "assistant", "content": reply.text[:4000]})
         messages.append({"role": "user", "content": complaint})
     else:
-        content = f"{messages[1]['content']}\n\n{complaint}"
-        messages[1] = {"role": "user", "content": content}
+        messages[1] = {
+            "role": "user",
+            "content": f"{messages[1]['content']}\n\n{complaint}",
+        }
     call |= {"messages": messages, "temperature": first["temperature"] + 0.3 * number}
     if reply.finish_reason in ("length", "malformed"):
         call["schema"] = None

@@ -114,8 +114,12 @@ def rows_of(name, **columns):
 
 def verdicts_of(*words):
     """Return the JSON schema of a reply that assigns one of the given words to each claim."""
-    verdict = {"type": "string", "enum": [*words]}
-    return rows_of("verdicts", claim="integer", why="string", verdict=verdict)
+    return rows_of(
+        "verdicts",
+        claim="integer",
+        why="string",
+        verdict={"type": "string", "enum": [*words]},
+    )
 
 
 def visible(text):

@@ -85,8 +85,9 @@ class Step(Settings):
 
     def _read(self, rows, *item):
         rows = number_rows(rows, item[0].n_claims)
-        values = [self._words.index(row["verdict"]) - 1 for row in rows]
-        return np.array(values, dtype=np.int64)
+        return np.array(
+            [self._words.index(row["verdict"]) - 1 for row in rows], dtype=np.int64
+        )
 
     async def _run(self, run, *item):
         """Return the result of the step for one problem."""
@@ -356,7 +357,15 @@ class SampleAnswers(Step):
     temperature: float = 1.0
 
     async def _run(self, run, problem, context=None):
-        question = _with_passages(problem, context)
+        if not isinstance(problem, str) or not problem.strip():
+            raise ValueError(
+                "each problem must have a question, because other answers to the question "
+                "are sampled"
+            )
+        question = problem
+        if context:
+            passages = json.dumps({"context": list(context)}, ensure_ascii=False)
+            question += f"\n\n{passages}"
 
         async def sample(seed):
             with suppress(UnreadableError):
@@ -371,19 +380,6 @@ class SampleAnswers(Step):
 
         texts = await asyncio.gather(*map(sample, range(1, self.n + 1)))
         return [text for text in texts if text is not None]
-
-
-def _with_passages(problem, context):
-    """Return a question with the passages that must support the answer."""
-    if not isinstance(problem, str) or not problem.strip():
-        raise ValueError(
-            "each problem must have a question, because other answers to the question "
-            "are sampled"
-        )
-    if not context:
-        return problem
-    passages = json.dumps({"context": list(context)}, ensure_ascii=False)
-    return f"{problem}\n\n{passages}"
 
 
 def _said(reply):
@@ -525,7 +521,7 @@ class SemanticJudge(Step):
     _ratings = {
         name: {"type": "number", "minimum": 0, "maximum": 1} for name in names[1:]
     }
-    _ratings["inference_gap_size"] = {"type": "number", "minimum": 0, "maximum": 5}
+    _ratings["inference_gap_size"]["maximum"] = 5
     _reply = rows_of("ratings", claim="integer", **_ratings)
 
     def _read(self, rows, graph):
@@ -576,8 +572,9 @@ class Verify(Step):
     )
 
     async def _run(self, run, graph):
-        judged = (self._judge(run, graph, v) for v in range(graph.n_claims))
-        verdicts = await asyncio.gather(*judged)
+        verdicts = await asyncio.gather(
+            *(self._judge(run, graph, v) for v in range(graph.n_claims))
+        )
         return np.array(verdicts, dtype=float).reshape(-1, 2)
 
     async def _judge(self, run, graph, v):
@@ -676,8 +673,12 @@ def judge_labels(
     labels = LabelList()
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
-        source = {"label_source": f"model {model}", "label_prompt": step.wording().name}
-        provenance = meant | (graph.provenance or {}) | source
+        provenance = {
+            **meant,
+            **(graph.provenance or {}),
+            "label_source": f"model {model}",
+            "label_prompt": step.wording().name,
+        }
         marked.append(graph.replace(provenance=provenance))
         labels.append(np.maximum(row, 0))
     return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)

@@ -19,7 +19,7 @@ LAYOUT = {
 MOST_TOKENS = {
     "apps": 1095,
     "apps/cli": 7105,
-    "apps/labelling": 6805,
+    "apps/labelling": 6810,
     "apps/llm": 8880,
     "apps/service": 2600,
     "apps/text": 3415,

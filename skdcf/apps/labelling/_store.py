@@ -150,7 +150,8 @@ class LabelStore:
         ValueError
             If the claim does not exist, or if ``word`` is invalid.
         """
-        check_choice("word", word, WORDS)
+        if word is not None:
+            check_choice("word", word, WORDS)
         self._check_place(problem, claim)
         self._save("label", by, self.digests[problem], claim, word)
 

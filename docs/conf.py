@@ -69,6 +69,7 @@ internal_modules = [
         "online",
         "ops",
         "parts",
+        "persistence",
         "presets",
         "uses",
         "web",

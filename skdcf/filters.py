@@ -954,7 +954,7 @@ class ConformalFilter(Settings):
             getattr(self, "_promised", None) not in (None, self._promises())
         )
         is_kept = (problems.labels == 1) & (margin > 0)
-        return np.count_nonzero(is_kept) / len(problems.batch)
+        return float(is_kept.sum() / len(problems.batch))
 
     def stream(
         self,

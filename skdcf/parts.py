@@ -98,7 +98,18 @@ class CalibrationPart:
 
     @classmethod
     def join(cls, parts: Sequence[CalibrationPart]) -> CalibrationPart:
-        """Join several parts into one part, in the given order."""
+        """Join several parts into one part, in the given order.
+
+        Parameters
+        ----------
+        parts : sequence of CalibrationPart
+            The parts.
+
+        Returns
+        -------
+        part : CalibrationPart
+            The part with the problems of all parts.
+        """
         columns: Any = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in _COLUMNS
@@ -113,13 +124,35 @@ class CalibrationPart:
         )
 
     def calibrate(self, guarantee: Guarantee) -> Calibration:
-        """Return the calibration of a guarantee on all problems of the part."""
+        """Return the calibration of a guarantee on all problems of the part.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            The guarantee.
+
+        Returns
+        -------
+        calibration : Calibration
+            The calibration.
+        """
         return Calibration(
             guarantee, self.jumps, self.lowest, self.lowered, self.groups
         )
 
     def not_trained(self, record: Record) -> NDArray[np.intp]:
-        """Return the rows of answers that equal no training answer, or raise ValueError."""
+        """Return the rows of answers that equal no training answer, or raise ValueError.
+
+        Parameters
+        ----------
+        record : Record
+            What the filter remembers of the training answers.
+
+        Returns
+        -------
+        rows : ndarray of int
+            The rows.
+        """
         return guards.not_trained(record, self.hashes, self.group_of)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -127,6 +160,11 @@ class CalibrationPart:
 
         Equal answers to a question are numbered in the order of their scores, and then of all
         other numbers that depend on them. The order of the rows has no influence.
+
+        Returns
+        -------
+        answers, questions : ndarray of uint64 of shape (n_problems,)
+            The hashes of each answer and of its question.
         """
         jumps = self.jumps
         steps = mix(jumps.position.view(np.uint64)) + jumps.loss.view(np.uint64)

@@ -46,14 +46,6 @@ class CoherentConformalFilter(ConformalFilter):
     alpha : float, default=0.1
         Maximum proportion of problems in which a false claim is kept, in the interval (0, 1). The
         scorer is trained for this level unless ``guarantee`` defines its own bound.
-    relaxation : PathRelaxation, GridRelaxation or None, default=None
-        Soft version of calibration and prediction used in training. If None, ``PathRelaxation()``
-        is used. This parameter is used only for scorers that are trained through soft
-        calibration.
-    training : SoftTraining or None, default=None
-        Settings of the training. If None, ``SoftTraining()`` is used. Settings that are None are
-        replaced with the default values of the scorer. This parameter is used only for scorers
-        that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so the claims are independent. A function, such as
@@ -82,6 +74,14 @@ class CoherentConformalFilter(ConformalFilter):
         Number of parallel jobs, as in scikit-learn. The results are identical for all values.
     verbose : int, default=0
         Whether to show progress bars for folds, levels and training iterations.
+    relaxation : PathRelaxation, GridRelaxation or None, default=None
+        Soft version of calibration and prediction used in training. If None, ``PathRelaxation()``
+        is used. This parameter is used only for scorers that are trained through soft
+        calibration.
+    training : SoftTraining or None, default=None
+        Settings of the training. If None, ``SoftTraining()`` is used. Settings that are None are
+        replaced with the default values of the scorer. This parameter is used only for scorers
+        that use ``relaxation``.
 
     Attributes
     ----------
@@ -446,10 +446,6 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `HardCF`.
     alpha : float, default=0.1
         Maximum proportion of problems in which a false claim is kept, in the interval (0, 1).
-    relaxation : PathRelaxation or GridRelaxation, optional
-        As in `CoherentConformalFilter`.
-    training : SoftTraining, optional
-        As in `CoherentConformalFilter`.
     calibration_size : float or int, optional
         As in `CoherentConformalFilter`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -463,6 +459,10 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
+        As in `CoherentConformalFilter`.
+    relaxation : PathRelaxation or GridRelaxation, optional
+        As in `CoherentConformalFilter`.
+    training : SoftTraining, optional
         As in `CoherentConformalFilter`.
 
     Attributes

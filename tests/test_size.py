@@ -28,7 +28,7 @@ MOST_TOKENS = {
     "features": 14020,
     "graphs": 6645,
     "guarantees": 3395,
-    "ops": 6590,
+    "ops": 6770,
     "scorers": 4070,
     "top": 30449,
     "training": 3660,

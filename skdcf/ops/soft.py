@@ -17,8 +17,6 @@ import math
 import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
-from scipy.optimize import brentq
-from scipy.special import expit
 
 from .ancestors import find_highest
 from .segments import segment_softmax, take, with_vjp
@@ -114,19 +112,38 @@ def smooth_quantile(scores, count, temperature):
     -------
     t : float
         The value t at which the soft count of smaller scores equals ``count``.
+
+    Notes
+    -----
+    The equation is solved by Newton's method between two bounds. A bisection step is
+    used if Newton's step leaves the bounds or is not shorter than half the previous one. Bisection
+    is needed if all scores are many temperatures away. The error after a Newton step is below its
+    squared length divided by the temperature, which determines the tolerance. For scores below t, 1
+    minus the sigmoid is summed. The precision is then preserved if the count is an integer and t is
+    between two distant scores, where only the tails of the sigmoids contribute.
     """
     scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))
-    low = float(scores.min()) + shift - temperature
-    high = float(scores.max()) + shift + temperature
-    if not math.isfinite(high - low):
+    low = float(scores.min()) + shift
+    high = float(scores.max()) + shift
+    if not low < high or not math.isfinite(high - low):
         return high
-
-    def excess(t):
-        # For scores below t, 1 minus the sigmoid is summed. The precision is then preserved if t
-        # is between two distant scores, where only the tails of the sigmoids contribute.
+    t = float(np.partition(scores, int(count))[int(count)])
+    t = min(max(t, low), high)
+    last = high - low
+    while high - low > 1e-15 * abs(t) + 1e-300:
         x = (scores - t) / temperature
-        tails = np.copysign(expit(-np.abs(x)), x)
-        return np.count_nonzero(x < 0) - count + tails.sum()
-
-    return brentq(excess, low, high, xtol=1e-15 * temperature, rtol=1e-15, maxiter=999)
+        small = np.exp(-np.abs(x))
+        tail = small / (1 + small)
+        excess = np.count_nonzero(x < 0) - count + float(np.copysign(tail, x).sum())
+        slope = float((tail / (1 + small)).sum())
+        if slope == 0 == excess:
+            return float(scores[x < 0].max() + scores[x >= 0].min()) / 2
+        low, high = (low, t) if excess > 0 else (t, high)
+        move = -temperature * excess / slope if slope > 1e-290 else math.inf
+        if abs(move) <= 1e-8 * temperature:
+            return t + move
+        newton = low < t + move < high and abs(move) < last / 2
+        last = abs(move) if newton else (high - low) / 2
+        t = t + move if newton else (low + high) / 2
+    return t

@@ -31,14 +31,14 @@ class ClassifierScorer(PricedScorer):
         The classifier, which must have a ``decision_function`` or ``predict_proba`` method. If
         None, a logistic regression on standardised features is used. The default regularization
         ``C=0.03`` is strong, because only a few answers contain an error.
+    gain : float or None, default=0.5
+        Exponent of the value of keeping claims, as in `ConfTrScorer`. The confidence is computed
+        from the price of each claim. If None, the confidence is the log odds of the classifier.
     target : {"own", "coherent", "hazard"}, default="hazard"
         Training target. With "hazard", the classifier is trained on the claim labels, using only
         claims whose ancestors are all true. With "own", the classifier is trained on the labels
         of all claims. With "coherent", the training target is True if the claim and all its
         ancestors are true. Claims with unknown labels are never used for training.
-    gain : float or None, default=0.5
-        Exponent of the value of keeping claims, as in `ConfTrScorer`. The confidence is computed
-        from the price of each claim. If None, the confidence is the log odds of the classifier.
 
     Attributes
     ----------

@@ -6,21 +6,17 @@ The risk of a claim is computed only from this claim and earlier claims, in cali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from .graphs import GraphBatch, ReasoningGraph
 from .graphs.ragged import offsets_of, optional_rows, ranges
 
 
 def on_prefixes(
-    values_of: Callable[[GraphBatch], NDArray[Any]],
-    batch: GraphBatch,
-    block_size: int = 2**19,
-) -> NDArray[np.float64]:
+    values_of,
+    batch,
+    block_size=2**19,
+):
     """Return the value or row of values of each claim, computed without the later claims.
 
     Raise ValueError if a claim precedes one of its parents.
@@ -70,15 +66,15 @@ def _prefixes(batch, last):
 
 def decisions(
     fitted,
-    claims: Iterable[dict[Any, Any]],
-    alpha: float | None,
-    stop: bool,
-    about: dict[str, Any],
-) -> Iterator[bool]:
+    claims,
+    alpha,
+    stop,
+    about,
+):
     """Decide on each claim before the next claim is read."""
-    texts: list[Any] = []
-    features: list[Any] = []
-    edges: list[Any] = []
+    texts = []
+    features = []
+    edges = []
     for v, claim in enumerate(claims):
         texts.append(claim.get("text"))
         features.append(claim.get("features"))

@@ -126,5 +126,5 @@ def make_app(server: LabelServer) -> FastAPI:
     return app
 
 
-async def _refuse(_: Request, error: Exception) -> JSONResponse:
+async def _refuse(_, error):
     return JSONResponse({"detail": str(error)}, 422)

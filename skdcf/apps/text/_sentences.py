@@ -8,7 +8,6 @@ or brackets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -117,7 +116,7 @@ def sentences_with_layout(answer: str, language: str = "en") -> list[str]:
     return [*pieces, answer[end:]]
 
 
-def _sentences(text: str, language: str) -> Iterator[str]:
+def _sentences(text, language):
     """Yield the sentences of a text, each including its trailing whitespace."""
     segment = import_extra("sentencex", "apps").segment
     # Multi-byte whitespace, as in "z.\u00a0B.", causes a panic in sentencex 1.1.
@@ -151,7 +150,7 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
+def _blocks(text):
     """Yield the start and the text of each paragraph or code block, and whether it is one claim.
 
     A paragraph has several lines only if a line ends within a sentence or a formula.
@@ -190,14 +189,14 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
             yield start, paragraph, False
 
 
-def _opened(text: str) -> str:
+def _opened(text):
     """Return the end of a formula that begins in a text, or an empty string."""
     if text.count("$$") % 2:
         return "$$"
     return "\\]" if text.count("\\[") > text.count("\\]") else ""
 
 
-def _continues(paragraph: str, lines: list[str], number: int) -> bool:
+def _continues(paragraph, lines, number):
     """Return whether a line continues the paragraph before it."""
     if closed := _opened(paragraph):
         return any(closed in line for line in takewhile(bool, lines[number:]))
@@ -205,7 +204,7 @@ def _continues(paragraph: str, lines: list[str], number: int) -> bool:
     return bool(is_wrapped and re.match(r"\s*[a-z\u00df-\u00ff]{2}", lines[number]))
 
 
-def _without_marker(line: str, numbers: set[int]) -> str:
+def _without_marker(line, numbers):
     """Return a line without the marker of a list item.
 
     A number is a marker only if the list begins with it or an earlier marker is one smaller. Any
@@ -231,7 +230,7 @@ def _without_marker(line: str, numbers: set[int]) -> str:
     return line[end:].strip() or line.strip()  # A marker without a text is a claim.
 
 
-def _ends(line: str, begin: str) -> bool:
+def _ends(line, begin):
     """Return whether a line ends the code block or formula that begins with ``begin``."""
     if begin[0] in "`~":
         return line.startswith(begin) and not line.strip(begin[0])
@@ -239,7 +238,7 @@ def _ends(line: str, begin: str) -> bool:
     return line.rstrip(".,;").endswith(end)
 
 
-def _is_rule(line: str) -> bool:
+def _is_rule(line):
     """Return whether a line is a horizontal rule, between table rows or parts of a text."""
     rule = re.fullmatch(
         r"[|+:\s]*[-=]{3}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|"
@@ -249,7 +248,7 @@ def _is_rule(line: str) -> bool:
     return rule is not None
 
 
-def _rows_of_tables(lines: list[str]) -> set[int]:
+def _rows_of_tables(lines):
     """Return the line numbers of table rows, which are recognised by bars and horizontal rules."""
     rows = set()
     below = False

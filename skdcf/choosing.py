@@ -61,7 +61,8 @@ def choose(
     Raises
     ------
     ValueError
-        If X contains an answer whose provenance differs from that of the calibration answers.
+        If X contains an answer whose provenance differs from that of the calibration answers, or
+        that has already been chosen.
 
     Warns
     -----
@@ -84,6 +85,12 @@ def choose(
     full.refuse(filter, "choose")
     problems = filter._look(X, skipped=("label_", "chosen_"))
     batch = problems.batch
+    # The best of several chosen answers was chosen from more answers than in calibration.
+    if any("chosen_by" in row for row in batch.provenance_rows):
+        raise ValueError(
+            "answers must not be chosen in advance, but the provenance of at least one has the "
+            "key 'chosen_by'. Pass all sampled answers to each question instead"
+        )
     # The smallest path risk of an answer is +inf if it has no claims.
     risk = segment_min(filter._path_risks(problems).path_risk, batch.offsets)
     question = number_groups(question_groups(batch, groups))

@@ -69,8 +69,8 @@ class Record:
 # answers, it was 0.83 for answers that such a rule had picked out of five. When filters were
 # calibrated at alpha = 0.1 on the verdicts of six models, 3 to 64 % of the filtered agent runs
 # contained a step that people judged to be wrong. If the columns had float64 precision in
-# calibration and float16 or bfloat16 precision in new problems, the coverage was 0.77, and in the
-# opposite case 0.81.
+# calibration and float16 or bfloat16 precision in new problems, the coverage was 0.77. In the
+# opposite case, it was 0.81.
 
 _FEW = 0.05  # proportion of differing problems, labels or copies above which is warned
 
@@ -196,9 +196,8 @@ def compare_origin(record, origin, *, skipped=()):
             before = calibrated.get(key, [None])
             now = asked.get(key, [None])
             if section == "precision":
-                now = now[
-                    -1:
-                ]  # In a column with finer numbers, the others are by chance.
+                # In a column with finer numbers, the others are by chance.
+                now = now[-1:]
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
             if known and new:

@@ -280,8 +280,8 @@ def load_threshold(path: FilePath) -> dict[float, float]:
     Returns
     -------
     thresholds : dict of float to float
-        The threshold of each level. Claims whose score, the negative path risk, is larger than the
-        threshold are kept.
+        The threshold of each level. A claim is kept if its negative path risk is larger than the
+        threshold.
 
     Raises
     ------

@@ -79,8 +79,8 @@ def test_private_modules_are_private():
     assert [row for row, rest in inside if "._" in rest.replace("__", "")] == []
 
 
-# Gradients are taken here and nowhere else, so that predicting needs no autograd. Pure
-# mathematics has nothing of scikit-learn, whose interface is added above.
+# Only these modules compute gradients, so `predict` does not need autograd. The mathematical
+# modules do not import scikit-learn, because higher layers add its interface.
 GRADIENTS = ("ops/soft", "ops/segments", "relaxation", "training/", "scorers/_models")
 MATHEMATICS = "graphs/", "identity", "labels", "ops/", "training/"
 

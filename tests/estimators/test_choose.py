@@ -88,6 +88,13 @@ def test_another_number_of_answers_is_refused(chosen_of_three):
     cf.predict(choose(cf, *draw(np.random.default_rng(8), 10, 3)[::2])[0])
 
 
+def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
+    X, _, question = draw(np.random.default_rng(12), 10, 3)
+    chosen, _ = choose(chosen_of_three, X, question)
+    with pytest.raises(ValueError, match="chosen_by"):
+        choose(chosen_of_three, chosen)
+
+
 def test_answers_that_were_chosen_otherwise_are_refused(chosen_of_three, fitted):
     X, _, question = draw(np.random.default_rng(9), 10, 3)
     chosen, _ = choose(chosen_of_three, X, question)

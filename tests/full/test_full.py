@@ -1,5 +1,7 @@
 """Filters with calibration_size="all", against a brute-force implementation of the theorem."""
 
+import warnings
+
 import brute_force
 import numpy as np
 import pytest
@@ -164,13 +166,19 @@ def test_groups_have_their_own_ranks(new):
 def test_other_answers_to_a_question_and_copies_are_in_no_fit():
     bare, labels = answers(6, 60, size=2)
     texts = [[f"step {i}", f"so {i}"] for i in range(60)]
-    texts[59] = texts[7]
-    graphs = [g.replace(claims=t) for g, t in zip(bare, texts, strict=True)]
     cf = CoherentConformalFilter(calibration_size="all", alpha=0.02)
-    with pytest.warns(GuaranteeWarning, match="[12] of 49"):
-        cf.fit(graphs, labels)
-    n_both = len({7, 59} - set(cf.unused_indices_.tolist()))
-    assert cf.calibration_.n_labelled == (60 if n_both == 2 else 59)
+    found = set()
+    for i in range(10):
+        graphs = [g.replace(claims=t) for g, t in zip(bare, texts, strict=True)]
+        graphs[59] = graphs[59].replace(claims=texts[i])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            cf.fit(graphs, labels)
+        n_calibrating = len({i, 59} - set(cf.unused_indices_.tolist()))
+        # A copy of a calibrating answer does not train.
+        assert cf.calibration_.n_labelled == 60 - (n_calibrating == 1)
+        found.add(n_calibrating)
+    assert found >= {1, 2}
     groups = np.append(np.arange(40), np.arange(20))
     cf.set_params(alpha=0.05).fit(bare, labels, groups)
     calibrating = groups[np.setdiff1d(np.arange(60), cf.unused_indices_)]

@@ -10,7 +10,7 @@ import sqlite3
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -267,9 +267,7 @@ def _read(filter: Any, sent: dict[str, Any]) -> GraphBatch:
     return GraphBatch.from_graphs([splitter.split(record)])
 
 
-async def _replies(
-    store: Store, head: Any, lines: Any, decide_next: Callable[[Any], bool]
-) -> AsyncIterator[str]:
+async def _replies(store, head, lines, decide_next):
     """Yield the decision on each claim, and then the filtered answer or an error."""
     claims: list[Any] = []
     try:

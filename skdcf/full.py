@@ -30,7 +30,7 @@ from scipy.special import expit
 from . import guards
 from .features.columns import columns_require_fit
 from .graphs import GraphBatch
-from .graphs.ragged import ranges, slices
+from .graphs.ragged import offsets_of, ranges, slices
 from .guarantees import Calibration, Jumps, NoFalseClaim
 from .online import on_prefixes
 from .ops.ancestors import sum_ancestors
@@ -181,8 +181,8 @@ def online_price(hazard, batch, gain):
 
     Returns
     -------
-    price : ndarray of shape (n_claims,)
-        The log prices. The path risk of a claim is the maximum over the claim and its ancestors.
+    path_risk : ndarray of shape (n_claims,)
+        The maximum of the log price over each claim and its ancestors.
     """
     lone = np.logaddexp(0, np.clip(hazard, -30, 30))
     start = batch.offsets[batch.problem_of]
@@ -191,7 +191,7 @@ def online_price(hazard, batch, gain):
     units = np.rint(lone * 1e9).astype(np.int64)
     position = np.arange(len(lone)) - start
     log_worth = log_added_worth(position, 1, gain) - 1e-9 * sum_ancestors(units, batch)
-    return log_risk - log_worth
+    return path_risk(log_risk - log_worth, batch)
 
 
 @dataclass(frozen=True)
@@ -302,34 +302,41 @@ class LabelledAnswers:
         alone = _without_columns(answer)
         fits = self._start[None]
         a = []
-        # Without a true claim, no slope can be fitted, so the first claim is a block of its own.
-        size = 1 if is_false.all() else 100
-        for block in np.split(new, range(size, len(new), 100)):
+        # Prices are computed for about 100,000 claims at a time. Without a true claim, no slope
+        # can be fitted, so the first claim is a block of its own.
+        most = max(1, 2**17 // (len(claims) + len(new)))
+        first = 1 if is_false.all() else most
+        for block in np.split(new, range(first, len(new), most)):
             if is_false.all():
                 # The log odds are those of the counts.
-                fits = np.zeros_like(fits)
+                fits = np.zeros_like(fits[:1])
                 fits[0, -1] = np.log(2 * len(used) + 3)
             else:
                 fits = fit_each(used, is_false, block, fits[-1])
-            for weights in fits:
-                risk = self._path_risk(new @ weights, alone)
-                bounds = risk + self.resolution * (1 + np.abs(risk))
-                bounds = guards.raised(bounds, answer.features)
-                path = self._path_risk(known[claims] @ weights, scored)
-                scores = nonconformity_scores(
-                    path, self.labels[claims], scored.offsets, self.max_false
-                )
-                ranked = np.sort(scores[members])
-                n_below = np.searchsorted(ranked, bounds, side="right")
-                a.append((1 + n_below) / (n + 1))
+            risk = self._path_risks(fits @ new.T, alone)
+            bounds = risk + self.resolution * (1 + np.abs(risk))
+            bounds = guards.raised(bounds, answer.features)
+            path = self._path_risks(fits @ known[claims].T, scored)
+            offsets = offsets_of(np.tile(scored.sizes, len(fits)))
+            labels = np.tile(self.labels[claims], len(fits))
+            scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
+            scores = scores.reshape(len(fits), 1, -1)[:, :, members]
+            a.append((1 + (scores <= bounds[:, :, None]).sum(axis=2)) / (n + 1))
             used = np.vstack([used, block])
             is_false = np.append(is_false, np.zeros(len(block)))
-        return np.array(a)
+        return np.concatenate(a)
 
-    def _path_risk(self, hazard, batch):
-        """Return the path risk of each claim from its log odds."""
+    def _path_risks(self, hazard, batch):
+        """Return path risks of shape (n_fits, n_claims) from log odds of the same shape."""
+        n = len(hazard)
+        tiled = batch[np.tile(np.arange(len(batch)), n)]
+        # The ancestors of a copy are those of the original.
+        indptr, rows = batch.closure
+        shifts = batch.n_claims * np.arange(n)[:, None]
+        closure = offsets_of(np.tile(np.diff(indptr), n)), (rows + shifts).ravel()
+        vars(tiled)["closure"] = closure
         price = online_price if self.online else exact_log_price
-        return path_risk(price(hazard, batch, gain=self.gain), batch)
+        return price(hazard.ravel(), tiled, gain=self.gain).reshape(hazard.shape)
 
 
 def _without_columns(batch):

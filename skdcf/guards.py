@@ -134,10 +134,10 @@ def half_precision(batch):
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
-    is_long = is_short & has_many_digits(table)
     found = {}
     for i, is_half in enumerate(is_short.all(axis=0).tolist()):
-        numbers = table[is_long[:, i], i].tolist()
+        short = table[is_short[:, i], i]
+        numbers = short[has_many_digits(short)].tolist()
         has_half = len(numbers) > 0.01 * len(table)
         if is_half:
             has_half = len({*numbers}) > 1
@@ -477,7 +477,9 @@ def raised(risk, table):
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    broken = _compare_single(table)[1].any(axis=1)
+    # Arrays that fit into the cache are processed in half of the time.
+    parts = np.array_split(table, 1 + len(table) // 2000)
+    broken = np.concatenate([_compare_single(part)[1].any(axis=1) for part in parts])
     return risk + _SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 

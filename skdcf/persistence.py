@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._files import replaced, write_text
@@ -62,7 +61,7 @@ TRUSTED = {
 }
 
 
-def save(filter: BaseEstimator, path: FilePath) -> Path:
+def save(filter: Any, path: FilePath) -> Path:
     """Save a fitted filter to a file.
 
     The file contains names of classes, numbers and texts, but no code. With

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, inf
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import betainccinv
@@ -253,7 +254,7 @@ class Jumps:
     loss: Array
     n: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Raise ValueError if a loss is negative, exceeds 1 or decreases within a problem."""
         falls = np.diff(self.loss, prepend=0)[~starts_run(self.problem)] < 0
         if falls.any() or ((self.loss < 0) | (self.loss > 1)).any():
@@ -264,7 +265,7 @@ class Jumps:
             )
 
     @classmethod
-    def of_scores(cls, scores):
+    def of_scores(cls, scores: Array) -> Self:
         """Return a single jump, to the loss 1, at the score of each problem.
 
         Parameters
@@ -279,7 +280,7 @@ class Jumps:
         """
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> "Jumps":
         """Return the jumps of the given problems, with the problems renumbered from 0."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
@@ -289,16 +290,16 @@ class Jumps:
         return Jumps(self.position[chosen], problem, self.loss[chosen], len(rows))
 
     @property
-    def offsets(self):
+    def offsets(self) -> Array:
         """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @property
-    def is_count(self):
+    def is_count(self) -> bool:
         """Whether each loss is 0 or 1, so sums of losses are counts."""
         return bool((self.loss == 1).all())
 
-    def totals(self):
+    def totals(self) -> tuple[Array, Array]:
         """Compute 1 plus the losses of all problems, before and after each jump.
 
         Each loss is split into a multiple of 2**-30 and the rest. Both are added without
@@ -322,7 +323,7 @@ class Jumps:
         totals = np.append(1.0, np.ldexp(2.0**30 + whole + rest, -30))
         return self.position[order], totals
 
-    def losses(self, problem, threshold):
+    def losses(self, problem: Array, threshold: Any) -> Array:
         """Return the losses of problems if the claims below a threshold are kept.
 
         Parameters
@@ -347,7 +348,7 @@ class Jumps:
         return np.where(is_own, np.append(self.loss, 0.0)[last], 0.0)
 
     @classmethod
-    def join(cls, several):
+    def join(cls, several: Any) -> Self:
         """Concatenate the jumps of several sets of problems.
 
         Parameters
@@ -368,7 +369,7 @@ class Jumps:
         position, problem, loss = map(np.concatenate, zip(*columns, strict=True))
         return cls(position, problem, loss, n)
 
-    def first(self):
+    def first(self) -> Array:
         """Return the position of the first jump of each problem.
 
         Returns

@@ -17,6 +17,7 @@ claim and threshold, stored claim by claim. Coherence is a product of matrices f
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import autograd.numpy as anp
 import numpy as np
@@ -73,7 +74,7 @@ class GridPlan:
     blocks: list[tuple[slice, Array]]
 
     @classmethod
-    def of(cls, batch, labels, ancestor_weight):
+    def of(cls, batch: Any, labels: Array, ancestor_weight: float) -> Self:
         """Return the plan for problems with labels (1 true, 0 false, -1 unknown)."""
         sizes = batch.sizes
         problem = batch.problem_of

@@ -91,7 +91,7 @@ class ClassifierScorer(PricedScorer):
         return not isinstance(self.estimator, FrozenEstimator)
 
     def fit(
-        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+        self, batch: GraphBatch, labels: np.ndarray, task: FitTask | None = None
     ) -> Self:
         """Train the classifier on the claims of the problems.
 

@@ -250,7 +250,7 @@ class ConfTrScorer(PricedScorer):
     clip: float = 3.0
 
     def fit(
-        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+        self, batch: GraphBatch, labels: np.ndarray, task: FitTask | None = None
     ) -> Self:
         """Train the model for the level ``task.alpha``.
 

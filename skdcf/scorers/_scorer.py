@@ -116,7 +116,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         return None
 
     def fit(
-        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+        self, batch: GraphBatch, labels: np.ndarray, task: FitTask | None = None
     ) -> Self:
         """Fit the scorer, or check that the scorer can be used for the problems.
 

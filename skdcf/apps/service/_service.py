@@ -10,7 +10,6 @@ import sqlite3
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -203,14 +202,14 @@ def _body_of(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _guard(app: Any, token: str | None) -> Any:
+def _guard(app, token):
     """Return an ASGI application that checks each request, and the size of its body."""
     most = 8 * 2**20
 
-    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+    async def guarded(scope, receive, send):
         n_bytes = 0
 
-        async def receive_counted() -> Any:
+        async def receive_counted():
             nonlocal n_bytes
             message = await receive()
             n_bytes += len(message.get("body", b""))
@@ -226,8 +225,8 @@ def _guard(app: Any, token: str | None) -> Any:
     return guarded
 
 
-def _refusal(request: Request, token: str | None) -> JSONResponse | None:
-    """Return the reply to a request that must not be answered, or None."""
+def _refusal(request, token):
+    """Return the JSONResponse to a request that must not be answered, or None."""
     if token is None:
         is_allowed = is_loopback(request.url.hostname)
         status, detail = 403, "without a token, only this machine may send requests"
@@ -239,7 +238,7 @@ def _refusal(request: Request, token: str | None) -> JSONResponse | None:
     return None if is_allowed else JSONResponse({"detail": detail}, status)
 
 
-async def _refuse(_: Request, error: Exception) -> JSONResponse:
+async def _refuse(_, error):
     return JSONResponse({"detail": _reason(error)}, 422)
 
 
@@ -254,8 +253,8 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _read(filter: Any, sent: dict[str, Any]) -> GraphBatch:
-    """Return the answer in a request, which is split if the request contains its text."""
+def _read(filter, sent):
+    """Return the GraphBatch of the answer in a request. An answer given as text is split."""
     record = {
         key: value
         for key, value in sent.items()
@@ -286,7 +285,7 @@ async def _replies(store, head, lines, decide_next):
     yield json.dumps(reply) + "\n"
 
 
-async def _lines(request: Request) -> AsyncIterator[Any]:
+async def _lines(request):
     """Yield the object of each line of a body as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
@@ -408,7 +407,7 @@ class Store:
                 f"got {text}",
             )
 
-    def _compare_with_earlier(self, batch: GraphBatch) -> None:
+    def _compare_with_earlier(self, batch):
         """Warn as `predict` does if it gets the answer and all earlier ones in one call."""
         record = self.filter._record
         self._n_alternatives.update(guards.numbers_of_alternatives(batch))

@@ -150,3 +150,17 @@ def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything():
     level = float(re.search(r"alpha >= ([\d.]+\d)", str(record[0].message))[1])
     assert cf.calibration_.shortage(level - 1e-4) is not None
     assert cf.calibration_.shortage(level + 1e-4) is None
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "numbers", "population"),
+    [
+        (NoFalseClaim(max_false=2, by="kind", delta=0.2), ["0.9", "2", "80"], "kind"),
+        (NoFalseClaim(show=0.5, max_false=2, delta=0.1), ["10", "2", "90"], "new"),
+        (ExpectedFalse(by="kind"), ["0.1"], "kind"),
+    ],
+)
+def test_a_guarantee_states_its_numbers_and_population(guarantee, numbers, population):
+    stated = guarantee.describe(0.1)
+    assert re.findall(r"[\d.]*\d", stated) == numbers
+    assert population in stated

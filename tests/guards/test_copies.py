@@ -7,7 +7,7 @@ from skdcf import HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
-from skdcf.identity import are_fine
+from skdcf.identity import are_fine, hashes_of, problem_digest, text_code
 from skdcf.scorers import ClassifierScorer, Scorer
 
 
@@ -163,3 +163,22 @@ def test_answers_with_one_text_or_no_claim_are_no_copies():
     short = [ReasoningGraph([[i]], (), claims=["Yes."]) for i in range(30)]
     empty = [ReasoningGraph(np.empty((0, 1)), (), claims=[])] * 9
     HardCF(0).fit([*short, *empty], [*([[1], [0]] * 15), *([[]] * 9)])
+
+
+def test_hash_values_never_change():
+    """Saved filters, label files and the metadata of data sets contain them."""
+    texts = as_batch(
+        [ReasoningGraph(claims=["a", "b"], edges=[(0, 1)]), ReasoningGraph(claims=[])]
+    )
+    assert hashes_of(texts).content.tolist() == [17891760522800452624, 0]
+    columns = [[0.1, 2.0], [-0.0, 1e9]]
+    graph = ReasoningGraph(columns, [(0, 1)], problem="Why?")
+    hashes = hashes_of(as_batch([graph]), [7.0], columns_are_fine=True)
+    assert [int(values[0]) for values in list(vars(hashes).values())[1:]] == [
+        5658055402015703109,  # the question 7
+        7431058332231565686,  # its text
+        17522509376939473567,
+        17795020860083985596,
+    ]
+    assert text_code(" A  b") == 7220463191400036201
+    assert problem_digest(graph) == "242864ce9996b17a"

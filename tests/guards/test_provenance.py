@@ -67,9 +67,12 @@ def test_columns_read_edges_only_if_those_of_calibration_were_known():
             cf.predict(other)
 
 
-def test_problems_of_which_none_has_edges_are_doubted():
-    cf = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match=r"has edges.*100%"):
+@pytest.mark.parametrize("n_without", [0, 2])
+def test_problems_of_which_none_has_edges_are_doubted(n_without):
+    X = problems(20 - n_without)[0] + problems(n_without, 20, edges=())[0]
+    cf = HardCF(0).fit(X, problems(20)[1])
+    share = 100 - 5 * n_without
+    with pytest.warns(GuaranteeWarning, match=rf"has edges.*{share}%"):
         cf.predict(problems(20, 50, edges=())[0])
     cf.predict(problems(19, 50, edges=())[0])
     cf.predict([problem(), *problems(19, 50, edges=())[0]])

@@ -214,6 +214,8 @@ def test_the_mean_of_losses_is_seldom_above_its_bound(n, luck):
         assert mean >= total / n
         if mean < 1:
             assert binom.cdf(total, n, mean) <= luck + 1e-9
+    for total in np.linspace(n - 1, n, 300):
+        assert total / n <= largest_mean(total, n, luck) <= 1
     rng = np.random.default_rng(0)
     for a, b in ((0.2, 1.8), (2, 2), (5, 1)):
         totals = rng.beta(a, b, size=(4000, n)).sum(axis=1)

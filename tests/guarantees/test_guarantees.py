@@ -8,7 +8,7 @@ from levels import thresholds
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.exceptions import CalibrationWarning
+from skdcf.exceptions import CalibrationWarning, ParameterWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.uses import flat_masks
 
@@ -127,6 +127,12 @@ def test_wrong_settings_are_refused(data, guarantee, message):
     named = graphs.replace(metadata=[{"kind": "a"}] * 399 + [{}])
     with pytest.raises(ValueError, match=message):
         HardCF(0, guarantee=guarantee).fit(named, y)
+
+
+def test_a_level_that_may_be_meant_as_a_coverage_is_doubted(data):
+    with pytest.warns(ParameterWarning, match=r"0\.9 .*0\.1\?"):
+        HardCF(0, alpha=0.9).fit(*data)
+    HardCF(0, alpha=0.9, guarantee=ExpectedFalse()).fit(*data)
 
 
 def test_no_guarantee_with_ties_that_break_it(data):

@@ -52,9 +52,11 @@ def test_smooth_quantile_gradient():
         )(SCORES)
 
 
-def test_smooth_quantile_between_far_scores_has_a_gradient():
+def test_smooth_quantile_between_far_scores_is_their_mean_and_has_a_gradient():
     """A whole count between two far scores leaves all sigmoids at 0 or 1."""
-    gradient = grad(smooth_quantile)(np.array([0.0, 1e4, 2e4]), 1.0, 0.1)
+    scores = np.array([0.0, 1e4, 2e4])
+    assert smooth_quantile(scores, 1.0, 0.1) == 5e3
+    gradient = grad(smooth_quantile)(scores, 1.0, 0.1)
     assert gradient.sum() == pytest.approx(1) and (gradient >= 0).all()
 
 

@@ -25,10 +25,10 @@ __all__ = [
     "save_threshold",
 ]
 
-_HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
-_HOMES |= dict.fromkeys(("CalibrationPart", "problems_needed"), "parts")
-_HOMES |= dict.fromkeys(
-    ("load", "load_threshold", "save", "save_threshold"), "persistence"
+_HOMES = (
+    dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
+    | dict.fromkeys(("CalibrationPart", "problems_needed"), "parts")
+    | dict.fromkeys(("load", "load_threshold", "save", "save_threshold"), "persistence")
 )
 
 

@@ -144,11 +144,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
 
 
 def release(
-    filter: Any,
-    X: Problems,
-    alpha: float,
-    *,
-    groups: Groups = None,
+    filter: Any, X: Problems, alpha: float, *, groups: Groups = None
 ) -> NDArray[Any]:
     """Select claims in a batch, with a bound on the error rate among the shown texts.
 

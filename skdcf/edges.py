@@ -12,12 +12,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TypeAlias
 
-__all__ = [
-    "chain_edges",
-    "cited_edges",
-    "heading_edges",
-    "number_flow_edges",
-]
+__all__ = ["chain_edges", "cited_edges", "heading_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 

@@ -17,9 +17,4 @@ class ParameterWarning(UserWarning):
     """Warning that a setting may be a mistake, or was ignored because it has no effect."""
 
 
-__all__ = [
-    "CalibrationWarning",
-    "GuaranteeWarning",
-    "LabelWarning",
-    "ParameterWarning",
-]
+__all__ = ["CalibrationWarning", "GuaranteeWarning", "LabelWarning", "ParameterWarning"]

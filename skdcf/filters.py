@@ -50,19 +50,9 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .guarantees import (
-    Guarantee,
-    NoFalseClaim,
-    PathRisks,
-    choose_share,
-    share_table,
-)
+from .guarantees import Guarantee, NoFalseClaim, PathRisks, choose_share, share_table
 from .guards import Record
-from .identity import (
-    Groups,
-    are_fine,
-    hashes_of,
-)
+from .identity import Groups, are_fine, hashes_of
 from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
@@ -915,12 +905,7 @@ class ConformalFilter(Settings):
         kept = [graph.subgraph(mask) for graph, mask in zip(batch, masks, strict=True)]
         return kept if output == "graphs" else [answer_text(graph) for graph in kept]
 
-    def score(
-        self,
-        X: Problems,
-        y: Labels,
-        alpha: Level = None,
-    ) -> float:
+    def score(self, X: Problems, y: Labels, alpha: Level = None) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
 
         Retentions are comparable only between filters with the same guarantee. A larger

@@ -25,12 +25,7 @@ from .exceptions import (
     ParameterWarning,
 )
 from .graphs.ragged import ranges
-from .identity import (
-    has_many_digits,
-    mix,
-    question_groups,
-    read_groups,
-)
+from .identity import has_many_digits, mix, question_groups, read_groups
 
 
 @dataclass(frozen=True)

@@ -218,8 +218,7 @@ def _importance(names, importances, heading, **details):
 
 
 def shap_values(
-    filter: ConformalFilter | Sequence[ConformalFilter],
-    X: Problems,
+    filter: ConformalFilter | Sequence[ConformalFilter], X: Problems
 ) -> Table:
     """Compute feature importances from the Shapley values of the confidence in each claim.
 

@@ -12,11 +12,7 @@ from .graphs import GraphBatch, ReasoningGraph
 from .graphs.ragged import offsets_of, optional_rows, ranges
 
 
-def on_prefixes(
-    values_of,
-    batch,
-    block_size=2**19,
-):
+def on_prefixes(values_of, batch, block_size=2**19):
     """Return the value or row of values of each claim, computed without the later claims.
 
     Raise ValueError if a claim precedes one of its parents.
@@ -64,13 +60,7 @@ def _prefixes(batch, last):
     )
 
 
-def decisions(
-    fitted,
-    claims,
-    alpha,
-    stop,
-    about,
-):
+def decisions(fitted, claims, alpha, stop, about):
     """Decide on each claim before the next claim is read."""
     texts = []
     features = []

@@ -26,24 +26,6 @@ FilePath: TypeAlias = str | os.PathLike[str]
 # Raise this number whenever a class that files contain is moved, renamed or given other attributes.
 FORMAT = 6
 
-#: Modules and packages whose classes a file may contain. The functions of edges are included.
-HOMES = (
-    "skdcf.choosing",
-    "skdcf.edges",
-    "skdcf.evaluation",
-    "skdcf.features",
-    "skdcf.filters",
-    "skdcf.full",
-    "skdcf.graphs",
-    "skdcf.guarantees",
-    "skdcf.guards",
-    "skdcf.identity",
-    "skdcf.monitoring",
-    "skdcf.presets",
-    "skdcf.relaxation",
-    "skdcf.scorers",
-    "skdcf.training",
-)
 #: Types of other packages that a file may contain, besides those that skops trusts.
 TRUSTED = {
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -192,7 +174,25 @@ def _is_known(name):
     Comparing prefixes would be unsafe, because a module also contains its imports.
     """
     module, _, last = name.rpartition(".")
-    if not module.startswith(HOMES):
+    # The functions of edges are included.
+    homes = (
+        "skdcf.choosing",
+        "skdcf.edges",
+        "skdcf.evaluation",
+        "skdcf.features",
+        "skdcf.filters",
+        "skdcf.full",
+        "skdcf.graphs",
+        "skdcf.guarantees",
+        "skdcf.guards",
+        "skdcf.identity",
+        "skdcf.monitoring",
+        "skdcf.presets",
+        "skdcf.relaxation",
+        "skdcf.scorers",
+        "skdcf.training",
+    )
+    if not module.startswith(homes):
         return name in TRUSTED
     try:
         found = getattr(import_module(module), last, None)

@@ -371,16 +371,17 @@ class GridRelaxation(Relaxation):
     """
 
     _parameter_constraints = {
-        **{
-            name: [positive()]
-            for name in (
-                *("keep_temperature", "ancestor_weight", "violation_weight"),
-                *("violation_temperature", "sharpness", "gate_temperature"),
-                "quantile_strength",
-            )
-        },
-        **{name: [at_least(0)] for name in ("margin", "keep_shift", "gate_shift")},
-    }
+        name: [positive()]
+        for name in (
+            "keep_temperature",
+            "ancestor_weight",
+            "violation_weight",
+            "violation_temperature",
+            "sharpness",
+            "gate_temperature",
+            "quantile_strength",
+        )
+    } | {name: [at_least(0)] for name in ("margin", "keep_shift", "gate_shift")}
 
     _: KW_ONLY
     keep_temperature: float = 0.1

@@ -27,8 +27,8 @@ from ..edges import chain_edges
 from ..identity import text_code
 from .records import build_dataset
 
-_HERE = files(__package__)
 #: Address and SHA-256 of each file, keyed by its path in the data directory.
+_HERE = files(__package__)
 SOURCES = json.loads(_HERE.joinpath("sources.json").read_text("utf-8"))
 
 
@@ -261,9 +261,7 @@ def _parse_felm(record):
 
 
 def fetch_process_bench(
-    subset: str | Sequence[str] = "all",
-    *,
-    data_home: str | PathLike[str] | None = None,
+    subset: str | Sequence[str] = "all", *, data_home: str | PathLike[str] | None = None
 ) -> Bunch:
     """Load ProcessBench, a data set of solutions to math problems with labelled first errors.
 

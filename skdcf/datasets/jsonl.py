@@ -121,9 +121,7 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
 
 
 def read_jsonl(
-    path: str | os.PathLike[str] | BinaryIO,
-    *,
-    rename: Mapping[str, str] | None = None,
+    path: str | os.PathLike[str] | BinaryIO, *, rename: Mapping[str, str] | None = None
 ) -> Bunch:
     """Read problems from a JSON Lines file.
 

@@ -11,8 +11,6 @@ from contextlib import ExitStack
 MAX_LINE_BYTES = 2**26
 #: First bytes of a gzip file.
 GZIP = b"\x1f\x8b"
-# A surrogate is one half of a UTF-16 surrogate pair and is not a character by itself.
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def iter_lines(source):
@@ -67,7 +65,7 @@ def name_of(source):
 def parse_line(line):
     """Return the object in a line of bytes, or raise ValueError if the line is invalid."""
     try:
-        record = _DECODER.decode(line.decode("utf-8-sig"))
+        record = _decode(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"{error}. Save the file as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -80,7 +78,8 @@ def parse_line(line):
             f"each line must be an object, got a {type(record).__name__}. Convert a JSON array "
             "with jq -c '.[]'"
         )
-    if _SURROGATE.search(line):
+    # A surrogate is half of a UTF-16 surrogate pair and is not a character by itself.
+    if re.search(rb"\\u[dD][89a-fA-F]", line):
         refuse_surrogates(record)
     return record
 
@@ -116,6 +115,6 @@ def _no_constant(name):
     )
 
 
-_DECODER = json.JSONDecoder(
+_decode = json.JSONDecoder(
     parse_constant=_no_constant, object_pairs_hook=without_copies
-)
+).decode

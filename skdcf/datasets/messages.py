@@ -16,19 +16,6 @@ from sklearn.utils import Bunch
 from .records import BROKEN, build_dataset
 from .thoughts import without_reasoning, without_thoughts
 
-#: Known keys of a message and of the objects in it.
-_KEYS = {
-    "message": "role content name tool_calls tool_call_id function_call refusal audio "
-    "annotations reasoning_content reasoning",
-    "text": "type text citations",
-    "refusal": "type refusal citations",
-    "image_url": "type image_url citations",
-    "audio": "id data expires_at transcript",
-    "call": "id type function custom",
-    "function": "name arguments",
-    "custom": "name input",
-}
-
 
 def from_messages(runs: Sequence[Mapping[str, Any]]) -> Bunch:
     """Convert agent runs, recorded as chat-completions messages, to problems.
@@ -184,7 +171,18 @@ def _known(value, what):
     """Return an object without its empty values, or raise ValueError if a key is unknown."""
     if not isinstance(value, Mapping):
         raise ValueError(f"each {what} must be an object, got {value!r:.40}")
-    known = _KEYS[what].split()
+    keys = {
+        "message": "role content name tool_calls tool_call_id function_call refusal audio "
+        "annotations reasoning_content reasoning",
+        "text": "type text citations",
+        "refusal": "type refusal citations",
+        "image_url": "type image_url citations",
+        "audio": "id data expires_at transcript",
+        "call": "id type function custom",
+        "function": "name arguments",
+        "custom": "name input",
+    }
+    known = keys[what].split()
     full = {key: x for key, x in value.items() if x not in (None, "", [], {})}
     if unknown := sorted(full.keys() - known, key=str):
         raise ValueError(

@@ -13,15 +13,11 @@ from sklearn.utils import Bunch
 from .._checks import check_choice, check_list
 from .records import build_dataset
 
-#: Scores of claims in UQLM, and the other keys of a claim.
+#: Scores of claims in UQLM.
 _UQLM_SCORES = (
     "entailment noncontradiction contrasted_entailment bert_score cosine_sim exact_match "
     "semantic_negentropy semantic_sets_confidence degree_centrality betweenness_centrality "
     "closeness_centrality page_rank laplacian_centrality harmonic_centrality"
-)
-_UQLM_KEYS = (
-    "claim sentence removed original_response scorer_type claim_questions "
-    "claim_qa_responses claim_qa_sampled_responses"
 )
 
 
@@ -223,7 +219,11 @@ def from_uqlm(result: Any, *, labels: Sequence[ArrayLike] | None = None) -> Bunc
 
 def _is_in_answer(claim, i):
     """Return whether a claim is part of the answer, or raise ValueError if a key is unknown."""
-    known = f"{_UQLM_KEYS} {_UQLM_SCORES}".split()
+    others = (
+        "claim sentence removed original_response scorer_type claim_questions "
+        "claim_qa_responses claim_qa_sampled_responses"
+    )
+    known = f"{others} {_UQLM_SCORES}".split()
     if unknown := claim.keys() - known:
         raise ValueError(
             f"problem {i}: a claim has the unknown key {min(unknown)!r}. Known keys are "

@@ -93,10 +93,7 @@ def coverage_interval(n_covered: int, n_problems: int) -> tuple[float, float]:
 
 
 def coverage_band(
-    n_calibration: int,
-    alpha: float,
-    *,
-    n_test: int | None = None,
+    n_calibration: int, alpha: float, *, n_test: int | None = None
 ) -> tuple[float, float]:
     """Compute the theoretical 95 % coverage band for a random sample of calibration problems.
 

@@ -47,9 +47,11 @@ _TEENS = _list_numbers(
     10,
 )
 _TENS = _list_numbers("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
-_FRACTIONS = _list_numbers("third fourth fifth sixth seventh eighth", 3)
-_FRACTIONS |= {word + "s": n for word, n in _FRACTIONS.items()}
-_FRACTIONS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
+_FRACTIONS = (
+    _list_numbers("third fourth fifth sixth seventh eighth", 3)
+    | _list_numbers("thirds fourths fifths sixths sevenths eighths", 3)
+    | {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
+)
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
 # number words that may precede "hundred" and "thousand"

@@ -97,8 +97,15 @@ def _factorial(n):
     return float(math.factorial(int(n)))
 
 
-_BINARY = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
-_BINARY |= {"^": math.pow, "C": _choose}
+_BINARY = {
+    "+": add,
+    "-": sub,
+    "m": sub,
+    "*": mul,
+    "/": truediv,
+    "^": math.pow,
+    "C": _choose,
+}
 
 
 def judge_equality(left, right, rounded=False):

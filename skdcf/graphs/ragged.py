@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-_JOINS: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
-
 
 def offsets_of(lengths):
     """Return the n + 1 offsets of n segments with the given lengths."""
@@ -95,7 +93,8 @@ def pass_on(ufunc, values, batch):
     """
     out = np.array(values)
     # The Python function that does the same to two numbers is faster.
-    join = _JOINS[ufunc]
+    joins: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
+    join = joins[ufunc]
     for parents, children, starts, claims in batch.sweep:
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)

@@ -14,9 +14,4 @@ from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from ._passing import choose_share as choose_share
 from ._passing import share_table as share_table
 
-__all__ = [
-    "ExpectedFalse",
-    "Guarantee",
-    "Jumps",
-    "NoFalseClaim",
-]
+__all__ = ["ExpectedFalse", "Guarantee", "Jumps", "NoFalseClaim"]

@@ -31,7 +31,7 @@ shown texts of a batch (Gazin, Heller, Marandon and Roquain, arXiv:2403.12295).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -69,7 +69,7 @@ class PathRisks:
     path_risk: Array
     offsets: Array
     groups: list[Any] | None = None
-    names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
+    names: Callable[[int], str] = "problem {}".format
 
     @cached_property
     def lowest(self):

@@ -13,13 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._checks import check_alpha
-from .._parameters import (
-    Settings,
-    StrOptions,
-    at_least,
-    fraction,
-    settings,
-)
+from .._parameters import Settings, StrOptions, at_least, fraction, settings
 from ..graphs import GraphBatch
 from ..identity import read_groups
 from ..ops import conformal

@@ -11,12 +11,7 @@ from .ancestors import sum_ancestors, sum_descendants
 from .price import log_added_worth, pool
 from .segments import segment_logsumexp, spread, take, with_vjp
 
-
-def _pull_sums(g, ans, values, batch):
-    return sum_descendants(g, batch)
-
-
-_sum_above = with_vjp(_pull_sums)(sum_ancestors)
+_sum_above = with_vjp(lambda g, ans, v, batch: sum_descendants(g, batch))(sum_ancestors)
 
 
 def log_price(hazard, batch, q=0.0, gain=1.0):

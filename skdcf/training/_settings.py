@@ -287,11 +287,7 @@ class SoftTraining(Settings):
         training, and takes the problems for early stopping from the training problems.
         """
         return cls(
-            Adam(),
-            loss="retention",
-            init="random",
-            shrinkage=0.0,
-            unit_variance=False,
+            Adam(), loss="retention", init="random", shrinkage=0.0, unit_variance=False
         )
 
     def validate(self) -> None:

@@ -36,12 +36,7 @@ def holdout_count(name, size, n):
     return int(count)
 
 
-def hold_out(
-    n,
-    count,
-    groups,
-    rng,
-):
+def hold_out(n, count, groups, rng):
     """Split n problems at random and return the indices of the remaining and held-out problems.
 
     Parameters

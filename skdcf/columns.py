@@ -96,7 +96,7 @@ def read_problems(estimator, X, y=None, *, reset):
     else:
         estimator.n_features_in_ = batch.n_features or 0
         if batch.feature_names is not None:
-            estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(batch.feature_names, object)
     if callable(estimator.edges):
         batch = _ruled(batch, estimator.edges)
     if estimator.edges == "given":
@@ -206,7 +206,7 @@ def confidence_of(scorer, batch):
 
     A ValueError is raised if the scorer's output is invalid.
     """
-    confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
+    confidence = np.asarray(scorer.confidence(batch), float)
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
             f"the scorer must return an array of shape ({batch.n_claims},) with one number per "

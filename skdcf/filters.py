@@ -210,7 +210,7 @@ class ConformalFilter(Settings):
             # Training answers that equal a held-out answer are left out.
             candidates = problems.hashes[training]
             training = training[guards.not_held_out(candidates, held.hashes)]
-            origin = self._guard_split(problems, held, training, calibration)
+            origin = self._guard_split(problems, held)
 
             # Learn the other columns and the scorer on training problems only. A scorer that uses
             # no labels may see the calibration problems.
@@ -218,8 +218,7 @@ class ConformalFilter(Settings):
             if scorer is None:
                 problems, scorer = self._make_columns(problems, train)
                 train, held = problems.take(training), problems.take(calibration)
-            several = len(training) and question.max() + 1 < len(question)
-            task = self._task(question[training] if several else None, rng)
+            task = self._task(question[training] if len(training) else None, rng)
             self.scorer_ = scorer.fit(train.columns, train.labels, task)
             # The share of answers that may pass is chosen on training problems only.
             if self._chooses_share:
@@ -246,7 +245,7 @@ class ConformalFilter(Settings):
 
     def _remember(self, problems, training, origin):
         """Return the record of a filter that was trained on the given problems."""
-        names = resolve.names_of(problems.columns)
+        names = problems.columns.column_names
         if isinstance(self.scorer_, ConfTrScorer):
             names = self.scorer_.get_feature_names_out(names)
         self._names_out = list(names)
@@ -299,10 +298,10 @@ class ConformalFilter(Settings):
             size = n * 4 // 5  # a fifth of the questions only chooses the share
         return splitting.holdout_count("calibration_size", size, n)
 
-    def _guard_split(self, problems, held, training, calibration):
+    def _guard_split(self, problems, held):
         """Check the split before anything is trained, and return how the problems were made."""
         batch = problems.batch
-        if len(calibration):
+        if len(held.batch):
             guards.refuse_chosen_labels(batch)
         guards.warn_of_reversed_edges(batch)
         guards.warn_of_labels_among_columns(batch, problems.labels)
@@ -340,9 +339,7 @@ class ConformalFilter(Settings):
             )
         risks = self._path_risks(train, confidence)
         groups = number(risks.groups, len(risks))
-        return share_table(
-            self.guarantee, risks.path_risk, train.labels, risks.offsets, groups
-        )
+        return share_table(self.guarantee, risks, train.labels, groups)
 
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
@@ -659,7 +656,7 @@ class ConformalFilter(Settings):
         reader: Any = copy(self)
         reader.features = reader.features_ = None
         reader.n_features_in_ = batch.n_features
-        reader.feature_names_in_ = np.array(batch.feature_names, dtype=object)
+        reader.feature_names_in_ = np.array(batch.feature_names, object)
         return reader, batch
 
     def _confidence(self, problems):
@@ -711,7 +708,7 @@ class ConformalFilter(Settings):
             Column names, in the order of ``coef_``.
         """
         check_is_fitted(self)
-        return np.array(self._names_out, dtype=object)
+        return np.array(self._names_out, object)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """Return the problems with the columns and edges that the scorer uses.
@@ -780,12 +777,15 @@ class ConformalFilter(Settings):
         margin[np.isposinf(risks.path_risk)] = -np.inf
         return margin
 
-    def _decide(self, X, alpha, y=None):
-        """Return the margin of each claim, and the problems."""
+    def _decide(self, X, *alphas, y=None):
+        """Return the problems, and the margin of each claim at each level."""
         risks, problems = self._risks_of(X, y)
-        level = self._level(alpha)
-        guards.warn_of_level(self.calibration_, level)
-        return self._margin(risks, problems, level), problems
+        margins = []
+        for alpha in alphas:
+            level = self._level(alpha)
+            guards.warn_of_level(self.calibration_, level)
+            margins.append(self._margin(risks, problems, level))
+        return problems, *margins
 
     def predict(
         self, X: Problems, alpha: Level | Sequence[Level] = None
@@ -814,15 +814,14 @@ class ConformalFilter(Settings):
             If X contains several answers to the same question. The guarantee applies to one
             answer per question.
         """
-        risks, problems = self._risks_of(X)
+        alphas = np.atleast_1d(np.array(alpha, object))
+        problems, *margins = self._decide(X, *alphas)
         guards.warn_of_several_answers(
             guards.questions_in(self._record, problems.batch)
         )
         masks = []
-        for each in np.atleast_1d(np.array(alpha, dtype=object)):
-            level = self._level(each)
-            guards.warn_of_level(self.calibration_, level)
-            kept = self._margin(risks, problems, level) > 0
+        for margin in margins:
+            kept = margin > 0
             classes = self._classes()[kept.astype(int)] if problems.is_table else kept
             masks.append(problems.shaped(classes))
         if not masks:
@@ -864,7 +863,7 @@ class ConformalFilter(Settings):
             The differences, in the same format as in `predict_alpha`, or -inf for claims that are
             not kept at any threshold.
         """
-        margin, problems = self._decide(X, alpha)
+        problems, margin = self._decide(X, alpha)
         return problems.shaped(margin)
 
     def filter(
@@ -898,7 +897,7 @@ class ConformalFilter(Settings):
             If ``output="text"`` and the claims do not have texts.
         """
         check_choice("output", output, ("graphs", "text"))
-        margin, problems = self._decide(X, alpha)
+        problems, margin = self._decide(X, alpha)
         batch = problems.batch
         guards.warn_of_several_answers(guards.questions_in(self._record, batch))
         masks = batch.split(margin > 0)
@@ -934,7 +933,7 @@ class ConformalFilter(Settings):
             If ``alpha``, ``guarantee``, ``ties`` or ``edges`` was set after the filter was cloned,
             as in a search over this parameter.
         """
-        margin, problems = self._decide(X, alpha, y)
+        problems, margin = self._decide(X, alpha, y=y)
         guards.warn_of_search(
             getattr(self, "_promised", None) not in (None, self._promises())
         )

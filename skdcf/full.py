@@ -472,11 +472,10 @@ def fit(cf, problems, scorer):
             'calibration_size="all" needs a scorer that is refitted for each answer: use '
             'scorer="linear"'
         )
-    every = np.arange(len(problems.batch))
     _check_answers(problems.columns, problems.labels)
-    origin = cf._guard_split(problems, problems, every, every)
+    origin = cf._guard_split(problems, problems)
     cf.scorer_ = scorer.fit(problems.columns, problems.labels)
-    cf._record = cf._remember(problems, every[:0], origin)
+    cf._record = cf._remember(problems, [], origin)
     _calibrate(cf, problems, origin)
 
 

@@ -83,7 +83,7 @@ def _hash_words(text):
 def text_hashes(batch):
     """Return a hash of the claim texts of each problem, or 0 for problems without texts."""
     if batch.claims is None:
-        return np.zeros(len(batch), dtype=np.uint64)
+        return np.zeros(len(batch), np.uint64)
     answers = map("\x1f".join, batch.split(batch.claims))
     hashes = [hash_text(answer) for answer in answers]
     return np.where(batch.sizes > 0, np.array(hashes, np.uint64), np.uint64(0))
@@ -132,9 +132,9 @@ def answer_hashes(batch, columns_are_fine):
     if batch.claims is not None:
         return np.where(batch.sizes > 1, text_hashes(batch), np.uint64(0))
     if not columns_are_fine:
-        return np.zeros(len(batch), dtype=np.uint64)
+        return np.zeros(len(batch), np.uint64)
     with np.errstate(over="ignore"):
-        single = np.asarray(batch.features, dtype=np.float32)
+        single = np.asarray(batch.features, np.float32)
     hashes = hash_numbers(batch.replace_edges(()).replace_features(single))
     return np.where(batch.sizes > 0, hashes, np.uint64(0))
 
@@ -143,10 +143,9 @@ def hash_numbers(batch):
     """Return a hash of the columns and edges of each problem."""
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
-    position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
-    parent, child = position[batch.edges].T.astype(np.uint64)
+    parent, child = batch.position[batch.edges].T.astype(np.uint64)
     with np.errstate(over="ignore"):
-        claims = mix(position.astype(np.uint64))
+        claims = mix(batch.position.astype(np.uint64))
         for column, factor in zip(table.T, odd, strict=True):
             bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
             claims += (bits ^ (bits >> np.uint64(29))) * factor
@@ -254,7 +253,7 @@ class Hashes:
             by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
             place = np.arange(len(by))
             first = np.where(starts_run(answer[by]), place, 0)
-            copy = np.empty(len(by), dtype=np.uint64)
+            copy = np.empty(len(by), np.uint64)
             copy[by] = place - np.maximum.accumulate(first)
             answer = np.where(copy > 0, mix(answer + copy), answer)
 

@@ -94,13 +94,12 @@ def explain(
     labels = None if y is None else check(filter, problems, y_of_problems)[1]
     smallest = calibration.levels(risks, filter.ties == "include")
     never = smallest >= 1 if guarantee.is_probability else np.isinf(smallest)
-    first = batch.offsets[:-1][batch.problem_of]
     columns = {
-        "claim": np.arange(batch.n_claims) - first + 1,
+        "claim": batch.position + 1,
         "kept": is_kept,
         "confidence": confidence,
         "path_risk": risks.path_risk,
-        "decided_by": _deciding_row(risks.path_risk, batch) - first + 1,
+        "decided_by": batch.position[_deciding_row(risks.path_risk, batch)] + 1,
         "threshold": calibration.thresholds(risks, level)[batch.problem_of],
         "smallest_alpha": np.where(never, np.inf, smallest),
     }
@@ -362,7 +361,7 @@ def permutation_importance(
             shuffled = batch.replace_features(features, batch.feature_names)
             lost[repeat, j] = baseline - retention(shuffled)
     return _importance(
-        batch.feature_names or [f"x{j}" for j in range(batch.n_features)],
+        batch.column_names,
         lost,
         f"true claims per problem lost without the feature, of {baseline:.3f} kept at "
         f"alpha = {level:g}; {n_repeats} shuffles",

@@ -26,7 +26,7 @@ def noise_of(batch, seed, steady=False):
     receive no noise, because copies of such a problem could have different hashes.
     """
     odd = np.uint64(0x9E3779B97F4A7C15)
-    is_on_border = np.zeros(len(batch), dtype=bool)
+    is_on_border = np.zeros(len(batch), bool)
     with np.errstate(over="ignore"):
         rows = np.full(batch.n_claims, mix(np.uint64(seed) + odd))
         if batch.features is not None:
@@ -35,10 +35,9 @@ def noise_of(batch, seed, steady=False):
                 rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
         if batch.claims is not None:
             codes = [hash_text(text) for text in batch.claims]
-            rows = mix(rows + np.array(codes, dtype=np.uint64))
+            rows = mix(rows + np.array(codes, np.uint64))
         of_problem = segment_sum(rows, batch.offsets)[batch.problem_of]
-        position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
-        mixed = mix(rows + odd * position.astype(np.uint64))
+        mixed = mix(rows + odd * batch.position.astype(np.uint64))
         mixed = mix(mixed + mix(of_problem + odd))
     noise = (mixed >> np.uint64(11)) * 2.0**-53
     if steady:

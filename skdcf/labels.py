@@ -133,7 +133,7 @@ def read_column(y, classes=None):
             )
     found = {*y.tolist()}
     if classes is None:
-        classes = np.array(_false_and_true(found), dtype=y.dtype)
+        classes = np.array(_false_and_true(found), y.dtype)
     meaning = classes.tolist()
     unknown = [-1] if meaning == [0, 1] else []
     if not found.issubset([*meaning, *unknown]):

@@ -450,7 +450,7 @@ class CoverageMonitor(BettingMonitor):
         ValueError
             If a loss is negative or not finite.
         """
-        losses = np.asarray(losses, dtype=np.float64)
+        losses = np.asarray(losses, float)
         if not (np.isfinite(losses) & (losses >= 0)).all():
             raise ValueError(f"losses must be finite and nonnegative, got {losses}")
         check_is_fitted(self)

@@ -26,10 +26,9 @@ def on_prefixes(values_of, batch, block_size=2**19):
         )
     if not batch.n_claims:
         return np.zeros(0)
-    position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
     # The prefixes of an answer with 10,000 claims contain 50 million claims in total, so the
     # values are computed for blocks of prefixes.
-    block = np.cumsum(position + 1) // block_size
+    block = np.cumsum(batch.position + 1) // block_size
     values = []
     for last in np.split(np.arange(batch.n_claims), np.flatnonzero(np.diff(block)) + 1):
         prefixes = _prefixes(batch, last)
@@ -70,7 +69,7 @@ def decisions(fitted, claims, alpha, stop, about):
         features.append(claim.get("features"))
         edges += [(parent, v) for parent in claim.get("parents") or ()]
         prefix = ReasoningGraph(
-            None if features[0] is None else np.array(features, dtype=float),
+            None if features[0] is None else np.array(features, float),
             edges if "parents" in claim or v == 0 else None,
             claims=None if texts[0] is None else texts,
             **about,

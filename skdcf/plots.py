@@ -49,7 +49,7 @@ class Display:
         n, size = self._layout()  # type: ignore[attr-defined]
         if ax is None:
             _, ax = plt.subplots(1, n, figsize=size, layout="constrained")
-        self.axes_ = np.asarray(ax, dtype=object).ravel()
+        self.axes_ = np.asarray(ax, object).ravel()
         if len(self.axes_) != n:
             raise ValueError(f"ax must contain {n} axes, got {len(self.axes_)}")
         self.ax_ = self.axes_[0]

@@ -127,7 +127,7 @@ def make_reasoning_graphs(
         "frequency-score": rng.binomial(
             5, expit(logit - terms["difficulty"] * difficulty)
         ),
-        "claim_index": np.arange(batch.n_claims) - offsets[batch.problem_of],
+        "claim_index": batch.position,
     }
     for name, means in parameters["semantic"].items():
         mean = np.array(means)[state]
@@ -160,7 +160,7 @@ def _draw_edges(rng, setting, type_of, offsets):
     is_source = rng.random_sample(len(number)) < np.array(setting["source"])[type_of]
     n_parents = 1 + rng.binomial(2, setting["more_parents"], size=len(number))
     n_parents = np.where(is_source, 0, np.minimum(n_parents, n_before))
-    back = np.zeros((len(number), 3), dtype=np.int64)
+    back = np.zeros((len(number), 3), np.int64)
     pairs = []
     for k in range(3):
         rows = np.flatnonzero(n_parents > k)
@@ -342,4 +342,4 @@ def _draw_answer(steps, numbers, words, trap, rng):
         labels.append(not error and value == right_values[v])
     claims.append(f"The answer is {value}.")
     labels.append(value == right_values[v])
-    return claims, np.array(labels, dtype=int)
+    return claims, np.array(labels, int)

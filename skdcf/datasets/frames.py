@@ -8,7 +8,6 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from .._checks import check_list, import_extra, is_missing
-from ..features.columns import list_columns
 from ..graphs import GraphBatch, ReasoningGraph
 from ..labels import Labels, pack_labels
 from .records import build_dataset
@@ -193,7 +192,7 @@ def to_frame(
     columns["claim"] = batch.claims
     if labels is not None:
         columns["label"] = pack_labels(labels, batch)
-    names = list_columns(batch)
+    names = batch.column_names
     if len({*ids}) < len(ids) or not columns.keys().isdisjoint(names):
         raise ValueError(
             f"problems must have different ids, and features other names than {[*columns]}, got "

@@ -96,7 +96,7 @@ def from_lm_polygraph(
     ends = np.cumsum([len(row) for row in texts])
 
     def split(name, values):
-        flat = np.asarray(values, dtype=float)
+        flat = np.asarray(values, float)
         if flat.shape != (ends[-1],):
             raise ValueError(
                 f"{name} must be a flat list with one value for each of the {ends[-1]} claims, got "

@@ -320,7 +320,7 @@ def _cut(codes, shares, rng):
     order = rng.permutation(len(sizes))
     middle = np.cumsum(sizes[order]) - sizes[order] / 2
     bounds = len(codes) * np.cumsum(shares)[:-1] / np.sum(shares)
-    part = np.empty(len(sizes), dtype=int)
+    part = np.empty(len(sizes), int)
     part[order] = np.searchsorted(bounds, middle)
     return tuple(np.flatnonzero(part[codes] == p) for p in range(len(shares)))
 

@@ -142,7 +142,7 @@ def judge_report(
 
 def _claims(name, values, shape):
     """Return an array with one number for each claim, or raise ValueError."""
-    values = np.asarray(values, dtype=float)
+    values = np.asarray(values, float)
     if values.ndim != 1 or shape not in (None, values.shape) or not len(values):
         raise ValueError(
             f"{name} must have one number for each claim, got shape {values.shape} for labels of "

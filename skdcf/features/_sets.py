@@ -22,8 +22,8 @@ from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metr
 from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
-from ._text import TextFeatures, number_claims
-from ._transformers import Graphs, GraphTransformer, list_columns
+from ._text import TextFeatures
+from ._transformers import Graphs, GraphTransformer
 
 # Column names of the data, the domains and the graph metrics. None selects all columns of the
 # respective kind.
@@ -251,7 +251,7 @@ class GivenColumns(GraphTransformer):
         return tuple(self.columns)
 
     def _check(self, batch):
-        columns_there = list_columns(batch)
+        columns_there = batch.column_names
         missing = {*self.columns} - {*columns_there, "claim_index"}
         if missing:
             raise ValueError(
@@ -266,8 +266,8 @@ class GivenColumns(GraphTransformer):
 def _select(batch, names):
     """Return existing columns by name."""
     columns_given = {} if batch.features is None else batch.features.T
-    column_of = {"claim_index": number_claims(batch)}
-    column_of |= zip(list_columns(batch), columns_given, strict=True)
+    column_of = {"claim_index": batch.position}
+    column_of |= zip(batch.column_names, columns_given, strict=True)
     return np.column_stack([column_of[name] for name in names])
 
 
@@ -444,7 +444,7 @@ class DomainIndicators(GraphTransformer):
         return self.topics if self.domains is None else tuple(self.domains)
 
     def _check(self, batch):
-        if set(self.own_names()) <= set(list_columns(batch)):
+        if set(self.own_names()) <= set(batch.column_names):
             return
         if unknown := [name for name in self.own_names() if name not in _LEXICON]:
             raise ValueError(
@@ -460,7 +460,7 @@ class DomainIndicators(GraphTransformer):
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()
-        if set(names) <= set(list_columns(batch)):
+        if set(names) <= set(batch.column_names):
             return _select(batch, names)
         # maximum number of characters to search in a question
         texts = [clean(graph.problem)[:20_000] for graph in batch]

@@ -327,7 +327,6 @@ def _read_problems(batch):
 def _describe_answer(batch, facts, bits, n_asked, largest_asked):
     """Return the columns that depend on positions, ancestors and other claims."""
     wrong, underived, largest = facts
-    index = number_claims(batch)
     problem_of = batch.problem_of
     size = batch.sizes[problem_of]
     share = 1 / np.maximum(n_asked, 1)
@@ -335,8 +334,8 @@ def _describe_answer(batch, facts, bits, n_asked, largest_asked):
     covered = _count_bits(pass_on(np.bitwise_or, bits, batch))
     errors = sum_ancestors(underived, batch), sum_ancestors(wrong, batch) - wrong
     return (
-        index,
-        index / np.maximum(size - 1, 1),
+        batch.position,
+        batch.position / np.maximum(size - 1, 1),
         np.log(size),
         ((n_asked - used) * share)[problem_of],
         covered * share[problem_of],
@@ -347,8 +346,3 @@ def _describe_answer(batch, facts, bits, n_asked, largest_asked):
 
 def _count_bits(masks):
     return np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
-
-
-def number_claims(batch):
-    """Return the position of each claim in its answer, starting at 0."""
-    return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

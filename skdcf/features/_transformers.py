@@ -103,7 +103,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         self.validate()
         batch = as_batch(X)
         self._check(batch)
-        self.feature_names_in_ = np.array(list_columns(batch), dtype=object)
+        self.feature_names_in_ = np.array(batch.column_names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self
 
@@ -122,7 +122,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         batch = as_batch(X)
-        names = list_columns(batch)
+        names = batch.column_names
         names_of_fit = list(self.feature_names_in_)
         name = type(self).__name__
         if names != names_of_fit:
@@ -254,11 +254,3 @@ def check_known(batch, field):
                 f"Pass {field}=[...] with texts obtained in the same way as for the "
                 f"calibration problems, or {field}=() if there are none"
             )
-
-
-def list_columns(batch: GraphBatch) -> list[str]:
-    """Return the column names of a batch, or x0, x1, ... if the columns have no names."""
-    if batch.features is None:
-        return []
-    n_features = batch.features.shape[1]
-    return list(batch.feature_names or (f"x{i}" for i in range(n_features)))

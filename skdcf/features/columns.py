@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from ..graphs import GraphBatch
-from ._transformers import GraphTransformer, list_columns
+from ._transformers import GraphTransformer
 
 
 def list_steps(transformer) -> list[Any]:
@@ -317,7 +317,7 @@ def transformed(step, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]
             f"{step!r} must return one row per claim, got an array of shape {table.shape} for "
             f"{batch.n_claims} claims"
         )
-    names = list_columns(batch)
+    names = batch.column_names
     n_columns = table.shape[1]
     try:
         names = step.get_feature_names_out(np.array(names, dtype=object))

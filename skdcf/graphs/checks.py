@@ -116,7 +116,7 @@ def check_column(values, length, name):
         raise ValueError(f"{name} must have {length} entries, got {len(values)}")
     if values and all(value is None for value in values):
         return None
-    return np.fromiter(values, dtype=object, count=length)
+    return np.fromiter(values, object, length)
 
 
 def check_value(name, value):

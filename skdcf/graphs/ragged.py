@@ -18,7 +18,7 @@ import numpy as np
 
 def offsets_of(lengths):
     """Return the n + 1 offsets of n segments with the given lengths."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
@@ -47,7 +47,7 @@ def optional_rows(values, rows):
 
 def starts_run(values):
     """Return a mask that is True at the start of each run of equal values."""
-    starts = np.ones(len(values), dtype=bool)
+    starts = np.ones(len(values), bool)
     starts[1:] = values[1:] != values[:-1]
     return starts
 
@@ -59,7 +59,7 @@ def reduce_segments(ufunc, values, offsets, empty):
     reproducible.
     """
     filled = offsets[:-1] < offsets[1:]
-    out = np.full(len(filled), empty, dtype=np.result_type(values, empty))
+    out = np.full(len(filled), empty, np.result_type(values, empty))
     if filled.any():
         out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out
@@ -103,7 +103,7 @@ def pass_on(ufunc, values, batch):
             cells = out[claims].tolist()
             for parent, child in zip(parents, children, strict=True):
                 cells[child] = join(cells[child], cells[parent])
-            out[claims] = np.array(cells, dtype=out.dtype)
+            out[claims] = np.array(cells, out.dtype)
     return out
 
 
@@ -154,7 +154,7 @@ def find_depth(edges, n_claims):
     graphlib.CycleError
         If there is a cycle. The second argument of the error contains its claims.
     """
-    depth = np.zeros(n_claims, dtype=np.int32)
+    depth = np.zeros(n_claims, np.int32)
     layer = n_before = 0
     # Remove the edges of one layer at a time, if this is a large part of the edges.
     while (len(edges) and len(edges) < 0.998 * n_before) or not layer:

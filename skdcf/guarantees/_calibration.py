@@ -231,7 +231,7 @@ class Calibration:
         group_of : ndarray of int of shape (n_problems,)
             The indices of the groups in ``names``.
         """
-        group_of = np.zeros(len(risks), dtype=int)
+        group_of = np.zeros(len(risks), int)
         if risks.groups is not None:
             number = {name: i for i, name in enumerate(self.names)}
             group_of[:] = [number.get(name, -1) for name in risks.groups]

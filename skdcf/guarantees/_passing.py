@@ -5,23 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from ..ops.conformal import conformal_rank, passing_count, passing_cut
-from ..ops.hard import segment_min
 
 
-def share_table(guarantee, path_risk, labels, offsets, groups):
+def share_table(guarantee, risks, labels, groups):
     """Count the training answers that pass, and those of them that are wrong, for each share.
 
     Parameters
     ----------
     guarantee : Guarantee
         The guarantee whose loss is used.
-    path_risk : ndarray of shape (n_claims,)
+    risks : PathRisks
         Path risks of training problems, computed by scorers that were not trained on these
         problems.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
-    offsets : ndarray of shape (n_problems + 1,)
-        Offsets of the problems in the claim arrays.
     groups : ndarray of int of shape (n_problems,)
         Group of each problem. Each group has its own cut.
 
@@ -31,13 +28,12 @@ def share_table(guarantee, path_risk, labels, offsets, groups):
         The share, the number of answers whose smallest path risk is below the cut, and the number
         of these with a false claim below the cut, or the sum of their losses there.
     """
-    lowest = segment_min(path_risk, offsets)
-    jumps = guarantee.jumps(path_risk, labels, offsets)
+    jumps = guarantee.jumps(risks.path_risk, labels, risks.offsets)
     table = np.zeros((91, 3))
     table[:, 0] = np.arange(10, 101) / 100
     for group in np.unique(groups):
         own = np.flatnonzero(groups == group)
-        safest = np.sort(lowest[own])
+        safest = np.sort(risks.lowest[own])
         cuts = np.array([passing_cut(safest, share) for share in table[:, 0]])
         table[:, 1] += np.where(
             np.isposinf(cuts), len(own), np.searchsorted(safest, cuts)

@@ -53,7 +53,7 @@ def sum_descendants(values, batch):
 
 def count_ancestors(batch):
     """Return the number of proper ancestors of each claim."""
-    return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
+    return sum_ancestors(np.ones(batch.n_claims, np.int64), batch) - 1
 
 
 def count_descendants(batch):

@@ -63,7 +63,7 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
     n_children = _count_children(batch)
     size = batch.sizes[home]
     rank = 1.0 / size
-    running = np.ones(len(batch), dtype=bool)
+    running = np.ones(len(batch), bool)
     for _ in range(max_iter):
         flow = (rank / np.maximum(n_children, 1))[parent]
         new = np.bincount(child, flow, minlength=batch.n_claims)

@@ -26,7 +26,7 @@ def path_risk(risk, batch):
 
     The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
     """
-    risk = np.asarray(risk, dtype=np.float64)
+    risk = np.asarray(risk, float)
     parent, child = batch.edges.T
     # A price never decreases along the edges, so the passes by depth are not needed.
     if (risk[parent] <= risk[child]).all():

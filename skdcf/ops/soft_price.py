@@ -25,8 +25,7 @@ def log_price(hazard, batch, q=0.0, gain=1.0):
     total = anp.concatenate([np.zeros(1), anp.cumsum(own)])
     before = total[:-1] - spread(take(total, batch.offsets[:-1]), batch.offsets)
     log_risk = take(hazard, order) - own - before
-    position = np.arange(len(order)) - batch.offsets[batch.problem_of]
-    log_worth = take(log_weight, order) + log_added_worth(position, 1.0, gain)
+    log_worth = take(log_weight, order) + log_added_worth(batch.position, 1.0, gain)
     _, block = pool(getval(log_risk), getval(log_worth), batch.problem_of)
     # The price of a pooled block is log(sum of risks) - log(sum of worths).
     ends = np.append(0, np.cumsum(np.bincount(block)))

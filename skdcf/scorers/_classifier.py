@@ -16,7 +16,7 @@ from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import targets_of
 from ..training.splitting import noise_columns, weight_below_errors
-from ._scorer import FitTask, LinearTerms, PricedScorer, names_of, need_features
+from ._scorer import FitTask, LinearTerms, PricedScorer, need_features
 
 STRENGTH = 0.03  # regularisation parameter C of the logistic regression
 
@@ -188,7 +188,7 @@ class ClassifierScorer(PricedScorer):
         linear = probes[0] + features @ weights
         if not np.allclose(linear, self._score(batch), rtol=1e-6, atol=1e-6):
             return None
-        return names_of(batch), weights, features
+        return tuple(batch.column_names), weights, features
 
     def _informative(self, batch):
         """Return the features, with columns that vary only by rounding errors set to 0."""

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import is_integer, warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
-from ._scorer import FitTask, LinearTerms, PricedScorer, names_of, need_features
+from ._scorer import FitTask, LinearTerms, PricedScorer, need_features
 
 if TYPE_CHECKING:
     from ..training.loop import Model
@@ -337,7 +337,7 @@ class ConfTrScorer(PricedScorer):
         names = [*input_features]
         if len(self.columns_.mean) > len(names):
             names += [*(f"mean {name}" for name in names), "log n_claims"]
-        return np.array(names, dtype=object)
+        return np.array(names, object)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Compute the log odds that each claim is false given that all its ancestors are true.
@@ -382,7 +382,7 @@ class ConfTrScorer(PricedScorer):
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
         if not self._is_linear:
             return None
-        names = tuple(self.get_feature_names_out(names_of(batch)))
+        names = tuple(self.get_feature_names_out(batch.column_names))
         mean = self.columns_.mean
         # A constant column has infinite bounds, and its weight is 0.
         reach = self.columns_.bound * self.columns_.scale

@@ -243,11 +243,6 @@ def need_features(batch):
     return batch.features
 
 
-def names_of(batch):
-    """Return the names of the columns, which are x0, x1, ... if they have none."""
-    return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features or 0))
-
-
 @settings
 class PricedScorer(Scorer):
     """Base class of scorers that compute the confidence in a claim from its price.
@@ -313,7 +308,7 @@ class FeatureScorer(Scorer):
         table = need_features(batch)
         weights = np.zeros(table.shape[1])
         weights[column_of(self.feature, batch)] = 1.0
-        return names_of(batch), weights, table
+        return tuple(batch.column_names), weights, table
 
 
 @settings

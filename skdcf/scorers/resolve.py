@@ -18,7 +18,6 @@ from ._classifier import STRENGTH as STRENGTH
 from ._classifier import ClassifierScorer
 from ._models import ConfTrScorer
 from ._scorer import FeatureScorer, FrequencyScorer, Scorer
-from ._scorer import names_of as names_of
 from ._scorer import out_of_fold_confidence as out_of_fold_confidence
 from ._scorer import scorer_requires_fit as scorer_requires_fit
 

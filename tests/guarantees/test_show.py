@@ -13,7 +13,7 @@ from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import evaluate_filter
 from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import NoFalseClaim, choose_share, share_table
+from skdcf.guarantees import NoFalseClaim, PathRisks, choose_share, share_table
 from skdcf.ops.conformal import conformal_rank, passing_count
 
 ALPHA = 0.2
@@ -52,7 +52,9 @@ def test_the_largest_good_share_is_chosen(data):
     bound = max(Fraction(1, 5), min(rates.values()))
     labels, offsets = 1 - false.ravel(), np.arange(n + 1) * 4
     groups = np.zeros(n, int)
-    table = share_table(NoFalseClaim(), risk.ravel(), labels, offsets, groups)
+    table = share_table(
+        NoFalseClaim(), PathRisks(risk.ravel(), offsets), labels, groups
+    )
     chosen = choose_share(table, ALPHA, None, [n_calibration])
     assert chosen == max(share for share, rate in rates.items() if rate <= bound)
 

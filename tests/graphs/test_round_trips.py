@@ -74,6 +74,8 @@ def test_problems_are_what_they_were(graphs):
             graph.subgraph(np.ones(graph.n_claims, dtype=bool)),
         ):
             assert fields(form) == fields(graph) and hash(form) == hash(graph)
+    empty = ReasoningGraph(np.empty((0, 1)), ())
+    assert empty == (same := empty.replace(claims=[])) and hash(empty) == hash(same)
 
 
 @given(problems())

@@ -124,6 +124,7 @@ def test_the_described_rate_is_that_of_the_ranks(problems, by):
         wrong += len(own) * rank / (len(own) + 1)
     rate = wrong / shown.sum()
     assert cf.calibration_.shown(0.2) == shown.mean()
+    assert cf.calibration_.passing == 1
     assert cf.calibration_.false_among_shown(0.2) == pytest.approx(rate)
     assert f"{shown.mean():.0%} of new answers, and about {rate:.0%}" in cf.describe(
         0.2

@@ -13,7 +13,7 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
 
 X, Y = make_reasoning_graphs(360, random_state=0, return_X_y=True)
-FIT, NEW = (X[:200], Y[:200]), X[200:]
+FIT, NEW = (X[:200], Y[:200]), X[200:270]
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +21,14 @@ def frequency():
     return HardCF("frequency-score", alpha=0.1).fit(*FIT)
 
 
+@pytest.fixture(scope="module", params=["frequency-score", "linear"])
+def filter(request):
+    return CoherentConformalFilter(request.param, alpha=0.1, random_state=0).fit(*FIT)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
-@pytest.mark.parametrize("scorer", ["frequency-score", "linear"])
-def test_causes_by_a_plain_loop(scorer, alpha):
-    filter = CoherentConformalFilter(scorer, alpha=0.1, random_state=0).fit(*FIT)
-    explained = explain(filter, NEW, Y[200:], alpha=alpha)
+def test_causes_by_a_plain_loop(filter, alpha):
+    explained = explain(filter, NEW, Y[200:270], alpha=alpha)
     masks, levels = filter.predict(NEW, alpha=alpha), filter.predict_alpha(NEW)
     for graph, found, mask, level in zip(NEW, explained, masks, levels, strict=True):
         np.testing.assert_array_equal(found.kept, mask)
@@ -107,5 +110,5 @@ def test_claims_are_scored_once():
 
     filter = HardCF(scorer, alpha=0.1).fit(*FIT)
     calls.clear()
-    explain(filter, NEW, Y[200:])
+    explain(filter, NEW, Y[200:270])
     assert calls == [len(NEW)]

@@ -78,7 +78,7 @@ def test_fit_prints_the_guarantee_and_a_table(files, tmp_path, capsys, show):
 
 
 def test_options_of_fit(files, tmp_path):
-    fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "-o", tmp_path / "m")
+    fit = ("fit", files / "new.jsonl", "--scorer", "logistic", "-o", tmp_path / "m")
     assert run(*fit, "--online", "--no-edges", "--seed", 3, "--alpha", 0.3) == 0
     cf = skdcf.load(tmp_path / "m")
     assert (cf.online, cf.edges, cf.random_state, cf.alpha) == (True, "none", 3, 0.3)

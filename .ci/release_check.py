@@ -93,10 +93,26 @@ def address():
 
 
 def missing_by_hand():
-    """Return the missing metadata fields that a person must fill in before a release."""
+    """Return what a person must still fill in before a release."""
     setup = ConfigParser()
     setup.read(CHECKOUT / "setup.cfg")
-    return [name for name in ("author_email", "url") if name not in setup["metadata"]]
+    citation = (CHECKOUT / "CITATION.cff").read_text("utf-8")
+    security = (CHECKOUT / "SECURITY.md").read_text("utf-8")
+    changelog = (CHECKOUT / "docs/changelog.rst").read_text("utf-8")
+    found = {
+        "author_email in setup.cfg": "author_email" in setup["metadata"],
+        "url in setup.cfg": bool(address()),
+        "the address of the repository (repository-code) in CITATION.cff": (
+            "\nrepository-code: " in citation
+        ),
+        "the address for private reports in SECURITY.md": (
+            "https://" in security or "@" in security
+        ),
+        "the date of the release in docs/changelog.rst": (
+            "(not released)" not in changelog
+        ),
+    }
+    return [what for what, is_there in found.items() if not is_there]
 
 
 if __name__ == "__main__":
@@ -105,7 +121,8 @@ if __name__ == "__main__":
         check_tests(built)
     if missing := missing_by_hand():
         sys.exit(
-            f"release-check: setup.cfg has no {' and no '.join(missing)}. Fill them in as "
-            "described in docs/development/releasing.rst"
+            "release-check: all other checks passed. A person must fill in the following, as "
+            "described in docs/development/releasing.rst:\n  * "
+            + "\n  * ".join(missing)
         )
     print("release-check: passed")

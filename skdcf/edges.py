@@ -55,10 +55,10 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
     Use this function if the prompt asks the model to cite the premises of each claim. The number
     of a claim is read from the beginning of its text, as in "#5" or "Step 5". If a claim does not
-    begin with a number, its number is one more than that of the previous claim. Citations are
-    given in parentheses after the word "by", "from" or "using". A citation refers to the latest
-    earlier claim with the cited number. Cited numbers that do not match an earlier claim, such as
-    the numbers of facts in the question, are ignored.
+    begin with a number, its number is one more than that of the previous claim. A citation is
+    written in parentheses that begin with "by", "from" or "using", as in "(by #2)". It refers to
+    the latest earlier claim with the cited number. Cited numbers that do not match an earlier
+    claim, such as the numbers of facts in the question, are ignored.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from the heading above it.
 
     A claim is a heading if it ends in a colon, begins with ``#``, or is a line in bold. If a
-    filter drops a heading such as "It does not cover:", the claims below would mean something
-    else. With these edges, they are dropped too.
+    filter dropped only a heading such as "It does not cover:", the claims below would mean
+    something else. With these edges, they are dropped too.
 
     Parameters
     ----------

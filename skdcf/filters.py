@@ -225,8 +225,8 @@ class ConformalFilter(Settings):
                 self.share_table_ = self._count_passing(scorer, train, task)
             self._record = self._remember(problems, training, origin)
 
-            # Score the held-out problems. One answer to each question calibrates. If nothing was
-            # held out deliberately, as few questions as reach the same rank are used.
+            # Score the held-out problems. One answer to each question is used. If nothing
+            # was held out deliberately, only the fewest questions with the same rank are used.
             if n_held:
                 fewest = self._chooses_share or n_held == question.max() + 1
                 part = self._part(held, origin)
@@ -295,7 +295,9 @@ class ConformalFilter(Settings):
         elif size in (None, "all"):
             if not self._chooses_share:
                 return n
-            size = n * 4 // 5  # a fifth of the questions only chooses the share
+            size = (
+                n * 4 // 5
+            )  # a fifth of the questions is only used to choose the share
         return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held):

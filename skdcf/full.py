@@ -258,7 +258,7 @@ class LabelledAnswers:
         """Return standardised columns, of which constant ones are 0, and a column of ones."""
         table = features
         if self.online:
-            # Claims that only train have a scale that no new answer changes.
+            # New answers do not affect the scale of claims that are only used for training.
             table = features[self.batch.offsets[len(self.groups)] : len(self.labels)]
         mean, scale = table.mean(axis=0), table.std(axis=0)
         rounding = NOISE * np.maximum(np.abs(mean), scale.max(initial=0))
@@ -457,7 +457,7 @@ def fit(cf, problems, scorer):
     is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
     if not is_proven or guarantee.show != 1 or cf.ties != "exclude":
         raise ValueError(
-            'calibration_size="all" has a proof only for NoFalseClaim without delta, with show=1, '
+            'calibration_size="all" is only proven for NoFalseClaim without delta, with show=1, '
             f'and for ties="exclude", got {guarantee!r} and ties={cf.ties!r}. Use '
             "calibration_size=None"
         )

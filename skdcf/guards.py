@@ -57,17 +57,19 @@ class Record:
     columns_are_fine: bool
 
 
-# Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration
-# problems had been corrected, 0.80 when a different judge labelled the new problems, 0.69 when
-# the new problems had no edges, and 0.83 when they had one alternative instead of ten. A rule that
-# picks one of several answers is part of the filter: when a filter was calibrated on random
-# answers, it was 0.83 for answers that such a rule had picked out of five. When filters were
+# Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration problems
+# had been corrected, 0.80 when a different judge labelled the new problems, 0.69 when the new
+# problems had no edges, and 0.83 when they had one alternative instead of ten. A rule that picks
+# one of several answers is part of the filter: when a filter was calibrated on random answers, the
+# coverage was 0.83 for answers that such a rule had picked out of five. When filters were
 # calibrated at alpha = 0.1 on the verdicts of six models, 3 to 64 % of the filtered agent runs
 # contained a step that people judged to be wrong. If the columns had float64 precision in
 # calibration and float16 or bfloat16 precision in new problems, the coverage was 0.77. In the
 # opposite case, it was 0.81.
 
-_FEW = 0.05  # proportion of differing problems, labels or copies above which is warned
+_FEW = (
+    0.05  # largest proportion of differing problems, labels or copies without a warning
+)
 
 
 def origin_of(batch, labels=None, *, edges_read):
@@ -191,7 +193,7 @@ def compare_origin(record, origin, *, skipped=()):
             before = calibrated.get(key, [None])
             now = asked.get(key, [None])
             if section == "precision":
-                # In a column with finer numbers, the others are by chance.
+                # The finest numbers determine the precision of a column.
                 now = now[-1:]
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
@@ -288,7 +290,7 @@ def warn_of_several_answers(counts):
 # calibration, the miscoverage of a forest was 0.26 at alpha = 0.1, and that of columns without
 # texts 0.57. If a log contains an answer several times, counting all copies in calibration leads
 # to a miscoverage of up to 0.21. If a model repeats itself, counting each distinct answer once
-# leads to 0.22. Data do not tell the two apart, so the filter refuses many copies.
+# leads to 0.22. Data cannot distinguish these two cases, so the filter refuses many copies.
 
 
 def refuse_seen(use, stored, batch, hashes):

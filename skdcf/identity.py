@@ -123,7 +123,7 @@ def are_fine(batch):
 
 
 def answer_hashes(batch, columns_are_fine):
-    """Return a hash that equal answers share whatever the question, or 0 if none is known.
+    """Return a hash that depends only on the answer, not on the question, or 0 if none is known.
 
     Several claims are compared by their texts, and problems without texts by columns that are
     fine (`are_fine`), as float32 numbers. An answer with a single text has no hash, because short
@@ -179,7 +179,7 @@ class Hashes:
     content : ndarray of uint64 of shape (n_problems,)
         Hashes of the question and the claims, or of the columns and edges if there are no texts.
     answer : ndarray of uint64 of shape (n_problems,)
-        Hashes that equal answers share whatever the question, or 0 (`answer_hashes`).
+        Hashes of the answers without their questions, or 0 if unknown (`answer_hashes`).
     """
 
     named_by: str

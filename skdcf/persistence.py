@@ -93,7 +93,7 @@ def save(filter: Any, path: FilePath) -> Path:
         raise ValueError(
             f"{type(filter).__name__} cannot be saved ({error}). All classes and functions "
             "must be importable by name, so define them in a module instead of using a "
-            "lambda. Torch objects are not supported. Of a search, save its best_estimator_"
+            "lambda. Torch objects are not supported. For a search, save best_estimator_"
         ) from error
     about = {"format": FORMAT, "skdcf": __version__, "versions": versions()}
     buffer = BytesIO(content)
@@ -255,7 +255,7 @@ def save_threshold(
         )
     thresholds = {}
     for alpha in [filter.alpha] if alphas is None else alphas:
-        # JSON has no infinity. No score is larger than the largest number.
+        # JSON has no infinity, so infinite thresholds become very large numbers.
         risk = np.clip(filter.threshold(alpha), -1e308, 1e308)
         smallest = np.nextafter(1e-5 * (1 + abs(risk)) - risk, np.inf)
         thresholds[str(float(alpha))] = float(smallest)

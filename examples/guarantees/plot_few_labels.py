@@ -2,10 +2,10 @@
 Twenty-five labels
 ==================
 
-A filter splits its labels: some train the scorer, and the others calibrate the threshold. At alpha
-= 0.05, at least 19 answers must calibrate, so 25 labels are too few for both. With
+A filter splits its labels into those for training and those for calibration. At alpha = 0.05,
+calibration needs at least 19 answers, so 25 labels are too few for both. With
 ``calibration_size="all"``, each label is used twice. The guarantee is the same, but the scorer is
-fitted again for each new answer, which takes some milliseconds.
+fitted again for each new answer, which takes a few milliseconds.
 """
 
 # %%
@@ -24,8 +24,8 @@ split.fit(graphs[:25], labels[:25])
 print(split.describe())
 
 # %%
-# Of the 25 answers, 19 calibrate, because more would not raise the rank of the threshold. All of
-# them train the scorer.
+# All 25 answers are used to train the scorer, and 19 of them are also used for calibration, because
+# more would not raise the rank of the threshold.
 
 every = CoherentConformalFilter(alpha=0.05, edges=chain_edges, calibration_size="all")
 print(every.fit(graphs[:25], labels[:25]).describe())
@@ -33,8 +33,8 @@ print(every.fit(graphs[:25], labels[:25]).describe())
 # %%
 # Ten sets of labels
 # ------------------
-# The guarantee is a mean over sets of labels. With few labels, the coverage differs much between
-# the sets: given one set, it may well be below 0.95. It is measured on 100 other answers.
+# The guarantee is a mean over sets of labels. With few labels, the coverage varies widely between
+# the sets: for a single set, it may well be below 0.95. It is measured on 100 other answers.
 
 import matplotlib.pyplot as plt
 
@@ -51,5 +51,5 @@ ax.set(xlabel="coverage", ylabel="share of answers shown", ylim=(0, 1))
 ax.legend()
 
 # %%
-# The filter that splits its labels shows no answer. From about 40 labels on, the two filters keep
-# and show alike.
+# The filter that splits its labels shows no answer. From about 40 labels on, the two filters
+# keep and show about as many.

@@ -2,8 +2,8 @@
 Choose one of several answers and filter it
 ===========================================
 
-`skdcf.choosing.choose` selects one of k answers to a question, the answer with the lowest
-smallest path risk. The calibration answers must be chosen in the same way.
+`skdcf.choosing.choose` selects one of k answers to a question, the answer whose smallest path risk
+is lowest. The calibration answers must be chosen in the same way.
 """
 
 # %%

@@ -362,7 +362,7 @@ def as_bunch(rows, dropped=()):
     """Return a Bunch of the problems that were not dropped."""
     if not rows:
         raise ValueError(
-            f"the data must contain at least one problem, got none, and dropped {dropped[:1]}"
+            f"the data must contain at least one problem, got none (dropped: {dropped[:1]})"
         )
     graphs = GraphBatch.from_graphs([row["graph"] for row in rows])
 

@@ -399,7 +399,7 @@ def leave_one_out(
     if n_draws is not None and n_questions < len(batch):
         rng = check_random_state(random_state)
         draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
-    # The other answers calibrate, so an answer is compared with these.
+    # An answer is compared with the others, which are used for calibration.
     among_others = copy(filter)
     among_others._record = replace(among_others._record, origin=part.origin)
     risk = np.concatenate(list(among_others.path_risk(batch)), axis=None)

@@ -107,7 +107,7 @@ class CalibratedSearch(BaseEstimator):
         batch, labels = check(estimator, X, y)
         questions = question_groups(batch, groups)
         codes = number_groups(questions)
-        # As `fit` does for a filter that learns.
+        # As many as `fit` would hold out if the filter learns.
         n_held = estimator._count_held_out(codes, learns=True)
         rng = check_random_state(self.random_state)
         rest, held_rows = hold_out(len(batch), n_held, codes, rng)
@@ -127,7 +127,7 @@ class CalibratedSearch(BaseEstimator):
             )
             best.set_params(calibration_size=1)
             best.fit(*searched, of_search)
-        # The problems that chose the settings count as training problems.
+        # The problems used to choose the settings count as training problems.
         trained = hashes_of(
             check(best, searched[0]),
             of_search,

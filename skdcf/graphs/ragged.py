@@ -156,7 +156,7 @@ def find_depth(edges, n_claims):
     """
     depth = np.zeros(n_claims, np.int32)
     layer = n_before = 0
-    # Remove the edges of one layer at a time, if this is a large part of the edges.
+    # Remove the edges of one layer at a time, while a layer has more than 0.2 % of the edges.
     while (len(edges) and len(edges) < 0.998 * n_before) or not layer:
         layer += 1
         n_before = len(edges)

@@ -395,7 +395,7 @@ def share_jumps(path_risk, labels, offsets):
     # Claims with equal path risks are kept together.
     tied = (risk[1:] == risk[:-1]) & (problem[1:] == problem[:-1])
     share[:-1][tied] = 0
-    # The ranks of the shares, made larger in each problem, have the running maximum.
+    # The ranks are larger in each later problem, so the running maximum starts again there.
     distinct, rank = np.unique(share, return_inverse=True)
     highest = np.maximum.accumulate(rank + problem * len(distinct))
     share = distinct[highest - problem * len(distinct)]

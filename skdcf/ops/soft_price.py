@@ -1,4 +1,4 @@
-"""Price of a claim for training, with its gradient for the hazards.
+"""Price of a claim for training, with its gradient with respect to the hazards.
 
 The letters are those of `skdcf.ops.price`, which computes the price for filters.
 """

@@ -129,8 +129,9 @@ def _make(scorer, names):
         return FeatureScorer(scorer)
     if isinstance(scorer, Scorer):
         return clone(scorer)
-    # A filter is no scorer. scikit-learn's get_scorer and make_scorer return objects that evaluate
-    # predictions and cannot score claims. A torch module is callable, but cannot score problems.
+    # A filter is not a scorer. scikit-learn's get_scorer and make_scorer return objects that
+    # evaluate predictions and cannot score claims. A torch module is callable, but cannot score
+    # problems.
     unsuitable = ("predict_alpha", "_score_func", "forward")
     if not isinstance(scorer, type) and not any(hasattr(scorer, n) for n in unsuitable):
         if callable(scorer) and hasattr(scorer, "init"):

@@ -15,9 +15,9 @@ def serve(options):
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if token is None and (options.token_variable or not is_loopback(options.host)):
         raise ValueError(
-            f"--token-variable must name an environment variable that contains a token if it is "
-            f"given, or if other machines may send requests, got {options.token_variable!r} and "
-            f"--host {options.host}"
+            "--token-variable must name an environment variable that contains a token, and is "
+            "required if other machines may send requests, got "
+            f"{options.token_variable!r} and --host {options.host}"
         )
     app = create_app(load(options.model), token=token, folder=options.folder)
     inform(

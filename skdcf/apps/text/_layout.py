@@ -22,8 +22,8 @@ from ._sentences import INVISIBLE
 #: Metadata key for the layout of an answer.
 LAYOUT = "layout"
 _BREAK = r"(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
-#: Find a rule on the line after a sentence. Such a rule marks the sentence as a heading or as the
-#: first row of a table.
+#: Find a horizontal rule on the line after a sentence. Such a rule marks the sentence as a heading
+#: or as the first row of a table.
 _find_rule = re.compile(
     rf"(?:(?!{_BREAK})\s)*{_BREAK}[ \t]*[-=|+:][-=|+: \t]*(?={_BREAK})"
 ).match

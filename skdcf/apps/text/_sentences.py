@@ -227,7 +227,7 @@ def _without_marker(line, numbers):
             numbers.add(number)
         else:
             end = marker.start("number")
-    return line[end:].strip() or line.strip()  # A marker without a text is a claim.
+    return line[end:].strip() or line.strip()  # A marker on its own is a claim.
 
 
 def _ends(line, begin):

@@ -232,7 +232,7 @@ def release(
     second = np.setdiff1d(rows, first)
     if len(second):
         raise ValueError(
-            f"{batch.name_of(int(second[0]))} is one of several answers to the same question, and "
+            f"{batch.name_of(second[0])} is one of several answers to the same question, and "
             "the errors of such answers are not independent. Pass one answer to each question"
         )
     # If only some answers may pass, the batch contains only the passing answers.

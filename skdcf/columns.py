@@ -48,9 +48,14 @@ class ReadProblems:
     labels: NDArray[Any] | None
     hashes: Any = None
 
-    def shaped(self, values):
-        """Return the given claim values in the format that the caller expects."""
-        return values if self.is_table else self.batch.split(values)
+    def shaped(self, values, classes=None):
+        """Return the given claim values in the format that the caller expects.
+
+        ``classes`` are the values for False and True in a table.
+        """
+        if not self.is_table:
+            return self.batch.split(values)
+        return values if classes is None else classes[values.astype(int)]
 
     def take(self, rows):
         """Return a subset of the problems, in the given order."""
@@ -191,7 +196,7 @@ def _compare_features(estimator, batch):
 def _read_classes(estimator, y, batch, reset):
     """Return the labels of a table, whose classes are found during ``fit``."""
     if np.ma.is_masked(y):
-        row = int(np.argmax(np.ma.getmaskarray(y)))
+        row = np.argmax(np.ma.getmaskarray(y))
         raise ValueError(f"label {row} is masked. Use -1 for unjudged claims")
     y = column_or_1d(y, warn=True)
     check_consistent_length(batch, y)
@@ -213,7 +218,7 @@ def confidence_of(scorer, batch):
             f"claim, got shape {confidence.shape}"
         )
     if not np.isfinite(confidence).all():
-        row = int(np.argmin(np.isfinite(confidence)))
+        row = np.argmin(np.isfinite(confidence))
         raise ValueError(
             f"the scorer must return finite confidences, got {confidence[row]} for "
             f"{batch.locate(row)}"

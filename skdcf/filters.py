@@ -543,12 +543,7 @@ class ConformalFilter(Settings):
         self.calibration_ = part.calibrate(guarantee)
         risks = PathRisks(part.lowest, np.arange(len(part) + 1), part.groups)
         passing = part[self.calibration_.passes(risks)]
-        guards.check_copies(
-            passing.hashes,
-            np.isin(passing.hashes.answer, candidates),
-            passing.group_of,
-            level,
-        )
+        guards.check_copies(passing.hashes, candidates, passing.group_of, level)
         guards.warn_of_level(self.calibration_, level)
         self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)
@@ -782,12 +777,10 @@ class ConformalFilter(Settings):
     def _decide(self, X, *alphas, y=None):
         """Return the problems, and the margin of each claim at each level."""
         risks, problems = self._risks_of(X, y)
-        margins = []
-        for alpha in alphas:
-            level = self._level(alpha)
+        levels = [self._level(alpha) for alpha in alphas]
+        for level in levels:
             guards.warn_of_level(self.calibration_, level)
-            margins.append(self._margin(risks, problems, level))
-        return problems, *margins
+        return problems, *(self._margin(risks, problems, level) for level in levels)
 
     def predict(
         self, X: Problems, alpha: Level | Sequence[Level] = None
@@ -816,16 +809,11 @@ class ConformalFilter(Settings):
             If X contains several answers to the same question. The guarantee applies to one
             answer per question.
         """
-        alphas = np.atleast_1d(np.array(alpha, object))
-        problems, *margins = self._decide(X, *alphas)
+        problems, *margins = self._decide(X, *np.atleast_1d(np.array(alpha, object)))
         guards.warn_of_several_answers(
             guards.questions_in(self._record, problems.batch)
         )
-        masks = []
-        for margin in margins:
-            kept = margin > 0
-            classes = self._classes()[kept.astype(int)] if problems.is_table else kept
-            masks.append(problems.shaped(classes))
+        masks = [problems.shaped(margin > 0, self._classes()) for margin in margins]
         if not masks:
             raise ValueError("alpha must contain at least one level, got []")
         return np.stack(masks) if np.ndim(alpha) else masks[0]  # type: ignore[arg-type]

@@ -248,9 +248,9 @@ def refuse_unknown_edges(batch):
     """Raise ValueError if the edges of a problem with several claims are unknown."""
     unknown = ~batch.edges_known & (batch.sizes > 1)
     if unknown.any():
-        first = batch.name_of(int(np.argmax(unknown)))
+        first = batch.name_of(np.argmax(unknown))
         raise ValueError(
-            f"the edges of {int(unknown.sum())} of {len(batch)} problems with several "
+            f"the edges of {unknown.sum()} of {len(batch)} problems with several "
             f"claims are unknown (the first is {first}). Pass edges=() to the graph if its claims "
             'are independent, or set edges="none" or edges to a function from skdcf.edges in '
             "the filter (skdcf fit --no-edges)"
@@ -300,7 +300,7 @@ def refuse_seen(use, stored, batch, hashes):
         raise ValueError(
             f"the guarantee only covers new questions, but {is_seen.sum()} of the problems in X "
             f"were used for {use} or share a question with such a problem (the first is "
-            f"{batch.name_of(int(np.argmax(is_seen)))}). Use other problems, or fit the filter "
+            f"{batch.name_of(np.argmax(is_seen))}). Use other problems, or fit the filter "
             "again"
         )
 
@@ -330,12 +330,13 @@ def not_trained(record, hashes, group_of):
     return np.flatnonzero(~same)
 
 
-def check_copies(hashes, in_training, group_of, level):
+def check_copies(hashes, candidates, group_of, level):
     """Raise ValueError or warn if calibration answers equal each other or training answers.
 
-    There is one answer to each question. ``in_training`` says which of them equal an answer that
-    would otherwise train. The share of copies is bounded in each group.
+    There is one answer to each question. ``candidates`` are the hashes of the answers that could
+    have been used for training. The share of copies is bounded in each group.
     """
+    in_training = np.isin(hashes.answer, candidates)
     of_group = hashes.answer + mix(group_of.astype(np.uint64))
     _, first, code, count = np.unique(
         of_group, return_index=True, return_inverse=True, return_counts=True
@@ -449,7 +450,7 @@ def _refuse_split_prices(scorer, batch, confidence):
     moved = scorer.confidence(batch.replace_features(table, batch.feature_names))
     difference = np.abs(moved - confidence)
     bound = 1e-5 * max(np.abs(confidence).max(initial=0), 1)
-    claim = int(np.argmax(difference))
+    claim = np.argmax(difference)
     if difference[claim] > bound:
         raise ValueError(
             f"{batch.locate(claim)}: the columns are float32 numbers, and the log price of the "
@@ -523,7 +524,7 @@ def refuse_dependence(guarantee, batch, groups):
         for i, alone in zip(part, read_groups(guarantee.by, batch[part]), strict=True):
             if alone != groups[i]:
                 raise ValueError(
-                    f"the group of {batch.name_of(int(i))} must not depend on other problems, "
+                    f"the group of {batch.name_of(i)} must not depend on other problems, "
                     f"got {groups[i]} in the whole batch and {alone} in a smaller batch. Do not "
                     "compute ranks or sums over the batch"
                 )

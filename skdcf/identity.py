@@ -133,26 +133,30 @@ def answer_hashes(batch, columns_are_fine):
         return np.where(batch.sizes > 1, text_hashes(batch), np.uint64(0))
     if not columns_are_fine:
         return np.zeros(len(batch), np.uint64)
-    with np.errstate(over="ignore"):
-        single = np.asarray(batch.features, np.float32)
-    hashes = hash_numbers(batch.replace_edges(()).replace_features(single))
+    hashes = hash_numbers(batch, single=True)
     return np.where(batch.sizes > 0, hashes, np.uint64(0))
 
 
-def hash_numbers(batch):
-    """Return a hash of the columns and edges of each problem."""
+def hash_numbers(batch, single=False):
+    """Return a hash of the columns and edges of each problem.
+
+    If ``single`` is True, the edges are ignored, and the columns are read as float32 numbers.
+    """
     table = np.empty((batch.n_claims, 0)) if batch.features is None else batch.features
     odd = mix(np.arange(1, 1 + table.shape[1], dtype=np.uint64)) | np.uint64(1)
-    parent, child = batch.position[batch.edges].T.astype(np.uint64)
     with np.errstate(over="ignore"):
+        if single:
+            table = table.astype(np.float32).astype(float)
         claims = mix(batch.position.astype(np.uint64))
         for column, factor in zip(table.T, odd, strict=True):
             bits = (column + 0.0).view(np.uint64)  # Adding 0.0 converts -0.0 to 0.0.
             claims += (bits ^ (bits >> np.uint64(29))) * factor
-        edges = mix(parent + mix(child + np.uint64(1)))
         hashes = batch.sizes.astype(np.uint64)
         hashes += reduce_segments(np.add, mix(claims), batch.offsets, np.uint64(0))
-        hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
+        if not single:
+            parent, child = batch.position[batch.edges].T.astype(np.uint64)
+            edges = mix(parent + mix(child + np.uint64(1)))
+            hashes += reduce_segments(np.add, edges, batch.edge_offsets, np.uint64(0))
         return mix(hashes)
 
 

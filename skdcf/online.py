@@ -21,7 +21,7 @@ def on_prefixes(values_of, batch, block_size=2**19):
     if len(late):
         raise ValueError(
             "parents must come before their children if online=True, but "
-            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before one of its "
+            f"{batch.locate(batch.edges[late[0], 1])} comes before one of its "
             "parents. Reorder the claims"
         )
     if not batch.n_claims:

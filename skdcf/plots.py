@@ -493,7 +493,7 @@ class ReasoningGraphDisplay(Display):
                 linewidths=2.8 if is_false else 1.2,
                 ax=ax,
             )
-            text = {v: f"{v + 1}{marks[int(labels[v])]}"}
+            text = {v: f"{v + 1}{marks[labels[v]]}"}
             nx.draw_networkx_labels(
                 digraph, places, text, font_size=9, font_color=ink, ax=ax
             )

@@ -214,9 +214,9 @@ def _rows(accepted, labels, question, risk):
         if k:
             # Without the question itself, the ranks from its own on move up by one.
             moves = by_judge <= ordered[k - 1]
-            n_missed = int((by_people < ordered[k - 1 + moves]).sum())
+            n_missed = (by_people < ordered[k - 1 + moves]).sum()
             note = ""
-        limits = coverage_interval(n_missed, int(n))
+        limits = coverage_interval(n_missed, n)
         yield f"missed at {alpha:g}", n_missed / n, *limits, note
 
 

@@ -499,7 +499,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         """Metadata of each problem, or an empty list if no problem has metadata."""
         return [] if self.metadata is None else [row or {} for row in self.metadata]
 
-    def name_of(self, i: int) -> str:
+    def name_of(self, i: int | np.integer) -> str:
         """Return the name of a problem for use in messages.
 
         Parameters
@@ -515,7 +515,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         name = optional_rows(self.ids, i)
         return f"problem {i}" + ("" if name is None else f' ("{printable(name)}")')
 
-    def locate(self, row: int) -> str:
+    def locate(self, row: int | np.integer) -> str:
         """Return the name of a claim for use in messages.
 
         Parameters
@@ -528,7 +528,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         name : str
             The name of the claim, such as ``problem 3 ("q7"), claim 2``.
         """
-        i = int(self.problem_of[row])
+        i = self.problem_of[row]
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def __repr__(self) -> str:
@@ -647,7 +647,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
         size = int(self.sizes.max(initial=1))
         if size > 10_000:  # 50 million pairs take 0.4 GB.
             raise ValueError(
-                f"{self.name_of(int(self.sizes.argmax()))} must have at most 10,000 claims to "
+                f"{self.name_of(self.sizes.argmax())} must have at most 10,000 claims to "
                 f"list all ancestors, got {size:,}. Split the answer"
             )
         first = self.offsets[self.problem_of]

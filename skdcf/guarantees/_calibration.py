@@ -126,7 +126,7 @@ class Steps:
 
     def threshold(self, level):
         """Return the position of the first jump whose level exceeds the given level."""
-        n_included = int(np.searchsorted(self.level_after, level, side="right"))
+        n_included = np.searchsorted(self.level_after, level, side="right")
         if n_included > len(self.position):
             return np.inf
         return float(self.position[n_included - 1]) if n_included else -np.inf
@@ -147,7 +147,7 @@ class Steps:
         """Return the number of calibration answers expected to be shown with a false claim."""
         # If there are ties, fewer scores are below the threshold than the rank of the threshold
         # suggests.
-        n_below = int(np.searchsorted(self.position, self.threshold(level)))
+        n_below = np.searchsorted(self.position, self.threshold(level))
         rank = min(self.rank(level), 1 + n_below)
         return min(rank * self.n / (self.n + 1), self.n_shown(level))
 

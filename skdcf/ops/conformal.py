@@ -228,7 +228,7 @@ def shown_rank(scores, lowest, alpha):
     good = np.flatnonzero(counts * m / ((n + 1) * np.arange(1, m + 1)) <= alpha)
     if not len(good):
         return 0
-    n_shown = int(good[-1]) + 1
+    n_shown = good[-1] + 1
     return int(np.sum(np.arange(1, n + 1) * m / ((n + 1) * n_shown) <= alpha))
 
 

@@ -44,7 +44,7 @@ def check_size(batch, names):
     # A larger problem may have more paths than a float can count.
     if large and size > 1500:
         raise ValueError(
-            f"{batch.name_of(int(batch.sizes.argmax()))} must have at most 1,500 claims for "
+            f"{batch.name_of(batch.sizes.argmax())} must have at most 1,500 claims for "
             f"{' and '.join(large)}, got {size:,}. Remove these metrics"
         )
 

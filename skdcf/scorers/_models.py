@@ -372,7 +372,7 @@ class ConfTrScorer(PricedScorer):
             return sums
         scores = np.asarray(self.model_(self.params_, self.columns_(batch)))
         if not np.isfinite(scores).all():
-            claim = int(np.argmin(np.isfinite(scores)))
+            claim = np.argmin(np.isfinite(scores))
             raise ValueError(
                 f"{self.model_!r} must return finite confidences, but it returned "
                 f"{scores[claim]} for {batch.locate(claim)}"

@@ -291,7 +291,7 @@ def _minimise(fun, x, optimizer, loss_curve, retention, verbose):
         if retention is None:
             return False
         curve.append(retention(x))
-        n_worse = len(curve) - 1 - int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
+        n_worse = len(curve) - 1 - np.argmax(np.nan_to_num(curve, nan=-np.inf))
         if not n_worse:
             best[0] = x
         return n_worse >= optimizer.patience

@@ -27,7 +27,7 @@ def holdout_count(name, size, n):
             f"{name} must be a fraction in (0, 1) or a positive number of problems, got "
             f"{size!r}"
         )
-    if int(count) >= n:
+    if count >= n:
         raise ValueError(
             f"{name} must leave at least 1 sample for training, but it holds out "
             f"{count} of {n} questions. Pass answers to more questions, or groups=False if each "

@@ -90,3 +90,12 @@ def test_unjudged_answers_are_counted_in_a_warning_and_empty_ones_are_not():
     labels = (rng.random(offsets[-1]) < 0.7).astype(int)
     labels[0] = -1
     HardCF(0, alpha=0.1).fit(X, labels)  # a warning would be an error here
+
+
+def test_unjudged_answers_do_not_train_and_may_calibrate():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    cf = HardCF(ClassifierScorer(), alpha=0.2, calibration_size=0)
+    cf.fit(X, np.r_[y[:30], np.full(30, -1)], groups=np.arange(60))
+    cf.calibrate(X[30:], y[30:], groups=np.arange(30, 60))
+    with pytest.raises(ValueError, match="training"):
+        cf.calibrate(X[29:], y[29:], groups=np.arange(29, 60))

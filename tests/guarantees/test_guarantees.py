@@ -170,3 +170,11 @@ def test_a_guarantee_states_its_numbers_and_population(guarantee, numbers, popul
     stated = guarantee.describe(0.1)
     assert re.findall(r"[\d.]*\d", stated) == numbers
     assert population in stated
+
+
+@pytest.mark.parametrize(("more", "said"), [(-1, "too few"), (0, "only 0 of ")])
+def test_too_few_answers_or_too_many_ties_are_named(more, said):
+    guarantee = NoFalseClaim(show=0.5)
+    n = guarantee.problems_needed(0.2) + more
+    with pytest.warns(CalibrationWarning, match=said):
+        HardCF(0, alpha=0.2, guarantee=guarantee).fit(np.zeros((n, 1)), np.zeros(n))

@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.ops.price import exact_log_price, pool
+from skdcf.ops.price import _sort, exact_log_price, pool
 from skdcf.ops.soft_price import log_price
 
 Q = (0.0, 0.3, 1.0)
@@ -115,6 +115,16 @@ def test_price_is_finite_never_falls_along_an_edge_and_ignores_the_storage_order
         )
         again = exact_log_price(hazard[mine][order], alone, q, gain)
         assert np.array_equal(again, found[mine][order])
+
+
+@pytest.mark.parametrize("largest", [9, 2**60])
+def test_many_claims_are_sorted_as_few(largest):
+    """Also if one whole number for each claim would be too large."""
+    rng = np.random.default_rng(0)
+    problem, hazard = np.repeat(np.arange(40), 50), rng.random(2000)
+    m = rng.integers(0, largest, 2000)
+    expected = np.lexsort((hazard, m, problem))
+    np.testing.assert_array_equal(_sort(problem, m, hazard), expected)
 
 
 @pytest.mark.parametrize(("q", "gain"), [(0.0, 1.0), (0.4, 0.5), (0.4, 0.0)])

@@ -212,7 +212,7 @@ class LabelServer:
         now = time.monotonic()
         self._tabs.pop(tab, None)
         for name, (_, last_seen) in list(self._tabs.items()):
-            # Hidden tabs send once a minute. If a tab sends nothing, its answer is released.
+            # Hidden tabs send a request once a minute. If none comes, the answer is released.
             if now - last_seen > 150:
                 del self._tabs[name]
         others = {i for i, _ in self._tabs.values()}

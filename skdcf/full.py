@@ -423,8 +423,9 @@ def _check_answers(batch, labels=None):
     if len(orphans):
         raise ValueError(
             f'with calibration_size="all", {batch.locate(int(orphans[0]))} has no parent, although '
-            "it is not the first claim. Set edges to a rule such as skdcf.edges.chain_edges, or "
-            "use calibration_size=None, which keeps more claims"
+            "it is not the first claim. Set edges to a rule such as skdcf.edges.chain_edges (with "
+            "the commands, split --edges chain), or use calibration_size=None (fit without "
+            "--all-labels), which keeps more claims"
         )
     if labels is None:
         return

@@ -102,6 +102,7 @@ README_RIVALS = {
     "skdcf, published score": "`HardCF` (or cci-sdk) with one score",
     "skdcf, three scores": "the default",
     "priced regression, three scores": "logistic regression with the same price",
+    "regression, three scores": "logistic regression without a price",
     "MACI, three scores": "MACI 0.2.2",
 }
 

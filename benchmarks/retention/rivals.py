@@ -92,6 +92,7 @@ def ours(graphs, labels, split, seed):
         "skdcf, published score": (graphs, HardCF(PUBLISHED, **TIES)),
         "skdcf, three scores": (few, CoherentConformalFilter(**TIES)),
         "priced regression, three scores": (few, HardCF(ClassifierScorer(), **TIES)),
+        "regression, three scores": (few, HardCF(ClassifierScorer(gain=None), **TIES)),
         "skdcf, all columns": (graphs, CoherentConformalFilter(**TIES)),
     }
     for method, (X, filter) in filters.items():

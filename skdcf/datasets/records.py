@@ -100,7 +100,8 @@ def read_row(record, rename=None):
     if "claims" not in row and "features" not in row:
         raise ValueError(
             f"the problem must have claims or features, got only the keys {sorted(record)}. If "
-            "the claims have another key, rename it to claims"
+            "the claims have another key, rename it to claims. To split texts into claims, use "
+            "skdcf split"
         )
     _read_columns(row)
     fields = (

@@ -1,4 +1,4 @@
-"""Argument checks shared by several modules.
+"""Argument checks and types shared by several modules.
 
 A failed check raises a ValueError that contains the argument name, the value and the bound.
 """
@@ -10,9 +10,14 @@ from decimal import Decimal
 from importlib import import_module
 from ipaddress import ip_address
 from numbers import Integral, Number, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+#: Value of the parameter ``random_state``.
+Seed: TypeAlias = int | np.random.RandomState | None
 
 
 def import_extra(module, extra):

@@ -23,14 +23,13 @@ from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import full, guards, online
-from ._checks import check_alpha, check_choice
+from ._checks import Floats, Seed, check_alpha, check_choice
 from ._parameters import (
     HasMethods,
     Settings,
@@ -94,7 +93,7 @@ class ConformalFilter(Settings):
     ties: Literal["exclude", "include", "jitter"] = "exclude"
     guarantee: Guarantee | None = None
     online: bool = False
-    random_state: int | RandomState | None = None
+    random_state: Seed = None
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -1073,7 +1072,7 @@ class ConformalFilter(Settings):
         return self._record.origin["provenance"]
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """Coefficients of a linear scorer for the original columns."""
         check_is_fitted(self, "scorer_")
         return self.scorer_.coef_

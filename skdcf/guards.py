@@ -67,9 +67,8 @@ class Record:
 # calibration and float16 or bfloat16 precision in new problems, the coverage was 0.77. In the
 # opposite case, it was 0.81.
 
-_FEW = (
-    0.05  # largest proportion of differing problems, labels or copies without a warning
-)
+# Largest proportion of differing problems, labels or copies without a warning.
+_FEW = 0.05
 
 
 def origin_of(batch, labels=None, *, edges_read):

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import guards
-from ._checks import check_count
+from ._checks import Seed, check_count
 from ._html import Table
 from .evaluation import CalibratedSearch, leave_one_out
 from .filters import ConformalFilter
@@ -298,7 +298,7 @@ def permutation_importance(
     *,
     alpha: float | None = None,
     n_repeats: int = 5,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Table:
     """Compute the loss in retention when a feature's values are permuted among the claims.
 

@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import full
+from ._checks import Seed
 from ._parameters import Settings, fraction, settings
 from .graphs import Problems
 from .guards import compare_origin
@@ -208,7 +209,7 @@ class ExchangeabilityTest(BettingMonitor):
     """
 
     _: KW_ONLY
-    random_state: int | np.random.RandomState | None = None
+    random_state: Seed = None
 
     def _start(self, filter):
         self.seen_ = np.sort(filter.max_path_risks_)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import guards
+from ._checks import Floats
 from .graphs.ragged import reduce_segments, starts_run
 from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
 from .guards import Record
@@ -62,16 +63,16 @@ class CalibrationPart:
     """
 
     jumps: Jumps
-    largest: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    lowered: NDArray[np.float64]
+    largest: Floats
+    lowest: Floats
+    lowered: Floats
     hashes: Hashes
     groups: list[Any] | None
     origin: dict[str, Any]
     settings: dict[str, Any]
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Nonconformity score of each problem."""
         return self.jumps.first()
 

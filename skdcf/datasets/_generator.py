@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from .._checks import check_choice, check_count
+from .._checks import Seed, check_choice, check_count
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.ragged import offsets_of, pass_on
@@ -48,7 +48,7 @@ def make_reasoning_graphs(
     n_problems: int = 1000,
     kind: Literal["math", "felm"] = "math",
     *,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate problems with claims, graphs, features and labels.
@@ -220,7 +220,7 @@ def make_word_problems(
     n_problems: int = 300,
     *,
     n_alternatives: int = 2,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate word problems with answers that consist of true and false sentences.

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_alphas, check_count
+from .._checks import Seed, check_alphas, check_count
 from .._html import Table
 from ..filters import ConformalFilter
 from ..graphs import Problems
@@ -330,7 +330,7 @@ def leave_one_out(
     *,
     groups: Groups = None,
     n_draws: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Table:
     """Evaluate the scorer of a fitted filter by exact leave-one-question-out cross-validation.
 

@@ -18,6 +18,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from .. import full
+from .._checks import Seed
 from .._parameters import settings, take_rows
 from ..exceptions import CalibrationWarning
 from ..filters import PROMISED
@@ -77,7 +78,7 @@ class CalibratedSearch(BaseEstimator):
 
     search: Any
     _: KW_ONLY
-    random_state: int | np.random.RandomState | None = None
+    random_state: Seed = None
 
     def fit(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Search for settings on one part of the problems, and calibrate on the other part.

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .. import full
-from .._checks import check_alphas, check_choice, warn
+from .._checks import Seed, check_alphas, check_choice, warn
 from .._html import Table
 from .._jobs import run_jobs
 from ..exceptions import CalibrationWarning
@@ -49,7 +49,7 @@ def compare_filters(
     cv: Any = None,
     groups: Groups = None,
     n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Table:
     """Compare coverage and retention of several filters on the same splits.
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_list, is_integer, printable, refuse_iterator
+from .._checks import Floats, check_list, is_integer, printable, refuse_iterator
 from .._html import batch_html, graph_html
 from .checks import (
     ROWS,
@@ -89,7 +89,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
     array([0, 1, 3, 4])
     """
 
-    features: NDArray[np.float64] | None
+    features: Floats | None
     offsets: NDArray[np.int64]
     edges: NDArray[np.int64]
     edge_offsets: NDArray[np.int64]
@@ -744,7 +744,7 @@ class ReasoningGraph:
     array([0, 1])
     """
 
-    features: NDArray[np.float64] | None
+    features: Floats | None
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
     alternatives: tuple[str, ...] | None

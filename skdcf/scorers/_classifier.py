@@ -6,12 +6,12 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from .._checks import Floats
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import targets_of
@@ -143,7 +143,7 @@ class ClassifierScorer(PricedScorer):
             self._offset = regression.intercept_[0] - self._weights @ scaler.mean_
         return self
 
-    def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def hazard(self, batch: GraphBatch) -> Floats:
         """Compute the log odds that each claim is false given that all its ancestors are true.
 
         Parameters

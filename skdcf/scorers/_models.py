@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import is_integer, warn
+from .._checks import Floats, is_integer, warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ._scorer import FitTask, LinearTerms, PricedScorer, need_features
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..training.loop import Model
 
 # Weights and biases of each layer.
-Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
+Layers: TypeAlias = list[tuple[Floats, Floats]]
 
 
 @settings
@@ -59,7 +59,7 @@ class LinearModel(Settings):
 
     def init(
         self, n_features: int, rng: np.random.RandomState | np.random.Generator
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Draw random weights.
 
         Parameters
@@ -78,9 +78,7 @@ class LinearModel(Settings):
         bound = self.spread * max(n_features, 1) ** -0.5
         return rng.uniform(-bound, bound, n_features)
 
-    def __call__(
-        self, params: NDArray[np.float64], X: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def __call__(self, params: Floats, X: Floats) -> Floats:
         """Compute confidences of shape (n_claims,) for X of shape (n_claims, n_features)."""
         return X @ params
 
@@ -148,7 +146,7 @@ class MLPModel(Settings):
             n_in = n_out
         return params
 
-    def __call__(self, params: Layers, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, params: Layers, X: Floats) -> Floats:
         """Compute confidences of shape (n_claims,) for X of shape (n_claims, n_features)."""
         *hidden, (last_weights, last_bias) = params
         for weights, bias in hidden:
@@ -312,7 +310,7 @@ class ConfTrScorer(PricedScorer):
         return type(self.model_) is LinearModel
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """Coefficients of a linear model for the original columns.
 
         The names of the columns are returned by `get_feature_names_out`.
@@ -339,7 +337,7 @@ class ConfTrScorer(PricedScorer):
             names += [*(f"mean {name}" for name in names), "log n_claims"]
         return np.array(names, object)
 
-    def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def hazard(self, batch: GraphBatch) -> Floats:
         """Compute the log odds that each claim is false given that all its ancestors are true.
 
         Parameters

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import is_integer
+from .._checks import Floats, is_integer
 from .._jobs import run_jobs
 from .._parameters import Number, Options, Settings, StrOptions, settings
 from ..graphs import GraphBatch
@@ -157,7 +157,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         return None
 
     @abstractmethod
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def confidence(self, batch: GraphBatch) -> Floats:
         """Compute the confidence in each claim, which must depend only on the claim's problem.
 
         Parameters
@@ -264,7 +264,7 @@ class PricedScorer(Scorer):
         """Resolution of the confidences. The hazards behind a price are rounded to 9 decimals."""
         return Scorer.resolution if self.gain is None else 1e-8
 
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def confidence(self, batch: GraphBatch) -> Floats:
         if self.gain is None:
             return self._score(batch)
         q = self.weight_below_errors_
@@ -301,7 +301,7 @@ class FeatureScorer(Scorer):
         column_of(self.feature, batch)
         return self
 
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def confidence(self, batch: GraphBatch) -> Floats:
         return batch.features[:, column_of(self.feature, batch)]  # type: ignore[index]
 
     def linear_terms(self, batch: GraphBatch) -> LinearTerms | None:
@@ -355,7 +355,7 @@ class FrequencyScorer(FeatureScorer):
     beta_mix: float = 0.0
     over: Literal["descendants", "children"] = "descendants"
 
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def confidence(self, batch: GraphBatch) -> Floats:
         column = super().confidence(batch)
         if self.beta_mix == 0:
             return column

@@ -7,10 +7,10 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import is_integer, warn
+from .._checks import Floats, is_integer, warn
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
@@ -81,7 +81,7 @@ class FunctionScorer(Scorer):
         self.function_ = deepcopy(self.function)
         return self
 
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+    def confidence(self, batch: GraphBatch) -> Floats:
         return np.asarray(self.function_(batch))
 
 

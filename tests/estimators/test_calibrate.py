@@ -57,7 +57,20 @@ def closed_over(n):
     return chain_or_size
 
 
-@pytest.mark.parametrize("name", ["edges", "by"])
+class Unpicklable:
+    """A callable object, which can only be compared as an object."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
+
+    def __reduce__(self):
+        raise TypeError
+
+
+@pytest.mark.parametrize("name", ["edges", "edges as an object", "by"])
 def test_parts_of_other_functions_are_refused(name):
     texts = [
         g.replace(claims=[f"{i} {v}" for v in range(g.n_claims)])
@@ -67,6 +80,8 @@ def test_parts_of_other_functions_are_refused(name):
     def change(n):
         if name == "edges":
             return {"edges": closed_over(n)}
+        if name == "edges as an object":
+            return {"edges": Unpicklable(closed_over(n))}
         return {"guarantee": NoFalseClaim(by=closed_over(n))}
 
     one, other = (
@@ -74,10 +89,11 @@ def test_parts_of_other_functions_are_refused(name):
     )
     part = one.calibration_part(texts[150:], Y[150:])
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match=name):
+    setting = name.split()[0]
+    with pytest.raises(ValueError, match=setting):
         other.calibrate_parts([part])
     one.set_params(**change(5))
-    with pytest.raises(ValueError, match=rf"{name}.*calibrate.*fit again"):
+    with pytest.raises(ValueError, match=rf"{setting}.*calibrate.*fit again"):
         one.predict(texts)
 
 

@@ -185,3 +185,24 @@ def test_columns_are_found_by_name_if_nothing_depends_on_their_order():
         plain.predict(named)
     with pytest.warns(GuaranteeWarning, match="fit but not in X"):
         HardCF(0, alpha=0.2).fit(named, y).predict(X)
+
+
+def test_answers_without_claims_need_no_features():
+    cf = HardCF(0, alpha=0.2).fit(np.random.default_rng(0).random((30, 2)), [1, 0] * 15)
+    assert cf.predict([ReasoningGraph(claims=[])])[0].shape == (0,)
+
+
+class OfTexts(Scorer):
+    """Reads no column, so none is computed."""
+
+    def columns_read(self):
+        return ()
+
+    def confidence(self, batch):
+        return np.array([float(len(text)) for text in batch.claims])
+
+
+def test_columns_that_nothing_reads_are_not_computed():
+    graphs = [ReasoningGraph(claims=["a" * (i % 7)], edges=()) for i in range(30)]
+    cf = HardCF(OfTexts(), alpha=0.2).fit(graphs, [[i % 2] for i in range(30)], False)
+    assert cf.features_ is None

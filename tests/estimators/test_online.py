@@ -96,6 +96,11 @@ def test_refused():
     late = [{"features": X[0].features[0], "parents": [1]}]
     with pytest.raises(ValueError, match=r"\(1, 0\).*1 claim"):
         next(cf.stream(late, feature_names=X.feature_names))
+    unknown = [{"features": row} for row in X[0].features[:2]]
+    stream = cf.stream(unknown, feature_names=X.feature_names)
+    next(stream)  # The first claim has no parents.
+    with pytest.raises(ValueError, match="edges"):
+        next(stream)
     backward = GraphBatch.from_arrays(
         X[0].features[:2], [0, 2], [(1, 0)], feature_names=X.feature_names
     )

@@ -46,7 +46,7 @@ def of_functions(**options):
 
 
 def test_all_steps_together(model):
-    answers = make_answers(8)
+    answers = make_answers(5)
     server, client = model(SCRIPT)
     extractor = full_extractor(client)
     batch = extractor.fit_transform(answers)

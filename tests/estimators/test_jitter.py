@@ -5,6 +5,8 @@ import pytest
 from one_claim import one_claim_each
 
 from skdcf import HardCF
+from skdcf.graphs import as_batch
+from skdcf.jitter import noise_of
 
 STEP = 2.0**-10  # of the hash of jitter, in a problem whose largest feature is 1
 
@@ -51,3 +53,8 @@ def test_noise_is_the_same_for_copies_of_any_size(scale):
     np.testing.assert_array_equal(
         np.concatenate(cf.path_risk(one_claim_each(copies))), risks
     )
+
+
+def test_noise_is_between_0_and_1():
+    noise = noise_of(as_batch(np.random.default_rng(0).random((500, 2))), 0)
+    assert 0 <= noise.min() < 0.05 and 0.95 < noise.max() < 1

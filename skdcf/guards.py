@@ -130,10 +130,11 @@ def half_precision(batch):
     table = np.ascontiguousarray(batch.features[:100_000])
     # A float64 number has 52 bits after its first, a float16 number 10, and a bfloat16 number 7.
     is_short = table.view(np.uint64) & (2**42 - 1) == 0
+    is_long = is_short.copy()
+    is_long[is_short] = has_many_digits(table[is_short])
     found = {}
     for i, is_half in enumerate(is_short.all(axis=0).tolist()):
-        short = table[is_short[:, i], i]
-        numbers = short[has_many_digits(short)].tolist()
+        numbers = table[is_long[:, i], i].tolist()
         has_half = len(numbers) > 0.01 * len(table)
         if is_half:
             has_half = len({*numbers}) > 1

@@ -162,8 +162,8 @@ def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything():
     ("guarantee", "numbers", "population"),
     [
         (NoFalseClaim(max_false=2, by="kind", delta=0.2), ["0.9", "2", "80"], "kind"),
-        (NoFalseClaim(show=0.5, max_false=2, delta=0.1), ["10", "2", "90"], "new"),
-        (ExpectedFalse(by="kind"), ["0.1"], "kind"),
+        (NoFalseClaim(show=0.5, max_false=2, delta=0.1), ["10", "2", "90"], "claims"),
+        (ExpectedFalse(), ["0.1"], "new answers"),
     ],
 )
 def test_a_guarantee_states_its_numbers_and_population(guarantee, numbers, population):

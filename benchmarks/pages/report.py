@@ -27,8 +27,9 @@ def read(folder):
         name: (folder / f"{name}.txt").read_text("utf-8")
         for name in ("online", "rivals", "default_scorer")
     }
-    for name in ("evidence", "passing_scorers"):
+    for name in ("evidence", "passing_scorers", "surprisal"):
         saved[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    saved["evidence"]["rows"] += saved["surprisal"]["rows"]
     saved["rival rows"] = json.loads((folder / "rivals.json").read_text("utf-8"))
     return saved
 

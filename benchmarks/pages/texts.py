@@ -77,6 +77,11 @@ EVIDENCE = {
         "5 answers, 5 comparisons",
         "``skdcf extract`` with ``--samples 5 --features frequency``",
     ),
+    "surprisal, process-bench": (
+        "log-probabilities of a small model (ProcessBench gsm8k)",
+        "the small model reads the answer",
+        "key ``logprobs``",
+    ),
     "check": (
         "one claim checked by a person (ProcessBench math)",
         None,

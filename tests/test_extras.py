@@ -84,6 +84,7 @@ print(len(dcf.predict(X[100:])))
 """
 
 
+@pytest.mark.long
 def test_a_bare_installation_never_imports_an_extra(extras):
     missing = set().union(*extras.values()) - {"skdcf", "setuptools"}
     assert {"openai", "matplotlib", "pandas", "xgboost"} <= missing

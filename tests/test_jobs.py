@@ -44,6 +44,7 @@ def flat(filters):
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "filter", [CoherentConformalFilter(random_state=0), HardCF(Noisy(), random_state=0)]
 )
@@ -59,6 +60,7 @@ def test_decisions_are_equal_to_the_bit(filter):
     assert decide(2) == alone
 
 
+@pytest.mark.long
 def test_a_comparison_is_equal_to_the_bit():
     def compare(n_jobs):
         run = {"cv": 2, "n_jobs": n_jobs, "random_state": 0}

@@ -294,6 +294,7 @@ KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @given(st.sampled_from(["filter", "stream", "labels"]), st.dictionaries(KEYS, VALUES))
 def test_no_request_ends_in_an_error_of_the_server(online, path, fields):
     """Such an error would be raised here."""

@@ -70,6 +70,7 @@ def test_a_comparison_is_equal_to_the_bit():
     assert compare(1) == compare(2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "filter", [CoherentConformalFilter(), BoostedIndependentFactuality()]
 )

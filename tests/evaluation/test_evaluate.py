@@ -153,6 +153,7 @@ def test_leave_one_out_by_question_equals_refitting():
     assert report.coverage[0] == pytest.approx(1 - np.mean(kept))
 
 
+@pytest.mark.long
 def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
     """Their mean is that over all choices of one answer to each question."""
     rng, n, m, alpha = np.random.default_rng(3), 5, 2, 0.2

@@ -105,6 +105,7 @@ def test_what_cannot_succeed_ends_the_run(model, code):
     assert len(server.requests) <= 4 and other.requests == []
 
 
+@pytest.mark.long
 def test_a_server_that_always_fails_is_given_up(model):
     server, client = model(lambda request, n: Status(500), in_flight=2)
     with pytest.raises(EndpointError, match=r"last \d+ calls"):
@@ -122,6 +123,7 @@ def test_the_server_says_how_long_to_wait(model):
     assert second - first >= 0.5
 
 
+@pytest.mark.long
 def test_a_call_that_is_slow_twice_fails(model):
     server, client = model(lambda r, n: Say(claims("a"), 2.0 * (n == 0)), timeout=0.5)
     assert decompose(client) == [["a"]]

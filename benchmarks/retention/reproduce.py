@@ -632,15 +632,18 @@ def short(text):
 def main(chosen):
     """Compute what is missing. The results are saved once they are complete."""
     fetch_coherent_math(), fetch_felm()  # if they are not to be had, it is said at once
-    minutes = float("inf") if chosen.minutes is None else chosen.minutes
-    chosen.until = time.monotonic() + 60 * minutes
+    chosen.until = time.monotonic()
     run = Run(chosen)
+    if chosen.only:
+        gathered(run)  # finds the names of the parts, but computes nothing
+        for name in chosen.only:
+            start = name.removeprefix("paper-")
+            if not any(part.startswith(start) for part in run.seconds):
+                raise SystemExit(
+                    f"--only must be in {sorted(run.seconds)}, got {name!r}"
+                )
+    chosen.until += 60 * chosen.minutes
     results = json.loads(json.dumps(gathered(run)), parse_float=short)
-    for name in chosen.only or ():
-        if not any(
-            part.startswith(name.removeprefix("paper-")) for part in run.seconds
-        ):
-            raise SystemExit(f"--only must be in {sorted(run.seconds)}, got {name!r}")
     missing = sum(total - done for _, done, total in run.seconds.values())
     if missing:
         print(f"{missing} cells are left")
@@ -651,7 +654,12 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel cells")
-    parser.add_argument("--minutes", type=float, help="time limit for starting cells")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        help="time limit for starting cells",
+    )
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder for the results"
     )

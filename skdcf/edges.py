@@ -56,7 +56,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Use this function if the prompt asks the model to cite the premises of each claim. The number
     of a claim is read from the beginning of its text, as in "#5" or "Step 5". If a claim does not
     begin with a number, its number is one more than that of the previous claim. A citation is
-    written in parentheses that begin with "by", "from" or "using", as in "(by #2)". It refers to
+    in parentheses and starts with "by", "from" or "using", as in "(by #2)". It refers to
     the latest earlier claim with the cited number. Cited numbers that do not match an earlier
     claim, such as the numbers of facts in the question, are ignored.
 

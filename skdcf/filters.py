@@ -294,9 +294,8 @@ class ConformalFilter(Settings):
         elif size in (None, "all"):
             if not self._chooses_share:
                 return n
-            size = (
-                n * 4 // 5
-            )  # a fifth of the questions is only used to choose the share
+            # A fifth of the questions is only used to choose the share.
+            size = n * 4 // 5
         return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held):

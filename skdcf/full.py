@@ -321,7 +321,9 @@ class LabelledAnswers:
             labels = np.tile(self.labels[claims], len(fits))
             scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
             scores = scores.reshape(len(fits), 1, -1)[:, :, members]
-            a.append((1 + (scores <= bounds[:, :, None]).sum(axis=2)) / (n + 1))
+            # A risk that is not a number counts all scores, so the claim is dropped.
+            n_below = (~(scores > bounds[:, :, None])).sum(axis=2)
+            a.append((1 + n_below) / (n + 1))
             used = np.vstack([used, block])
             is_false = np.append(is_false, np.zeros(len(block)))
         return np.concatenate(a)

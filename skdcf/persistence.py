@@ -279,8 +279,8 @@ def load_threshold(path: FilePath) -> dict[float, float]:
     Returns
     -------
     thresholds : dict of float to float
-        The threshold of each level. A claim is kept if its negative path risk is larger than the
-        threshold.
+        The threshold of each level. A claim is kept if the negative of its path risk is larger
+        than the threshold.
 
     Raises
     ------

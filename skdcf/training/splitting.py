@@ -223,5 +223,5 @@ def weight_below_errors(labels, batch):
     below = labels[(labels >= 0) & ~below_true_claims(labels != 0, batch)]
     # A true claim below a false one weighs half as much as others. With a weight of 1, fewer claims
     # are kept at small alpha, because the probability of such claims is poorly estimated. Five
-    # false claims are added, so the weight is small if few such claims were judged.
+    # false claims are added to the count, which makes the weight small if few claims were judged.
     return 0.5 * np.sum(below == 1) / (len(below) + 5)

@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from . import guards
 from .features.columns import columns_require_fit
@@ -63,6 +62,11 @@ def added_to_fit(labels, offsets):
     return n_false[:-1] == np.repeat(n_false[offsets[:-1]], np.diff(offsets))
 
 
+def _chance(log_odds):
+    # numpy's tanh takes a fourth of the time of scipy's expit.
+    return 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+
+
 def newton(rows, is_false, weights):
     """Fit a ridge logistic regression by exact Newton steps.
 
@@ -92,7 +96,7 @@ def newton(rows, is_false, weights):
         return np.logaddexp(0, z).sum() - is_false @ z + w @ (penalty * w) / 2
 
     for _ in range(100):
-        chance = expit(rows @ weights)
+        chance = _chance(rows @ weights)
         gradient = rows.T @ (chance - is_false) + penalty * weights
         step = np.linalg.solve(_hessian(rows, chance), gradient)
         decrement = np.sqrt(gradient @ step)
@@ -143,18 +147,17 @@ def fit_each(rows, is_false, new, start):
     target = np.identity(n)
     penalty = _penalty(rows)
     inverse = np.empty((n, new.shape[1], new.shape[1]))
-    chance = expit(new @ start)
-    current = np.linalg.inv(_hessian(rows, expit(rows @ start)))
+    chance = _chance(new @ start)
+    current = np.linalg.inv(_hessian(rows, _chance(rows @ start)))
     for j, (row, p) in enumerate(zip(new, chance, strict=True)):
         turned = current @ row
         share = p * (1 - p) / (1 + p * (1 - p) * (row @ turned))
-        current = current - share * np.outer(turned, turned)
-        inverse[j] = current
+        inverse[j] = current = current - share * np.multiply.outer(turned, turned)
     weights = np.tile(start, (n, 1))
     fixed = rows.T @ is_false
     for _ in range(ROUNDS):
-        gradient = expit(weights @ rows.T) @ rows - fixed + penalty * weights
-        gradient += (is_used * (expit(weights @ new.T) - target)) @ new
+        gradient = _chance(weights @ rows.T) @ rows - fixed + penalty * weights
+        gradient += (is_used * (_chance(weights @ new.T) - target)) @ new
         step = np.matmul(inverse, gradient[:, :, None])[:, :, 0]
         decrement = np.sqrt(np.abs(np.einsum("ij,ij->i", gradient, step)))
         weights = weights - step
@@ -176,22 +179,22 @@ def online_price(hazard, batch, gain):
 
     Parameters
     ----------
-    hazard, batch, gain : object
+    hazard : ndarray of shape (n_claims, n_fits)
+        Log odds of the hazard.
+    batch, gain : object
         As in `skdcf.ops.price.exact_log_price`.
 
     Returns
     -------
-    path_risk : ndarray of shape (n_claims,)
+    path_risk : ndarray of shape (n_claims, n_fits)
         The maximum of the log price over each claim and its ancestors.
     """
     lone = np.logaddexp(0, np.clip(hazard, -30, 30))
-    start = batch.offsets[batch.problem_of]
-    total = np.append(0.0, np.cumsum(lone))
-    log_risk = np.log(-np.expm1(-lone)) + total[start] - total[:-1]
+    total = np.cumsum(lone, axis=0) - lone
+    log_risk = np.log(-np.expm1(-lone)) + total[batch.offsets[batch.problem_of]] - total
     units = np.rint(lone * 1e9).astype(np.int64)
-    position = np.arange(len(lone)) - start
-    log_worth = log_added_worth(position, 1, gain) - 1e-9 * sum_ancestors(units, batch)
-    return path_risk(log_risk - log_worth, batch)
+    log_worth = log_added_worth(batch.position[:, None], 1, gain)
+    return path_risk(log_risk - log_worth + 1e-9 * sum_ancestors(units, batch), batch)
 
 
 @dataclass(frozen=True)
@@ -313,10 +316,10 @@ class LabelledAnswers:
                 fits[0, -1] = np.log(2 * len(used) + 3)
             else:
                 fits = fit_each(used, is_false, block, fits[-1])
-            risk = self._path_risks(fits @ new.T, alone)
+            risk = self._path_risks(fits, new, alone)
             bounds = risk + self.resolution * (1 + np.abs(risk))
             bounds = guards.raised(bounds, answer.features)
-            path = self._path_risks(fits @ known[claims].T, scored)
+            path = self._path_risks(fits, known[claims], scored)
             offsets = offsets_of(np.tile(scored.sizes, len(fits)))
             labels = np.tile(self.labels[claims], len(fits))
             scores = nonconformity_scores(path.ravel(), labels, offsets, self.max_false)
@@ -328,17 +331,10 @@ class LabelledAnswers:
             is_false = np.append(is_false, np.zeros(len(block)))
         return np.concatenate(a)
 
-    def _path_risks(self, hazard, batch):
-        """Return path risks of shape (n_fits, n_claims) from log odds of the same shape."""
-        n = len(hazard)
-        tiled = batch[np.tile(np.arange(len(batch)), n)]
-        # The ancestors of a copy are those of the original.
-        indptr, rows = batch.closure
-        shifts = batch.n_claims * np.arange(n)[:, None]
-        closure = offsets_of(np.tile(np.diff(indptr), n)), (rows + shifts).ravel()
-        vars(tiled)["closure"] = closure
+    def _path_risks(self, fits, rows, batch):
+        """Return path risks of shape (n_fits, n_claims) of claims with the given columns."""
         price = online_price if self.online else exact_log_price
-        return price(hazard.ravel(), tiled, gain=self.gain).reshape(hazard.shape)
+        return price(rows @ fits.T, batch, gain=self.gain).T
 
 
 def _without_columns(batch):

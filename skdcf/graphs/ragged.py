@@ -94,13 +94,13 @@ def pass_on(ufunc, values, batch):
     out = np.array(values)
     # The Python function that does the same to two numbers is faster.
     joins: Any = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
-    join = joins[ufunc]
+    join = joins[ufunc] if out.ndim == 1 else ufunc
     for parents, children, starts, claims in batch.sweep:
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)
             out[children] = ufunc(out[children], inherited)
         else:
-            cells = out[claims].tolist()
+            cells = out[claims].tolist() if out.ndim == 1 else [*out[claims]]
             for parent, child in zip(parents, children, strict=True):
                 cells[child] = join(cells[child], cells[parent])
             out[claims] = np.array(cells, out.dtype)

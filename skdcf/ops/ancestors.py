@@ -31,7 +31,7 @@ def sum_ancestors(values, batch):
         reached[batch.edges[:, 1], batch.edges[:, 0]] = 1
         for _ in range(batch.n_claims.bit_length()):  # Each doubles the paths.
             reached = np.minimum(reached @ reached, 1)
-        return reached.astype(np.int64) @ values
+        return (reached @ values).astype(np.int64)
     if _is_long_forest(batch):
         return pass_on(np.add, values, batch)
     indptr, rows = batch.closure

@@ -18,9 +18,11 @@ total risk over all answers, the worth is maximal if all claims below a common p
 never costs less than its ancestors.
 """
 
+from math import prod
+
 import numpy as np
 
-from ..graphs.ragged import starts_run
+from ..graphs.ragged import offsets_of, segment_ids, starts_run
 from .ancestors import sum_ancestors
 
 
@@ -52,6 +54,7 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     """Compute the log price of each claim, which does not depend on the order of the claims.
 
     The parameters and the result are the same as those of `skdcf.ops.soft_price.log_price`.
+    Hazards of shape (n_claims, n_fits) give prices of this shape.
     Hazards, and l, are rounded to 9 decimals, so sums of l are exact. Claims of a problem with
     equal m form one block of the curve. The risk of the block is that of all its claims, its worth
     is the mean weight times the value of adding all of them, and all claims of the block have the
@@ -62,10 +65,15 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     lone = np.logaddexp(0, hazard)
     units = np.rint(lone * 10**9).astype(np.int64)
     m = sum_ancestors(units, batch)
-    order = _sort(batch.problem_of, m, hazard)
-    first = np.flatnonzero(starts_run(m[order]) | starts_run(batch.problem_of))
-    problem = batch.problem_of[first]
-    start = batch.offsets[problem]
+    shape = m.T.shape
+    # Each fit has its own copy of the problems.
+    offsets = offsets_of(np.tile(batch.sizes, prod(shape[:-1])))
+    problem_of = segment_ids(offsets)
+    hazard, lone, units, m = (each.T.ravel() for each in (hazard, lone, units, m))
+    order = _sort(problem_of, m, hazard)
+    first = np.flatnonzero(starts_run(m[order]) | starts_run(problem_of))
+    problem = problem_of[first]
+    start = offsets[problem]
     count = np.append(first[1:], len(order)) - first
     before = np.cumsum(units[order]) - units[order]
     before = before[first] - before[start]
@@ -81,7 +89,7 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     slopes, _ = pool(log_risk, log_worth, problem)
     price = np.empty(len(order))
     price[order] = np.repeat(slopes, count)
-    return price
+    return price.reshape(shape).T
 
 
 def _sort(problem, m, hazard):

@@ -209,6 +209,12 @@ class ConformalFilter(Settings):
             # Training answers that equal a held-out answer are left out.
             candidates = problems.hashes[training]
             training = training[guards.not_held_out(candidates, held.hashes)]
+            if learns and not len(training):
+                raise ValueError(
+                    f"calibration_size={self.calibration_size!r} leaves no answer for training, "
+                    "because the answers that were not held out equal held-out answers. Hold out "
+                    "fewer answers"
+                )
             origin = self._guard_split(problems, held)
 
             # Learn the other columns and the scorer on training problems only. A scorer that uses
@@ -289,13 +295,13 @@ class ConformalFilter(Settings):
         n = int(question.max()) + 1
         if size == 0:
             return 0
-        if size is None and learns:
-            size = self._resolved_guarantee.calibration_count(n, self._level())
-        elif size in (None, "all"):
+        if not learns and size in (None, "all"):
             if not self._chooses_share:
                 return n
             # A fifth of the questions is only used to choose the share.
             size = n * 4 // 5
+        elif size is None:
+            size = self._resolved_guarantee.calibration_count(n, self._level())
         return splitting.holdout_count("calibration_size", size, n)
 
     def _guard_split(self, problems, held):
@@ -339,7 +345,7 @@ class ConformalFilter(Settings):
             )
         risks = self._path_risks(train, confidence)
         groups = number(risks.groups, len(risks))
-        return share_table(self.guarantee, risks, train.labels, groups)
+        return share_table(self._resolved_guarantee, risks, train.labels, groups)
 
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
@@ -502,7 +508,7 @@ class ConformalFilter(Settings):
             settings=self._part_settings,
         )
 
-    def _calibrate_on(self, part, fewest, candidates=()):
+    def _calibrate_on(self, part, fewest, candidates):
         """Calibrate on one answer per question, and return the indices of the other questions.
 
         ``candidates`` are the hashes of the answers that could have been used for training.

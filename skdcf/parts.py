@@ -222,8 +222,10 @@ class CalibrationPart:
         rows = choose_one_each(
             question, by_content if ranks is None else ranks, group_of
         )
-        is_chosen = np.full(len(rows), not fewest)
-        for group in np.unique(group_of) if fewest else ():
+        if not fewest:
+            return rows, rows[:0]
+        is_chosen = np.zeros(len(rows), bool)
+        for group in np.unique(group_of):
             members = np.flatnonzero(group_of[rows] == group)
             order = members[np.argsort(by_question[rows[members]], kind="stable")]
             n = len(order)

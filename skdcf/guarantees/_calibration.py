@@ -116,8 +116,7 @@ class Steps:
         passing = np.flatnonzero((lowest < self.cut) | np.isposinf(self.cut))
         self.lowest = lowest[passing]
         self.n = len(passing)
-        if self.n < self.n_all:
-            jumps = jumps[passing]
+        jumps = jumps[passing]
         self.delta = guarantee.delta
         # A share may be below 1 in new problems, even if it was 1 in all calibration problems.
         self.is_count = guarantee.is_probability and jumps.is_count
@@ -236,7 +235,7 @@ class Calibration:
             number = {name: i for i, name in enumerate(self.names)}
             group_of[:] = [number.get(name, -1) for name in risks.groups]
         unseen = np.flatnonzero(group_of < 0)
-        if risks.groups and len(unseen):
+        if len(unseen):
             warn(
                 f"nothing is kept in {counted(len(unseen), 'problem')}, such as "
                 f"{risks.names(unseen[0])}, whose group {risks.groups[unseen[0]]!r} is not one "

@@ -47,6 +47,14 @@ def test_answers_under_two_questions_are_refused(texts, scorer):
     HardCF(scorer, alpha=0.2).fit(X, y, groups=False)
 
 
+def test_a_fit_that_can_only_train_on_copies_of_held_out_answers_is_refused():
+    graphs, labels = answers(1)
+    with pytest.raises(ValueError, match="calibration_size=1 leaves no answer"):
+        HardCF(ClassifierScorer(), calibration_size=1).fit(
+            graphs + reworded(graphs), labels * 2
+        )
+
+
 @pytest.mark.parametrize("texts", [True, False])
 def test_training_answers_calibrate_neither_reworded_nor_rounded(texts):
     graphs, labels = answers(60, texts=texts)

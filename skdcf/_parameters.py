@@ -1,7 +1,7 @@
 """Declaration and validation of estimator parameters, as in scikit-learn.
 
-No other module imports private names of scikit-learn, for which there are no public equivalents. A
-test imports them from the nightly build of scikit-learn, so changes are noticed early.
+This is the only module that imports private names of scikit-learn. They have no public equivalents.
+A test imports them from the nightly build of scikit-learn, so changes are noticed early.
 """
 
 from dataclasses import dataclass

@@ -58,7 +58,7 @@ class ReadProblems:
         return values if classes is None else classes[values.astype(int)]
 
     def take(self, rows):
-        """Return a subset of the problems, in the given order."""
+        """Return a subset of the problems. ``rows`` are sorted if they are all problems."""
         if len(rows) == len(self.batch):
             return self
         batch = self.batch[rows]

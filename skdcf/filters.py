@@ -173,8 +173,8 @@ class ConformalFilter(Settings):
         TypeError
             If any other argument is passed.
         ValueError
-            If the problems, labels or parameters are invalid. All input is checked before
-            anything is computed. After training, an error is also raised if more than 5 % of the
+            If the problems, labels or parameters are invalid. Invalid input is refused before
+            the scorer is trained. After training, an error is also raised if more than 5 % of the
             calibration answers are copies of other answers.
 
         Warns
@@ -577,9 +577,9 @@ class ConformalFilter(Settings):
         record = getattr(self, "_record", None)
         if alpha is None and record and record.level not in (None, level):
             raise ValueError(
-                f"the level must be {record.level:g}, for which the scorer was trained, got "
-                f"{level:g}: fit again, or pass the level, for example predict(X, "
-                f"alpha={level:g}) or --alpha {level:g}"
+                f"the scorer was trained for the level {record.level:g}, but alpha of the filter "
+                f"was changed to {level:g}. Fit again, or pass the level to use this scorer "
+                f"anyway, for example predict(X, alpha={level:g}) or --alpha {level:g}"
             )
         return level
 

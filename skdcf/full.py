@@ -456,8 +456,8 @@ def fit(cf, problems, scorer):
     is_proven = type(guarantee) is NoFalseClaim and guarantee.delta is None
     if not is_proven or guarantee.show != 1 or cf.ties != "exclude":
         raise ValueError(
-            'calibration_size="all" is only proven for NoFalseClaim without delta, with show=1, '
-            f'and for ties="exclude", got {guarantee!r} and ties={cf.ties!r}. Use '
+            'the guarantee with calibration_size="all" is only proven for NoFalseClaim without '
+            f'delta, with show=1 and ties="exclude", got {guarantee!r} and ties={cf.ties!r}. Use '
             "calibration_size=None"
         )
     if columns_require_fit(cf.features_):
@@ -486,7 +486,7 @@ def calibrate(cf, X, y, groups):
     cf : ConformalFilter
         The filter.
     X, y, groups : object
-        The answers and their labels, as in ``calibrate`` of the filter.
+        The answers and their labels, as in the filter's ``calibrate`` method.
 
     Raises
     ------

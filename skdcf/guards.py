@@ -210,9 +210,9 @@ def compare_origin(record, origin, *, skipped=()):
                 one_sided.append(key)
     if one_sided:
         warn(
-            f"the provenance keys {one_sided} are known only for the calibration problems or "
-            "only for these problems, so it cannot be checked that both were made in the same "
-            "way. Give both kinds of problems the same keys",
+            f"the provenance keys {one_sided} are set only for the calibration problems or only "
+            "for these problems, so it is impossible to check whether both were made in the same "
+            "way. Set the same keys for both",
             GuaranteeWarning,
         )
     calibrated, asked = record.origin["counts"], origin["counts"]

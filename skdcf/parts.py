@@ -215,8 +215,8 @@ class CalibrationPart:
         """
         question = self.hashes.question
         group_of = self.group_of if in_groups else np.zeros(len(self), int)
-        # If there are at least 10,000 questions, all different, all are used. The rank is then
-        # rounded by at most 1 / (n + 1).
+        # If there are at least 10,000 questions and no two are the same, all of them are used.
+        # The rank is then rounded by at most 1 / (n + 1).
         most = 10_000 if (question < 0).all() else np.inf
         by_content, by_question = self.orders()
         rows = choose_one_each(

@@ -150,7 +150,7 @@ def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:
                 f"skdcf {about['skdcf']}. Load it with that version, or fit the filter again"
             )
         names = {*io.get_untrusted_types(data=content)}
-        # A partial function may name itself as anything that is trusted.
+        # A functools.partial object can claim the name of any trusted function.
         if '"PartialNode"' in schema:
             names.add("functools.partial")
         untrusted = sorted(filterfalse(_is_known, names.difference(trusted)))

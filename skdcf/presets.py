@@ -204,8 +204,8 @@ class HardCF(ConformalFilter):
         GraphBatch and scores each problem separately. A scikit-learn classifier or pipeline is
         trained on claims, and a differentiable model is trained through a soft version of
         calibration. By default, `~skdcf.scorers.FrequencyScorer` is used if a feature is named
-        "frequency-score", and a logistic regression on claims is used otherwise. A scorer that
-        has already been fitted is fitted again.
+        "frequency-score", and a priced logistic regression on claims is used otherwise. A scorer
+        that has already been fitted is fitted again.
     features : "auto", transformer, Pipeline or None, default="auto"
         Transformer that computes the feature columns used by the scorer. The transformer can come
         from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The

@@ -200,7 +200,7 @@ class JsonlPartition(NamedTuple):
         with open(self.path, "rb") as file:
             file.seek(self.start)
             lines = file.read(self.stop - self.start)
-        # The empty lines make the line numbers in messages those of the file.
+        # With the empty lines, the line numbers in messages match the file.
         stream: Any = io.BytesIO(b"\n" * (self.first_line - 1) + lines)
         stream.name = self.path
         return read_jsonl(stream)

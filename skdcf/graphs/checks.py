@@ -34,7 +34,7 @@ def listed(values, name):
     is_scalar = getattr(values, "ndim", 1) == 0
     if other or is_scalar or not isinstance(values, Iterable):
         raise ValueError(
-            f"{name} must be a list, not one text or a set, got a {type(values).__name__}"
+            f"{name} must be a list, not a string or a set, got a {type(values).__name__}"
         )
     return list(values)
 

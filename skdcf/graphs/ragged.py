@@ -114,7 +114,7 @@ def find_sweep(edges, rank):
     ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, and ``claims`` is None. The edges of
     narrow groups are processed one after another, and their ends are positions in ``claims``.
     """
-    # numpy sorts integers of 16 bits in linear time.
+    # With kind="stable", numpy sorts 16-bit integers in linear time.
     order = np.argsort(
         rank.astype(np.int16) if rank.max(initial=0) < 2**15 else rank, kind="stable"
     )

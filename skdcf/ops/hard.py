@@ -53,7 +53,7 @@ def nonconformity_scores(path_risk, labels, offsets, max_false=0):
     """Compute the (max_false + 1)-th smallest path risk of the false claims in each problem.
 
     At most ``max_false`` false claims are kept at a threshold t if and only if t does not exceed
-    the score. Unknown labels are treated as false, so the guarantee holds for any true
+    the score. Unknown labels are treated as false, so the guarantee holds whatever the true
     labels are.
 
     Parameters

@@ -96,7 +96,7 @@ def _sort(problem, m, hazard):
     """Return the order by problem, m and hazard."""
     if len(m) < 1000 or (int(problem[-1]) + 1) * (span := int(m.max()) + 1) >= 2**63:
         return np.lexsort((hazard, m, problem))
-    # Sorting one whole number for each of many claims takes a tenth of the time.
+    # For many claims, sorting one integer per claim takes a tenth of the time of lexsort.
     key = problem * span + m
     order = np.argsort(key)
     new = starts_run(key[order])

@@ -33,7 +33,8 @@ class ClassifierScorer(PricedScorer):
         ``C=0.03`` is strong, because only a few answers contain an error.
     gain : float or None, default=0.5
         Exponent of the value of keeping claims, as in `ConfTrScorer`. The confidence is computed
-        from the price of each claim. If None, the confidence is the log odds of the classifier.
+        from the price of each claim. If None, the confidence is the log odds or the probability
+        that the classifier returns.
     target : {"own", "coherent", "hazard"}, default="hazard"
         Training target. With "hazard", the classifier is trained on the claim labels, using only
         claims whose ancestors are all true. With "own", the classifier is trained on the labels

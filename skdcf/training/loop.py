@@ -54,7 +54,7 @@ class TrainingResult:
     intercept : float
         The intercept b of the hazards, or 0 without a gain.
     q : float
-        Weight of true claims below a false one in the price.
+        Weight that the price gives to true claims below a false claim.
     scale : float
         Standard deviation of the scores on the training claims. The scale is 1 with a gain, or if
         ``unit_variance`` is False. Without a gain, the confidence equals ``model(params,

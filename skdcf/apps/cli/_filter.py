@@ -153,7 +153,7 @@ def _levels(filter, problems):
     calibration = filter.calibration_
     trained, calibrated = seen(filter, problems.graphs)
     rows = np.flatnonzero(calibrated & ~trained)
-    # Answers that are used in each fit cannot be filtered by these fits.
+    # Answers that are used in every fit cannot be filtered out-of-fold.
     if len(rows) < 2 or filter._labelled is not None:
         return
     usual = (0.3, 0.2, 0.1, 0.05, 0.02)
@@ -227,7 +227,7 @@ def write_answers(options, problems, explained, masks, checked=None):
         lines = (_with_own_keys(line, text, options) for line, text in pairs)
     elif None in texts:
         raise ValueError(
-            f"{options.problems}: each line must contain claims to write their text, but line "
+            f"{options.problems}: text can be written only if each line contains claims, but line "
             f"{texts.index(None) + 1} contains only features. Pass --json"
         )
     else:

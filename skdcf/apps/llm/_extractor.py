@@ -180,8 +180,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     calibration.
 
     The last column, ``flagged``, is 1 for claims that may misstate the answer: claims that repeat
-    another claim, or whose words or numbers do not occur in the answer. A claim on which
-    the judge returned no verdict has the columns of a claim that is certainly false.
+    another claim, or whose words or numbers do not occur in the answer. A claim without
+    a verdict gets the column values of a claim that is certainly false.
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted from

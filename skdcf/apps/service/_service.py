@@ -142,7 +142,7 @@ def create_app(
     store = Store(filter, folder)
 
     # FastAPI would change threads for a function that is not async, which takes longer than to
-    # filter an answer. It would also read a body twice, because it accepts repeated keys.
+    # filter an answer. FastAPI also accepts repeated keys, so each body would be read twice.
     @app.post("/v1/filter", openapi_extra=_body_of(Answer), response_model=Filtered)
     async def filter_answer(request: Request) -> JSONResponse:
         """Filter one answer, which is sent as claims or as a text."""

@@ -5,12 +5,14 @@
 
 "keep" fits each variant on half of the questions and evaluates it leave-one-out on the others.
 All variants use the same halves, and numbers are means over which answer to a question is used
-for calibration: if there are several, that choice alone changes what is kept at .02 by half. To
-compare two versions of the package, run "keep" with each of them on the path. "compare" prints true
-claims kept, their worth (the mean of their number to the power .5), the share of answers shown, and
-the share of these with a false claim, with corrected errors (Nadeau and Bengio: the halves share
-answers), and then the means over the sets, which are geometric for ratios. A set is left out of a
-geometric mean if nothing is kept.
+for calibration: if there are several, that choice alone changes what is kept at .02 by half. With
+``--show auto``, the share of answers that pass is chosen for the number of questions used for
+calibration. To compare two versions of the package, run "keep" with each of them on the path.
+
+"compare" prints true claims kept, their worth (the mean of their number to the power .5), the share
+of answers shown, and the share of these with a false claim, with corrected errors (Nadeau and
+Bengio: the halves share answers), and then the means over the sets, which are geometric for ratios.
+A set is left out of a geometric mean if nothing is kept.
 """
 
 import argparse
@@ -23,17 +25,15 @@ from sklearn.model_selection import GroupShuffleSplit
 from benchmarks.methods import fit_levels
 from benchmarks.real_data import load, with_alternatives
 from skdcf import CoherentConformalFilter
-from skdcf.evaluation import leave_one_out
 from skdcf.features import ContextFeatures, reasoning_features
-from skdcf.guarantees import NoFalseClaim, PathRisks
-from skdcf.guarantees import leave_one_out as leave_one_out_levels
+from skdcf.guarantees import NoFalseClaim, leave_one_out
 from skdcf.identity import question_groups
 from skdcf.scorers import ClassifierScorer
 from skdcf.training import LBFGS, SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
-NUMBERS = ("retention", "shown", "false_among_shown", "coverage", "worth")
+NUMBERS = ("retention", "shown", "false_among_shown", "worth")
 GAIN = 0.5  # of "worth"
 SETS = (
     "perl",
@@ -76,18 +76,23 @@ def draws(groups, seed):
         yield np.sort(order[first])
 
 
-def worth(filter, graphs, labels, groups, alpha, seed):
-    """Mean of (true claims kept)^GAIN over answers, one of each question at a time."""
-    values = []
+def left_out(filter, graphs, labels, groups, alpha, seed):
+    """Mean NUMBERS if each answer is left out in turn, for one answer to each question."""
+    numbers = []
     for rows in draws(groups, seed):
-        batch, flat = graphs[rows], np.concatenate([labels[i] for i in rows])
+        batch, truth = graphs[rows], [labels[i] for i in rows]
+        guarantee = filter.calibrate(batch, truth, groups=False).calibration_.guarantee
+        flat, of, n = np.concatenate(truth), batch.problem_of, len(batch)
         risk = np.concatenate(list(filter.path_risk(batch)))
-        jumps = NoFalseClaim().jumps(risk, flat, batch.offsets)
-        risks = PathRisks(risk, batch.offsets)
-        kept = leave_one_out_levels(NoFalseClaim(), jumps, risks) <= alpha
-        counts = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
-        values.append(np.mean(counts**GAIN))
-    return np.mean(values)
+        jumps = guarantee.jumps(risk, flat, batch.offsets)
+        risks = guarantee.path_risks(risk, batch)
+        kept = leave_one_out(guarantee, jumps, risks) <= alpha
+        true = np.bincount(of, kept & (flat == 1), n)
+        wrong = np.bincount(of, kept & (flat != 1), n) > 0
+        shown = np.bincount(of, kept, n) > 0
+        rate = wrong.sum() / (shown.sum() or np.nan)
+        numbers.append([true.mean(), shown.mean(), rate, np.mean(true**GAIN)])
+    return np.nanmean(numbers, axis=0)
 
 
 def columns_of(graphs):
@@ -106,7 +111,7 @@ def problems_of(name):
     return columns, list(data.labels), in_order(question_groups(columns, groups))
 
 
-def one_half(problems, variant, seed, n_train=None):
+def one_half(problems, variant, seed, n_train, show):
     """Numbers of one variant in one split."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
@@ -120,30 +125,16 @@ def one_half(problems, variant, seed, n_train=None):
         # Calibrated on one question only: the new ones calibrate each other.
         cf = CoherentConformalFilter(
             **VARIANTS[variant],
+            guarantee=NoFalseClaim(show=show),
             calibration_size=1,
             random_state=seed,
             ties="jitter",
         )
         filters = fit_levels(cf, *known, ALPHAS, groups[first])
-        reports = [
-            leave_one_out(
-                filter,
-                *new,
-                [alpha],
-                groups=groups[second],
-                n_draws=N_DRAWS,
-                random_state=seed,
-            )
+        return [
+            left_out(filter, *new, groups[second], alpha, seed)
             for alpha, filter in filters.items()
         ]
-    values = [
-        worth(filter, *new, groups[second], alpha, seed)
-        for alpha, filter in filters.items()
-    ]
-    return [
-        [*(getattr(report, name)[0] for name in NUMBERS[:-1]), value]
-        for report, value in zip(reports, values, strict=True)
-    ]
 
 
 def keep(options):
@@ -154,7 +145,7 @@ def keep(options):
         problems = problems_of(name)
         for variant in options.variants:
             calls = (
-                delayed(one_half)(problems, variant, seed, options.train)
+                delayed(one_half)(problems, variant, seed, options.train, options.show)
                 for seed in range(options.halves)
             )
             numbers = saved[f"{name}/{variant}"] = np.array(parallel(calls))
@@ -227,7 +218,7 @@ def compare(options):
     lines = {
         "shown, points": points(found, 1),
         "kept, %": geometric(found, 0),
-        "worth, %": geometric(found, 4),
+        "worth, %": geometric(found, 3),
     }
     for what, row in lines.items():
         cells = "".join(
@@ -250,7 +241,7 @@ def print_sets(found):
                 wide = 100 * error[level, 0] / kept
             print(
                 f"{name:19} {alpha:5.2f}  {kept:11.3f}  {percent[0]:+6.1f} ± "
-                f"{wide:4.1f} % {percent[4]:+5.1f} % "
+                f"{wide:4.1f} % {percent[3]:+5.1f} % "
                 f"{change[level, 1]:+.3f} {change[level, 2]:+.3f}"
             )
 
@@ -270,6 +261,7 @@ def main():
     keeping.add_argument("--halves", type=int, default=16)
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)
+    keeping.add_argument("--show", default=1, help='"auto": the share is chosen')
     keeping.add_argument("--train", type=int, help="number of training answers")
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")

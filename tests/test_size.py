@@ -18,19 +18,19 @@ LAYOUT = {
 # Lower a number after code was removed. A larger number needs a reason in the commit message.
 MOST_TOKENS = {
     "apps": 1095,
-    "apps/cli": 7105,
+    "apps/cli": 7125,
     "apps/labelling": 6810,
-    "apps/llm": 8880,
+    "apps/llm": 8985,
     "apps/service": 2505,
     "apps/text": 3415,
     "datasets": 10570,
     "evaluation": 6400,
     "features": 13940,
-    "graphs": 6645,
+    "graphs": 6655,
     "guarantees": 3380,
-    "ops": 6800,
+    "ops": 6855,
     "scorers": 3900,
-    "top": 30000,
+    "top": 29980,
     "training": 3660,
 }
 MOST_LINES = 700

@@ -321,6 +321,8 @@ class Run:
             body = _body_of(call, refused)
             # The role of the first message shows whether there is a system message.
             in_use = {*body, body["messages"][0]["role"]}
+            if "response_format" in body:
+                in_use |= {"bounds"} - refused
             status, text, wait = await self._send(body)
             if status == 200:
                 with suppress(*ODD):
@@ -448,9 +450,13 @@ def _body_of(call, refused):
     if call["logprobs"] and "logprobs" not in refused:
         body |= {"logprobs": True, "top_logprobs": 5}
     if call["schema"] and "response_format" not in refused:
+        schema = call["schema"]
+        if "bounds" in refused:
+            bound = r', "(?:min|max)(?:Items|Length)": \d+'
+            schema = json.loads(re.sub(bound, "", json.dumps(schema)))
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "reply", "strict": True, "schema": call["schema"]},
+            "json_schema": {"name": "reply", "strict": True, "schema": schema},
         }
     return body
 
@@ -463,6 +469,7 @@ def _refused_option(status, text, in_use):
         return None
     options = {
         "system": r"system (?:role|message)|role ['\"]system['\"]",
+        "bounds": "(?:min|max)(?:items|length)",
         "response_format": "schema|response_format|structured|json_object",
         "logprobs": "logprob",
         "max_tokens": "max_(?:completion_)?tokens|context length",
@@ -484,11 +491,13 @@ def _ask_again(first, reply, fault, number):
     call = first | {"seed": first["seed"] + 1000 * number}
     if first["schema"] is None:
         return call
-    if reply.finish_reason == "length":
+    is_cut = reply.finish_reason == "length"
+    if is_cut:
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
     messages = [*first["messages"]]
-    if reply.text.strip():
+    # The model would repeat a repetitive reply.
+    if reply.text.strip() and not is_cut:
         messages.append({"role": "assistant", "content": reply.text[:4000]})
         messages.append({"role": "user", "content": complaint})
     else:
@@ -497,7 +506,9 @@ def _ask_again(first, reply, fault, number):
             "content": f"{messages[1]['content']}\n\n{complaint}",
         }
     call |= {"messages": messages, "temperature": first["temperature"] + 0.3 * number}
-    if reply.finish_reason in ("length", "malformed"):
+    # Some servers write only white space until a reply with a schema is cut off.
+    is_blank = is_cut and (number > 1 or not reply.text.strip())
+    if is_blank or reply.finish_reason == "malformed":
         call["schema"] = None
     return call
 

@@ -112,6 +112,20 @@ def rows_of(name, **columns):
     return object_of(**{name: {"type": "array", "items": object_of(**columns)}})
 
 
+def bounded(schema, question):
+    """Return a schema with bounds, within which a model cannot repeat itself without end.
+
+    A list has one row for each claim of the question, or fewer than a quarter of the characters of
+    its answer. A text is shorter than the question.
+    """
+    n = len(question.get("claims", ()))
+    most = n or 1 + len(question.get("answer", "")) // 4
+    text = json.dumps(schema)
+    text = text.replace('"string"', f'"string", "maxLength": {len(str(question))}')
+    text = text.replace('"array"', f'"array", "maxItems": {most}')
+    return json.loads(text.replace('"maxItems"', f'"minItems": {n}, "maxItems"', 1))
+
+
 def verdicts_of(*words):
     """Return the JSON schema of a reply that assigns one of the given words to each claim."""
     return rows_of(

@@ -30,6 +30,7 @@ from ...graphs import GraphBatch, ReasoningGraph
 from ...labels import LabelList
 from ._model import CallError, UnreadableError, run_all
 from ._replies import (
+    bounded,
     log_odds,
     number_rows,
     object_of,
@@ -104,11 +105,19 @@ class Step(Settings):
 
         return await self._ask(run, question, read, schema=self._reply, n_rows=n_rows)
 
-    async def _ask(self, run, question, read, *, n_rows, **options):
+    async def _ask(self, run, question, read, *, n_rows, schema=None, **options):
+        if schema:
+            schema = bounded(schema, question)
         # A longer reply is probably repetitive.
         limit = 300 + 150 * n_rows
         return await run.ask(
-            self.wording(), question, read, model=self.model, limit=limit, **options
+            self.wording(),
+            question,
+            read,
+            model=self.model,
+            limit=limit,
+            schema=schema,
+            **options,
         )
 
     def wording(self):

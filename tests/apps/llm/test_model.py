@@ -212,6 +212,35 @@ def test_a_reply_that_was_cut_off_is_asked_for_without_a_schema(model):
     assert "cut off, so be brief" in second["messages"][1]["content"]
 
 
+def test_a_repetitive_reply_is_asked_for_again_with_its_schema_and_not_sent_back(model):
+    def script(request, n):
+        is_first = request["seed"] == 0
+        cut = Say("""{"claims": [{"text": "a""", finish="length")
+        return cut if is_first else claims("a")
+
+    server, client = model(script)
+    assert decompose(client) == [["a"]]
+    (_, _, first), (_, _, second) = server.requests
+    assert [message["role"] for message in second["messages"]] == ["system", "user"]
+    rows = second["response_format"]["json_schema"]["schema"]["properties"]["claims"]
+    assert first["response_format"] == second["response_format"]
+    assert rows["minItems"] == 0 and rows["maxItems"] == 1
+    assert 20 < rows["items"]["properties"]["text"]["maxLength"] < 60
+
+
+def test_bounds_that_an_endpoint_refuses_are_left_out_of_the_schema(model):
+    def script(request, n):
+        if "maxLength" in json.dumps(request["response_format"]):
+            return Status(400, body="Invalid schema: 'maxLength' is not permitted")
+        return claims("a")
+
+    server, client = model(script)
+    with pytest.warns(ParameterWarning, match="bounds"):
+        assert decompose(client) == [["a"]]
+    sent = server.requests[-1][2]["response_format"]
+    assert sent["type"] == "json_schema" and "max" not in json.dumps(sent)
+
+
 # --- the cache
 
 

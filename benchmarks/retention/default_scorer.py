@@ -111,7 +111,7 @@ def problems_of(name):
     return columns, list(data.labels), in_order(question_groups(columns, groups))
 
 
-def one_half(problems, variant, seed, n_train, show):
+def one_half(problems, variant, seed, n_train=None, show=1):
     """Numbers of one variant in one split."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)

@@ -146,9 +146,9 @@ def _summary(filter, report, own, labels):
     return _paragraphs(
         f"{guarantee[0].upper()}{guarantee[1:]}.",
         _verdict_of_coverage(report, j),
-        f"At alpha = {own:g} and with {describe_calibration(filter)}, the guarantee was met "
-        f"in {report.coverage[j]:.1%} of {answers}. These are answers to "
-        f"{counted(report.n_questions, 'question')}.{theory}",
+        f"At alpha = {own:g} and with {describe_calibration(filter)}, no more false "
+        f"claims than allowed were kept in {report.coverage[j]:.1%} of {answers}. These are "
+        f"answers to {counted(report.n_questions, 'question')}.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims "
         f"were kept per answer. {_of_shown(report, j)}",
         f"The labels: {labels}.",
@@ -193,7 +193,10 @@ def _verdict_of_coverage(report, j):
             "The guarantee holds, and the filter kept a false claim in fewer of "
             "these answers than theory predicts."
         )
-    return "The results on these answers agree with the guarantee."
+    return (
+        "These answers do not contradict the guarantee: their coverage is within the range "
+        "that theory predicts."
+    )
 
 
 def _of_shown(report, j):

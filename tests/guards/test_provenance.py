@@ -132,7 +132,7 @@ def test_values_are_compared_key_by_key(calibrated, new):
         with pytest.raises(ValueError, match=r"provenance\['[abc]'\] must be one of"):
             cf.predict(asked)
     elif is_one_sided:
-        with pytest.warns(GuaranteeWarning, match="known only") as found:
+        with pytest.warns(GuaranteeWarning, match="set only") as found:
             cf.predict(asked)
         assert len(found) == 1
         assert all(repr(key) in str(found[0].message) for key in is_one_sided)

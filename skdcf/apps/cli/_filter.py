@@ -63,11 +63,16 @@ def fit(options):
         random_state=options.seed,
     )
     filter.fit(graphs, problems.labels)
+    n = files.count_questions(graphs)
     files.inform(
-        f"fitted a filter on {counted(len(graphs), 'answer')} to "
-        f"{counted(files.count_questions(graphs), 'question')} with "
+        f"fitted a filter on {counted(len(graphs), 'answer')} to {counted(n, 'question')} with "
         f"{counted(len(graphs.edges), 'edge')}"
     )
+    if n < len(graphs) / 2:
+        files.inform(
+            "only one answer to each question is used for calibration. If answers to the same "
+            "text are different cases, run split again with --group-by context or none"
+        )
     return _save(filter, problems, options)
 
 

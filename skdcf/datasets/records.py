@@ -72,7 +72,7 @@ def read_row(record, rename=None):
     record : dict
         The parsed object of a line.
     rename : dict, optional
-        Mapping from other keys and paths to keys of `KEYS`.
+        Mapping from other keys and paths to keys in `KEYS`.
 
     Returns
     -------
@@ -113,14 +113,14 @@ def read_row(record, rename=None):
 
 
 def rename_keys(record, rename):
-    """Return the record with its keys renamed to keys of `KEYS`.
+    """Return the record with its keys renamed to keys in `KEYS`.
 
     Parameters
     ----------
     record : dict
         The parsed object of a line.
     rename : mapping of str to str
-        Mapping from keys or paths in the record to keys of `KEYS`.
+        Mapping from keys or paths in the record to keys in `KEYS`.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def _check_type(value, depth, *types, place):
 
 
 def _check_values(row):
-    """Raise ValueError for a value of the right type that is invalid."""
+    """Raise ValueError for an invalid value of the right type."""
     for k, text in enumerate(row.get("context", ())):
         if not text.strip() or text.lstrip().startswith(("['", '["')):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Guarantees that a filter accepts as its parameter ``guarantee``.
+"""Guarantees that a filter accepts as its ``guarantee`` parameter.
 
 `NoFalseClaim` bounds a probability, while `ExpectedFalse` bounds an expectation. The parameter
 ``by`` defines groups of problems, in each of which the guarantee holds. To define your own

@@ -278,7 +278,7 @@ class ConformalFilter(Settings):
         columns = self._with_columns(problems.batch)
         scorer = self._wanted_scorer(columns)
         if self.calibration_size == "all" and scorer == "linear":
-            scorer = ClassifierScorer()  # at which the training of "linear" starts
+            scorer = ClassifierScorer()  # from which the training of "linear" starts
         scorer = resolve.as_scorer(scorer, columns)
         for name in ("relaxation", "training"):
             if getattr(self, name) is not None and not scorer.uses_relaxation:
@@ -577,7 +577,7 @@ class ConformalFilter(Settings):
         record = getattr(self, "_record", None)
         if alpha is None and record and record.level not in (None, level):
             raise ValueError(
-                f"the scorer was trained for the level {record.level:g}, but alpha of the filter "
+                f"the scorer was trained for the level {record.level:g}, but the filter's alpha "
                 f"was changed to {level:g}. Fit again, or pass the level to use this scorer "
                 f"anyway, for example predict(X, alpha={level:g}) or --alpha {level:g}"
             )

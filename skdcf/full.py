@@ -431,7 +431,7 @@ def _check_answers(batch, labels=None):
     if len(unjudged):
         raise ValueError(
             'with calibration_size="all", at least one claim of each answer must be judged, but '
-            f"no claim of {batch.name_of(int(unjudged[0]))} is. Judge it"
+            f"no claim of {batch.name_of(int(unjudged[0]))} is. Judge one of them"
         )
 
 

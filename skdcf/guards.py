@@ -67,7 +67,7 @@ class Record:
 # calibration and float16 or bfloat16 precision in new problems, the coverage was 0.77. In the
 # opposite case, it was 0.81.
 
-# Largest proportion of differing problems, labels or copies without a warning.
+# Largest proportion of problems or labels that differ, or of copies, that causes no warning.
 _FEW = 0.05
 
 
@@ -252,8 +252,8 @@ def refuse_unknown_edges(batch):
         raise ValueError(
             f"the edges of {unknown.sum()} of {len(batch)} problems with several "
             f"claims are unknown (the first is {first}). Pass edges=() to the graph if its claims "
-            'are independent, or set edges="none" or edges to a function from skdcf.edges in '
-            "the filter (skdcf fit --no-edges)"
+            'are independent. Otherwise, set edges in the filter to "none" (skdcf fit --no-edges) '
+            "or to a function from skdcf.edges"
         )
 
 
@@ -505,7 +505,7 @@ def below_copies(scores):
     """
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     size = 1 + np.abs(scores)
-    # The difference between two infinite scores is NaN.
+    # The difference between two equal infinite scores is NaN.
     with np.errstate(invalid="ignore"):
         is_broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
         is_copied = is_broken & (count[code] > 1)

@@ -253,7 +253,7 @@ class Hashes:
 
             # Number the copies of an answer, and change the hash of each copy after the
             # first. Copies with equal values of ``number_copies_by`` are interchangeable, so the
-            # order of the rows has no influence.
+            # order of the rows does not matter.
             by = np.lexsort((*number_copies_by, answer, self.question.clip(-1)))
             place = np.arange(len(by))
             first = np.where(starts_run(answer[by]), place, 0)

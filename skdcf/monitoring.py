@@ -162,8 +162,8 @@ class ExchangeabilityTest(BettingMonitor):
     The test is a conformal test martingale. Each problem is ranked among all earlier problems
     by its largest path risk. While the problems are exchangeable, the ranks are independent and
     uniform, so bets on the ranks do not increase the expected wealth. The test requires no
-    labels. An alarm means that the assumption of the guarantee is violated. To test whether
-    coverage is lost, use `CoverageMonitor`.
+    labels. An alarm is evidence that the assumption of the guarantee is violated. To test
+    whether coverage is lost, use `CoverageMonitor`.
 
     The dependence between answers to the same question is not evidence of a change. Therefore,
     only the first answer to each question is used, and answers to calibration questions are

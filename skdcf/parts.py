@@ -160,7 +160,7 @@ class CalibrationPart:
         """Return the hashes that determine which answers and questions are selected.
 
         Equal answers to a question are numbered in the order of their scores, and then of all
-        other numbers that depend on them. The order of the rows has no influence.
+        other numbers that depend on them. The order of the rows does not matter.
 
         Returns
         -------

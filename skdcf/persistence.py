@@ -208,9 +208,9 @@ def save_threshold(
     """Save the thresholds of a fitted filter as JSON.
 
     Any program can then keep the claims whose score is **larger** than the threshold of a level.
-    The score is the negative path risk, and for answers with one claim the score of the claim. The
-    thresholds are larger than those of the filter by 1e-5, relative to 1 plus their size, so that
-    rounded scores do not keep more. The file is written atomically.
+    The score is the negative path risk, and for answers with one claim the score of the claim. Each
+    threshold t of the filter is raised by 1e-5 (1 + abs(t)), so rounding the scores cannot cause
+    more claims to be kept. The file is written atomically.
 
     Parameters
     ----------

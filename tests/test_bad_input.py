@@ -45,7 +45,7 @@ def problems():
     ("arguments", "message"),
     [
         ((ONE, [(0, 1), (1, 2), (2, 0)]), "cycle: 0 -> 1 -> 2 -> 0"),
-        ((ONE, [(1, 1)]), "self-loop or cycle: 1 -> 1"),
+        ((ONE, [(1, 1)]), "self-loop or a cycle: 1 -> 1"),
         ((ONE, [(0, 3)]), "edge (0, 3) is out of range"),
         (([[0.0], [np.nan]], []), r"claim 1, feature 0.*nan"),
         (

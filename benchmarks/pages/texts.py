@@ -27,7 +27,7 @@ except in some answers of PERL, in which errors were inserted."""
 DEFAULT = """\
 The default scorer, "linear", is compared on ten published data sets with the start of its own
 training, with a logistic regression that has the same price, with the same regression without a
-price, and with ``stack``, the default of commit d7fbd8f9, a mixture of several scores. All of them
+price, and with ``stack``, the default of commit 3f829ee9, a mixture of several scores. All of them
 use the same features and the same splits. The table shows the change in the share of answers
 shown, in percentage points, and in two means over the answers, in percent: the number of true
 claims kept, and its square root ("worth"). Errors are one corrected standard error of the mean over

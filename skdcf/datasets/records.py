@@ -43,7 +43,7 @@ KEYS: dict[str, tuple[Any, ...]] = {
 _LABELS = {1: 1, 0: 0, -1: -1, None: -1, "": -1, "unsure": 0, "no claim": 1}
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
-#: Metadata key for the keys of the file under which our values are.
+#: Metadata key that stores the names that the file uses for our keys.
 NAMES = "names_in_log"
 #: Errors that an invalid record may cause.
 BROKEN = (

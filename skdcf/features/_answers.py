@@ -117,7 +117,7 @@ def normalise_answer(answer, has_options=False):
     letter = r"\(?([a-z])(?:[).:,]|$)" if has_options else r"\(?([a-z])[).:,]?$"
     if choice := re.match(letter, text):
         return choice[1]
-    # In an answer, 3\frac{1}{2} is a sum, and \frac12 has its braces omitted.
+    # In an answer, 3\frac{1}{2} is a sum, and \frac12 is short for \frac{1}{2}.
     full = re.sub(r"\\[dt]?frac(\d)(\d)", r"\\frac{\1}{\2}", text)
     full = re.sub(r"(\d) ?\\[dt]?frac\{(\d+)\}\{(\d+)\}", r"\1 \2/\3", full)
     plain = rewrite_plainly(full)

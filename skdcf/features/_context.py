@@ -17,7 +17,7 @@ from ._transformers import OptionalColumns
 
 # maximum number of characters in a context (processing the maximum takes seconds and 200 MB)
 _LONGEST = 2_000_000
-# A sentence ends at a period before a space, at an empty line, or before a list mark.
+# A sentence ends at a period before a space, at an empty line, or before a list marker.
 _split_sentences = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
 ).split

@@ -301,7 +301,7 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 i = self.problem_of[cycle[0]]
                 path = " -> ".join(map(str, cycle[:30] - self.offsets[i]))
                 raise ValueError(
-                    f"{self.name_of(i)}: the claims depend on each other in a self-loop or cycle: "
+                    f"{self.name_of(i)}: the edges contain a self-loop or a cycle: "
                     f"{shorten(path, 80)}"
                 ) from None
         return pairs

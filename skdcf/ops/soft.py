@@ -28,7 +28,7 @@ def log_sigmoid(x, temperature=1.0):
 
     `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
     """
-    # sigmoid(600) equals 1 to the last bit, but its logarithm is -1e-261 instead of 0, so
+    # sigmoid(600) equals 1 to the last bit, but its logarithm is -3e-261 instead of 0, so
     # log(1 - q) and all products of gradients are finite.
     x = np.minimum(x / temperature, 600.0)
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))

@@ -171,8 +171,8 @@ class ConfTrScorer(PricedScorer):
     confidence is minus the log of the price: the risk of keeping the claim, relative to the value
     of keeping it. All weights are trained through the price, the path risk, soft calibration and
     soft prediction. On published data sets, this training changes little compared with the
-    logistic regression at which it starts. If there are more than about 1,000 training problems, or
-    if the shrinkage is weak, it keeps more claims, sometimes in fewer answers.
+    logistic regression from which it starts. If there are more than about 1,000 training problems,
+    or if the shrinkage is weak, it keeps more claims, sometimes in fewer answers.
 
     Parameters
     ----------

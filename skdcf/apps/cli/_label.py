@@ -222,7 +222,7 @@ def _write_judged(options, store, problems, about):
 
 
 def _propose_patterns(store):
-    """Print patterns for the sentences that people judged at least twice, always "no claim"."""
+    """Print patterns for sentences that people judged at least twice, always as "no claim"."""
     words_of = defaultdict(list)
     for by in store.annotators():
         for i, v in store.in_order(by):

@@ -138,7 +138,7 @@ class Step(Settings):
             return Prompt(name, file.read_text("utf-8").strip())
         text = self.prompt.strip()
         if not text:
-            raise ValueError(f"the prompt to replace {name} must not be empty")
+            raise ValueError(f"the prompt that replaces {name} must not be empty")
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         return Prompt(f"{name.partition('-')[0]}-own-{digest}", text)
 

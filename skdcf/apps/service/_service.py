@@ -30,7 +30,8 @@ from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..text import AnswerSplitter, kept_text
 
-# What a request with a bad body may raise; deep brackets exceed the limit of recursion.
+# Exceptions that an invalid request body may raise. Deeply nested brackets exceed the recursion
+# limit.
 _BAD = (ValueError, RecursionError, ClientDisconnect)
 
 

@@ -126,7 +126,8 @@ def _sentences(text, language):
     after_units = re.finditer(r"(?<=\d\s[a-z]\.)\s+(?=[A-Z])", plain_text)
     ends |= {match.end() for match in after_units}
     inside = {i for m in _find_whole(text) for i in range(m.start() + 1, m.end())}
-    # Markdown marks, footnote marks and zero-width characters belong to the preceding sentence.
+    # Closing Markdown markers, footnote markers and zero-width characters belong to the preceding
+    # sentence.
     marks = re.compile(rf"[*_~\u00b9\u00b2\u00b3\u2070-\u2079{INVISIBLE}]+(?:\s+|\Z)")
     start = 0
     for end in sorted(ends - {len(text)}):

@@ -6,9 +6,7 @@ valid until the package or its input data change. Cells are written atomically.
 
 import contextlib
 import hashlib
-import itertools
 import json
-import time
 from pathlib import Path
 
 from joblib import Parallel, delayed
@@ -31,7 +29,7 @@ def code_of_package():
     return total.hexdigest()[:16]
 
 
-def compute(folder, name, cells, n_jobs, until=None):
+def compute(folder, name, cells, n_jobs, begin=True):
     """Results by key, of which only those that are missing are computed.
 
     Parameters
@@ -42,8 +40,8 @@ def compute(folder, name, cells, n_jobs, until=None):
     cells : dict of str to (function, arguments)
         The function gives what JSON can hold, and is told apart by its arguments.
     n_jobs : int
-    until : float, optional
-        No cell is begun after this `time.monotonic`; the result of the others is None.
+    begin : bool, default=True
+        Whether the missing cells are computed; else their result is None.
     """
     code, seen, known, missing = code_of_package(), {}, {}, {}
     for key, (function, arguments) in cells.items():
@@ -53,11 +51,8 @@ def compute(folder, name, cells, n_jobs, until=None):
         known[key] = read(path, mark)
         if known[key] is None:
             missing[key] = delayed(_work)(key, path, mark, function, arguments)
-    begun = itertools.takewhile(
-        lambda _: until is None or time.monotonic() < until, missing.values()
-    )
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    work = parallel(begun)
+    work = parallel(missing.values() if begin else ())
     bar = {"total": len(cells), "initial": len(cells) - len(missing)}
     for key, result in tqdm(work, desc=name, unit="cell", **bar):
         known[key] = result

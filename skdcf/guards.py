@@ -367,13 +367,17 @@ def check_copies(hashes, candidates, group_of, level):
 
 
 def _refuse_many(is_copy, is_second, group_of, most):
-    """Return the largest share of copies in a group, or raise ValueError if there are too many."""
+    """Return the largest share of copies in a group, or raise ValueError if there are too many.
+
+    The error counts the answers of all groups that have too many, so it does not depend on the
+    order of the rows.
+    """
     shares = np.bincount(group_of, is_copy) / np.bincount(group_of)
     has_many = (shares > most) & (
         np.bincount(group_of, is_second) > (is_copy is not is_second)
     )
     if has_many.any():
-        own = group_of == np.argmax(has_many)
+        own = has_many[group_of]
         raise ValueError(
             f"at most {most:.0%} of the calibration answers may equal other or training answers, "
             f"but {is_copy[own].sum()} of {own.sum()} do. If the data contain answers several "

@@ -3,22 +3,26 @@
 Each case generates labelled answers and new answers, with a bound of .1 (of .3 for `release`).
 Printed are the share of the new answers in which a false claim is kept (a refusal counts as nothing
 kept), and the shares of the draws that are refused and warned of. In the first four cases, many
-answers are copies. In the next two, calibration and use differ in precision. Then a search picks a
-column or a level with the calibration labels. The last case is the rate among the shown answers of
-the harder of two groups. Run in two checkouts to compare them::
+answers are copies. In "row orders", the first share is that of the draws in which two orders of the
+same rows give two thresholds. In the next four cases, calibration and use differ in precision. Then
+a search picks a column or a level with the calibration labels. "release, harder group" is the rate
+among the shown answers of the harder of two groups. In the last case, the filter comes from --file,
+which the first run writes. Run in two checkouts to compare them, with the same file::
 
-    python -m benchmarks.guarantees.faults --draws 200
-    PYTHONPATH=CHECKOUT python benchmarks/guarantees/faults.py --draws 200
+    PYTHONPATH=CHECKOUT python benchmarks/guarantees/faults.py --draws 200 --file FILE
+    python -m benchmarks.guarantees.faults --draws 200 --file FILE
 """
 
 import argparse
 import warnings
+from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load, save
 from skdcf.choosing import release
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import GuaranteeWarning
@@ -52,12 +56,12 @@ def graphs_of(columns, questions=None, texts=None, kinds=None):
 def forest(**settings):
     """A forest, which remembers the answers that it was trained on."""
     model = RandomForestClassifier(20, random_state=0)
-    return HardCF(model, alpha=ALPHA, **settings)
+    return HardCF(model, alpha=ALPHA, random_state=0, **settings)
 
 
 def default(**settings):
     """The default filter."""
-    return CoherentConformalFilter(alpha=ALPHA, **settings)
+    return CoherentConformalFilter(alpha=ALPHA, random_state=0, **settings)
 
 
 def reworded(rng, make):
@@ -85,7 +89,7 @@ def without_texts(rng, make):
 def calibrated_on_float32(rng, make):
     """Calibrates on the training rows as float32 numbers."""
     columns, labels = draw(rng, 100)
-    cf = make(calibration_size=0).fit(graphs_of(columns), labels)
+    cf = make(calibration_size=1).fit(graphs_of(columns), labels)
     cf.calibrate(graphs_of(columns.astype(np.float32)), labels)
     new, truth = draw(rng, N_NEW)
     return cf.predict(graphs_of(new)), truth
@@ -95,11 +99,26 @@ def question_dropped(rng, make):
     """Calibrates on training answers whose questions are left out."""
     columns, labels = draw(rng, 100)
     texts = np.arange(100)
-    cf = make(calibration_size=0)
+    cf = make(calibration_size=1)
     cf.fit(graphs_of(columns, [f"question {i}" for i in texts], texts), labels)
     cf.calibrate(graphs_of(columns, None, texts), labels)
     new, truth = draw(rng, N_NEW)
     return cf.predict(graphs_of(new, None, 100 + np.arange(N_NEW))), truth
+
+
+def row_orders(rng, cf):
+    """Fits to two orders of rows. A "false claim" is kept if their thresholds differ.
+
+    Each question has three answers with equal texts and different columns.
+    """
+    columns, labels = draw(rng, 180)
+    names = np.arange(180) // 3
+    graphs = graphs_of(columns, [f"question {i}" for i in names], names)
+    first, second = (
+        cf.fit([graphs[i] for i in order], labels[order]).threshold_
+        for order in (range(180), rng.permutation(180))
+    )
+    return [np.array([first != second])], [np.zeros(1)]
 
 
 def rounded(rng, setting):
@@ -161,20 +180,38 @@ def harder_group(rng, show):
     return masks[shown], truth[shown]
 
 
+def from_file(rng, path):
+    """Filters answers without alternatives, for which the filter was not calibrated.
+
+    Their scores say nothing. The file is written if it does not exist.
+    """
+    if not path.exists():
+        columns, labels = draw(rng, 500)
+        known = [g.replace(alternatives=["another"]) for g in graphs_of(columns)]
+        save(HardCF(0, alpha=ALPHA).fit(known, labels), path)
+    columns, truth = draw(rng, N_NEW)
+    return load(path).predict(graphs_of(rng.permutation(columns))), truth
+
+
 CASES = {
     **{
         f"{case.__name__}, {make.__name__}": (case, make)
         for case in (reworded, without_texts, calibrated_on_float32, question_dropped)
         for make in (forest, default)
     },
+    "row orders": (row_orders, HardCF(0, alpha=ALPHA)),
     "float64, used in float16": (rounded, (np.float64, np.float16, normal(4e-4))),
     "float64, used in bfloat16": (rounded, (np.float64, bfloat16, normal(3e-3))),
     "float16, used in float64": (rounded, (np.float16, np.float64, below(4e-4))),
     "bfloat16, used in float64": (rounded, (bfloat16, np.float64, below(3e-3))),
     "GridSearchCV, columns": (searched, grid(scorer=range(21))),
-    "CalibratedSearch, columns": (searched, CalibratedSearch(grid(scorer=range(21)))),
+    "CalibratedSearch, columns": (
+        searched,
+        CalibratedSearch(grid(scorer=range(21)), random_state=0),
+    ),
     "GridSearchCV, alpha": (searched, grid(alpha=[0.05, 0.1, 0.3])),
     "release, harder group": (harder_group, release),
+    "filter from a file": (from_file, None),
 }
 
 
@@ -196,9 +233,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--only", nargs="+", choices=CASES, default=CASES)
+    parser.add_argument("--file", type=Path, default=Path(gettempdir(), "faults.skops"))
     options = parser.parse_args()
     for name in options.only:
-        draws = [one_draw(*CASES[name], seed) for seed in range(options.draws)]
+        case, setting = CASES[name]
+        setting = setting or options.file
+        draws = [one_draw(case, setting, seed) for seed in range(options.draws)]
         rates, warned = zip(*draws, strict=True)
         wrong = np.array([rate or 0.0 for rate in rates])
         error = wrong.std() / np.sqrt(options.draws)

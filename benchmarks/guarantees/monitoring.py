@@ -94,23 +94,13 @@ def show_delays(n_streams):
                 )
 
 
-PARTS = {
-    "alarms": (show_false_alarms, 1),
-    "delays": (show_delays, 40),
-}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument(
-        "--part", choices=PARTS, action="append", help="default: all parts"
-    )
-    options = parser.parse_args()
+    n_streams = parser.parse_args().streams
     warnings.simplefilter("ignore")
-    for name in options.part or PARTS:
-        show, share = PARTS[name]
-        show(max(options.streams // share, 10))
+    show_false_alarms(n_streams)
+    show_delays(max(n_streams // 40, 10))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """Compare decisions on incomplete answers with `predict`, and measure their coverage and cost.
 
-``python -m benchmarks.guarantees.online --n-problems 10000`` passes each claim of random graphs
-through `stream`. It compares the decisions with those of `predict`, and the coverage with the
-theoretical band for this number of calibration problems. The score of a claim depends on later
-claims, so decisions on incomplete answers are valid only with ``online=True``. The program also
-measures the cost of this setting, as the true claims kept per problem for whole and incomplete
-answers over new splits.
+``python -m benchmarks.guarantees.online`` passes each claim of 10,000 random graphs through
+`stream`. It compares the decisions with those of `predict`, and the coverage with the theoretical
+band for this number of calibration problems. The score of a claim depends on later claims, so
+decisions on incomplete answers are valid only with ``online=True``. The program also measures the
+cost of this setting, as the true claims kept per problem for whole and incomplete answers over new
+splits.
 """
-
-import argparse
 
 import numpy as np
 from scipy.stats import betabinom
@@ -21,26 +19,20 @@ from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ClassifierScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
+N_SPLITS = 10
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n-problems", type=int, default=10_000)
-    parser.add_argument("--n-splits", type=int, default=10)
-    options = parser.parse_args()
-    if options.n_problems:
-        compare_stream(options.n_problems)
-    if options.n_splits:
-        generated = make_reasoning_graphs(600, random_state=1)
-        measure_price("generated", generated.graphs, generated.labels, options.n_splits)
-        published = fetch_process_bench("gsm8k")
-        measure_price(
-            "ProcessBench (gsm8k)",
-            published.graphs,
-            published.labels,
-            options.n_splits,
-            reasoning_features(),
-        )
+    compare_stream(10_000)
+    generated = make_reasoning_graphs(600, random_state=1)
+    measure_price("generated", generated.graphs, generated.labels)
+    published = fetch_process_bench("gsm8k")
+    measure_price(
+        "ProcessBench (gsm8k)",
+        published.graphs,
+        published.labels,
+        reasoning_features(),
+    )
 
 
 def looks_ahead(batch):
@@ -85,10 +77,10 @@ def stream(cf, graph):
     return cf.stream(claims, feature_names=graph.feature_names)
 
 
-def measure_price(name, X, y, n_splits, features=None):
+def measure_price(name, X, y, features=None):
     """Print true claims kept and coverage, of whole answers and while written."""
-    kept = np.zeros((n_splits, 2, len(ALPHAS), 2))
-    for split in range(n_splits):
+    kept = np.zeros((N_SPLITS, 2, len(ALPHAS), 2))
+    for split in range(N_SPLITS):
         order = np.random.default_rng(split).permutation(len(X))
         train, test = order[: len(X) // 2], order[len(X) // 2 :]
         for i, online in enumerate((False, True)):
@@ -106,7 +98,7 @@ def measure_price(name, X, y, n_splits, features=None):
                     retention_score(truth, mask),
                     coverage_score(truth, mask),
                 )
-    print(f"{name}: true claims kept (coverage) at {ALPHAS}, {n_splits} splits")
+    print(f"{name}: true claims kept (coverage) at {ALPHAS}, {N_SPLITS} splits")
     for title, rows in zip(("whole", "online"), kept.mean(axis=0), strict=True):
         print(f"  {title:7s}", *(f"{r:6.3f} ({c:.3f})" for r, c in rows))
 

@@ -1,15 +1,13 @@
 """Write the results page and the tables of the README from the saved results.
 
-    python -m benchmarks.pages.report [--results DIR] [--pages DIR]
+    python -m benchmarks.pages.report
 
 All numbers come from the files. Nothing is computed.
 """
 
-import argparse
 import csv
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 
@@ -194,8 +192,4 @@ def main(results, pages):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--pages", type=Path, default=REFEREES)
-    chosen = parser.parse_args()
-    main(chosen.results, chosen.pages)
+    main(RESULTS, REFEREES)

@@ -1,11 +1,11 @@
 """Repeat the experiments of arXiv:2604.20098 (`make paper`).
 
-    python -m benchmarks.retention.reproduce [--jobs N] [--minutes M] [--output DIR] [--only PART]
+    python -m benchmarks.retention.reproduce [--jobs N] [--output DIR] [--only PART]
 
 When all experiments are finished, the program saves results/paper.json, from which paper_page.py
-writes the page. If a run is interrupted or exceeds its time limit, the next run continues. Each
-result states its number of folds or draws. The problems of the paper are not published. They are
-replaced by the same number of generated problems and, if possible, by published data.
+writes the page. If a run is interrupted, the next run continues. Each result states its number of
+folds or draws. The problems of the paper are not published. They are replaced by the same number of
+generated problems and, if possible, by published data.
 """
 
 import argparse
@@ -578,7 +578,7 @@ def surrogate(cells):
 
 
 class Run:
-    """Cells by part, until the minutes are over; and the seconds that they took."""
+    """Cells by part, and the seconds that they took."""
 
     def __init__(self, chosen):
         self.chosen, self.seconds = chosen, {}
@@ -586,9 +586,9 @@ class Run:
     def __call__(self, name, made):
         """{key: result} of the cells of a part that are there."""
         chosen = self.chosen
-        until = chosen.until if wanted(name, chosen) else time.monotonic()
+        begin = chosen.begin and wanted(name, chosen)
         cells = {key: (timed, arguments) for key, arguments in made}
-        found = compute(chosen.output, f"paper-{name}", cells, chosen.jobs, until)
+        found = compute(chosen.output, f"paper-{name}", cells, chosen.jobs, begin)
         found = {key: cell for key, cell in found.items() if cell is not None}
         spent = sum(cell["seconds"] for cell in found.values())
         self.seconds[name] = [round(spent, 1), len(found), len(cells)]
@@ -632,7 +632,7 @@ def short(text):
 def main(chosen):
     """Compute what is missing. The results are saved once they are complete."""
     fetch_coherent_math(), fetch_felm()  # if they are not to be had, it is said at once
-    chosen.until = time.monotonic()
+    chosen.begin = False
     run = Run(chosen)
     if chosen.only:
         gathered(run)  # finds the names of the parts, but computes nothing
@@ -642,7 +642,7 @@ def main(chosen):
                 raise SystemExit(
                     f"--only must be in {sorted(run.seconds)}, got {name!r}"
                 )
-    chosen.until += 60 * chosen.minutes
+    chosen.begin = True
     results = json.loads(json.dumps(gathered(run)), parse_float=short)
     missing = sum(total - done for _, done, total in run.seconds.values())
     if missing:
@@ -654,12 +654,6 @@ def main(chosen):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel cells")
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=float("inf"),
-        help="time limit for starting cells",
-    )
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder for the results"
     )

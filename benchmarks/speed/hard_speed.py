@@ -10,7 +10,6 @@ which is 44 times faster than plain loops. Before questions were counted and cop
 fit took 1.04 to 1.06 sorts, and the whole procedure took 2.9 to 3.3 sorts.
 """
 
-import argparse
 import time
 import warnings
 
@@ -94,9 +93,5 @@ def main(n_problems, n_plain):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n-problems", type=int, default=1_000_000)
     # 2,999 reach the rank of 3,000 at 0.1, of which the filter would leave one out.
-    parser.add_argument("--n-plain", type=int, default=2999)
-    options = parser.parse_args()
-    main(options.n_problems, options.n_plain)
+    main(1_000_000, 2999)

@@ -127,6 +127,11 @@ def test_the_limits_are_those_of_each_group():
     X, y = graphs + reworded(graphs[:2]), labels + labels[:2]
     with pytest.raises(ValueError, match="4 of 22"):
         HardCF(0, alpha=0.01, guarantee=by).fit(X, y)
+    # Two groups are counted together, in any order of the rows.
+    X, y = X + reworded(graphs[20:30]), y + labels[20:30]
+    for step in (1, -1):
+        with pytest.raises(ValueError, match="24 of 112"):
+            HardCF(0, alpha=0.01, guarantee=by).fit(X[::step], y[::step])
     new, new_labels = answers(200, first=100, kind=lambda i: "ab"[i < 110])
     X, y = new + reworded(graphs[:2]), new_labels + labels[:2]
     with pytest.warns(GuaranteeWarning, match="2 of 202"):

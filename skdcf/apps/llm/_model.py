@@ -506,8 +506,8 @@ def _ask_again(first, reply, fault, number):
             "content": f"{messages[1]['content']}\n\n{complaint}",
         }
     call |= {"messages": messages, "temperature": first["temperature"] + 0.3 * number}
-    # Some servers write only white space until a reply with a schema is cut off.
-    is_blank = is_cut and (number > 1 or not reply.text.strip())
+    # Some servers write white space until a reply with a schema is cut off.
+    is_blank = is_cut and not reply.text[-20:].strip()
     if is_blank or reply.finish_reason == "malformed":
         call["schema"] = None
     return call

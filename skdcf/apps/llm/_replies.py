@@ -115,13 +115,14 @@ def rows_of(name, **columns):
 def bounded(schema, question):
     """Return a schema with bounds, within which a model cannot repeat itself without end.
 
-    A list has one row for each claim of the question, or fewer than a quarter of the characters of
-    its answer. A text is shorter than the question.
+    A list has one row for each claim of the question, or about one for every four characters of
+    its answer. A text has at most 100 characters more than the answer or the question.
     """
     n = len(question.get("claims", ()))
-    most = n or 1 + len(question.get("answer", "")) // 4
+    answer = question.get("answer", str(question))
+    most = n or 1 + len(answer) // 4
     text = json.dumps(schema)
-    text = text.replace('"string"', f'"string", "maxLength": {len(str(question))}')
+    text = text.replace('"string"', f'"string", "maxLength": {100 + len(answer)}')
     text = text.replace('"array"', f'"array", "maxItems": {most}')
     return json.loads(text.replace('"maxItems"', f'"minItems": {n}, "maxItems"', 1))
 

@@ -568,7 +568,7 @@ class ConformalFilter(Settings):
     def _resolved_guarantee(self):
         """Return the guarantee, with the chosen proportion of answers that may pass."""
         guarantee = self.guarantee or NoFalseClaim()
-        share = getattr(self, "share_", None)
+        share = getattr(self, "share_", None) if self._chooses_share else None
         return guarantee if share is None else guarantee.with_share(share)
 
     def _level(self, alpha=None):

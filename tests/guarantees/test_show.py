@@ -124,6 +124,16 @@ def test_one_share_is_chosen_for_all_groups(data):
     assert len({steps.cut for steps in cf.calibration_.steps}) == 2
 
 
+def test_a_share_that_is_set_after_fit_replaces_the_chosen_one(data):
+    graphs, y = data
+    cf = make("auto").fit(graphs[:200], y[:200])
+    for share in (0.4, 1):
+        cf.set_params(guarantee=NoFalseClaim(show=share)).calibrate(
+            graphs[200:], y[200:]
+        )
+        assert cf.calibration_.guarantee.show == share != cf.share_
+
+
 def test_a_scorer_that_learns_nothing_chooses_on_a_fifth_of_the_questions(data):
     graphs, y = data
     cf = make("auto").fit(graphs[:200], y[:200])

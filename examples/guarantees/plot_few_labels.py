@@ -5,7 +5,7 @@ Twenty-five labels
 A filter splits its labels into those for training and those for calibration. At alpha = 0.05,
 calibration needs at least 19 answers, so 25 labels are too few for both. With
 ``calibration_size="all"``, each label is used twice. The guarantee is the same, but the scorer is
-fitted again for each new answer, which takes 5 to 20 ms.
+fitted again for each new answer, which takes 1 to 10 ms.
 """
 
 # %%

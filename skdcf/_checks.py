@@ -82,7 +82,7 @@ def check_alphas(alphas, check=check_alpha):
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not 0 < len(alphas) == len({*alphas}):
         raise ValueError(
-            f"alphas must contain at least one level, and none twice, got {alphas}"
+            f"alphas must contain at least one level and no duplicates, got {alphas}"
         )
     return np.array(alphas)
 

@@ -193,7 +193,7 @@ def compare_origin(record, origin, *, skipped=()):
             before = calibrated.get(key, [None])
             now = asked.get(key, [None])
             if section == "precision":
-                # The finest numbers determine the precision of a column.
+                # The numbers with the most digits determine the precision of a column.
                 now = now[-1:]
             known = [value for value in before if value is not None]
             new = [value for value in now if value not in [*before, None]]
@@ -479,7 +479,7 @@ def raised(risk, table):
     about 2e-8 in float64 than in float32. If the risks were not raised, copies of a false claim
     could have risks below their calibrated score.
     """
-    # Arrays that fit into the cache are processed in half of the time.
+    # Arrays that fit in the cache are processed in half the time.
     parts = np.array_split(table, 1 + len(table) // 2000)
     broken = np.concatenate([_compare_single(part)[1].any(axis=1) for part in parts])
     return risk + _SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk

@@ -159,8 +159,8 @@ class CalibrationPart:
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.
 
-        Equal answers to a question are numbered in the order of their scores, and then of all
-        other numbers that depend on them. The order of the rows does not matter.
+        Equal answers to a question are numbered by score. Ties are broken by all other values
+        that depend on the answers. The order of the rows does not matter.
 
         Returns
         -------

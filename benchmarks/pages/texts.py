@@ -37,7 +37,7 @@ the sets. If some answers may not pass (``show="auto"``), the share is chosen fo
 settings were chosen on these data sets."""
 
 PASSING = """\
-Half of the answers may pass. A quarter of the questions is used for training, a quarter for
+Half of the answers may pass. A quarter of the questions are used for training, a quarter for
 calibration, and half for evaluation, in 16 random splits. Each cell contains the numbers of the
 default scorer, of a logistic regression with the same price, and of the same regression without a
 price. ``benchmarks/guarantees/passing_answers.py`` computes the numbers, and

@@ -47,7 +47,7 @@ _match_amount = re.compile(
     r"-? ?[\d(](?:[\d.,()/*^{} ]*[\d)}])?(?:e[-+]?\d{1,3}\b)?"
 ).match
 _find_no_unit = re.compile(r"\A[+<>~]|\d").search
-# Words that make a number a bound, a negation or part of a larger number.
+# Words that turn a number into a bound, negate it, or make it part of a larger number.
 _CHANGING = CHANGING | frozenset(
     list_names(
         "not no never without least most fewer over under above below about approx "

@@ -15,7 +15,7 @@ from ._cleaning import find_numbers, list_names, unify
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-# maximum number of characters in a context (processing the maximum takes seconds and 200 MB)
+# maximum number of characters in a context, which takes a few seconds and 200 MB to process
 _LONGEST = 2_000_000
 # A sentence ends at a period before a space, at an empty line, or before a list marker.
 _split_sentences = re.compile(

@@ -823,7 +823,7 @@ class ReasoningGraph:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
         ignored = {"provenance": None, "metadata": None}
-        if not self.n_claims:  # An empty list of texts is equal to None.
+        if not self.n_claims:  # An empty list of texts is treated as None.
             ignored["claims"] = None
         return self.to_dict() | ignored == other.to_dict() | ignored
 

@@ -149,7 +149,8 @@ def _walk(links):
         front = front - front.multiply(seen.astype(bool))
         seen = seen + front
     between = np.zeros(links.shape[0])
-    # Each path is shared by the claims on it, from the farthest pairs to the nearest (Brandes).
+    # The weight of each path is divided among the claims on it. The farthest pairs are processed
+    # first (Brandes).
     share = fronts.pop().power(-1)
     for front in fronts[:0:-1]:
         passed = (share @ links.T).multiply(front.astype(bool))

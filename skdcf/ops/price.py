@@ -60,7 +60,7 @@ def exact_log_price(hazard, batch, q=0.0, gain=1.0):
     is the mean weight times the value of adding all of them, and all claims of the block have the
     slope of the block.
     """
-    # Log odds of 30 are a probability of 1 - 1e-13.
+    # Log odds of 30 correspond to a probability of 1 - 1e-13.
     hazard = np.clip(hazard.round(9), -30.0, 30.0)
     lone = np.logaddexp(0, hazard)
     units = np.rint(lone * 10**9).astype(np.int64)

@@ -326,7 +326,7 @@ class FrequencyScorer(FeatureScorer):
     over : {"descendants", "children"}, default="descendants"
         Claims over which the median frequency is computed. The value "descendants" corresponds to
         the published formula. The value "children" reproduces the authors' code, which uses the
-        upper median of the *risks* of the direct children. The upper median of the risks equals
+        upper median of the *risks* of the direct children. The upper median of the risks is minus
         the lower median of the frequencies. The parameter ``over`` has no effect if
         ``beta_mix=0``.
     feature : str or int, default="frequency-score"
@@ -366,7 +366,7 @@ class FrequencyScorer(FeatureScorer):
             child = segment_ids(indptr)
             parent, child = parent[parent != child], child[parent != child]
         below = column[child]
-        # Claims without descendants are not mixed, so their medians can be any number.
+        # The medians of claims without descendants are not used, so they may have any value.
         ordered = np.append(below[np.lexsort((below, parent))], 0.0)
         count = np.bincount(parent, minlength=batch.n_claims)
         start = offsets_of(count)[:-1]

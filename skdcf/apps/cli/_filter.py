@@ -104,8 +104,8 @@ def calibrate(options):
     filter = load(options.model)
     if options.show == "auto":
         raise ValueError(
-            "--show must be a number in calibrate, because only the training answers can "
-            "choose it, got 'auto'. Omit --show to use the value saved in the filter"
+            "--show must be a number for skdcf calibrate, got 'auto'. An automatic choice requires "
+            "the training answers. Omit --show to use the value saved in the filter"
         )
     if options.alpha is not None:
         filter.set_params(alpha=options.alpha)

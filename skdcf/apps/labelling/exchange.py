@@ -330,7 +330,7 @@ def _claim_of(row, positions, batch):
     number = str(row.get("claim_number")).strip()
     if number not in claims:
         raise ValueError(
-            f'"claim_number": must be from 1 to {len(claims)} for problem {name!r}, got {number!r}'
+            f'"claim_number" must be from 1 to {len(claims)} for problem {name!r}, got {number!r}'
         )
     v, claim = claims[number]
     text = str(row.get("claim", claim))

@@ -142,8 +142,8 @@ def create_app(
     app.add_middleware(_guard, token=token)
     store = Store(filter, folder)
 
-    # FastAPI would change threads for a function that is not async, which takes longer than to
-    # filter an answer. FastAPI also accepts repeated keys, so each body would be read twice.
+    # FastAPI runs functions that are not async in another thread, and the switch takes longer than
+    # filtering an answer. FastAPI also accepts repeated keys, so each body would be read twice.
     @app.post("/v1/filter", openapi_extra=_body_of(Answer), response_model=Filtered)
     async def filter_answer(request: Request) -> JSONResponse:
         """Filter one answer, which is sent as claims or as a text."""

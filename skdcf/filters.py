@@ -122,6 +122,11 @@ class ConformalFilter(Settings):
 
     __reduce__ = reduced
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "scorer_" in state:
+            guards.refuse_incomplete(self._record)
+
     def __sklearn_clone__(self) -> Self:
         cloned = clone_parameters(self)
         cloned._promised = cloned._promises()

@@ -57,6 +57,19 @@ class Record:
     columns_are_fine: bool
 
 
+def refuse_incomplete(record):
+    """Raise an error if a saved record lacks something that new problems are compared with.
+
+    If the record of a damaged file lacked a value and a default was used, nothing would be
+    compared. With such a file, the miscoverage was 0.24 at alpha = 0.1.
+    """
+    origin = Record(**vars(record)).origin
+    names = "alternatives,context,counts,judges,known edges,precision,provenance"
+    missing = {*names.split(",")} - {*origin, *origin["fields"]}
+    if missing:
+        raise ValueError(f"{sorted(missing)} must be known. Fit the filter again")
+
+
 # Provenance. The coverage was 0.78 instead of 0.90 when only the edges of the calibration problems
 # had been corrected, 0.80 when a different judge labelled the new problems, 0.69 when the new
 # problems had no edges, and 0.83 when they had one alternative instead of ten. A rule that picks
@@ -190,7 +203,10 @@ def compare_origin(record, origin, *, skipped=()):
         for key in _distinct([*calibrated, *asked]):
             if key.startswith(skipped):
                 continue
-            before = calibrated.get(key, [None])
+            # Only columns and provenance keys may be missing on one side.
+            before = (
+                calibrated[key] if section == "fields" else calibrated.get(key, [None])
+            )
             now = asked.get(key, [None])
             if section == "precision":
                 # The numbers with the most digits determine the precision of a column.
@@ -587,12 +603,12 @@ def comparable(value):
 
 def refuse_changed(before, now):
     """Raise ValueError if a setting that affects the threshold differs."""
-    for name, value in before.items():
-        if name not in now or now[name] != value:
+    for name in [*before, *now]:
+        if before.get(name) != now.get(name):
             raise ValueError(
                 f"{name} of the filter or its guarantee must not change after calibration, but it "
-                f"was {value!r} and is {now.get(name)!r} now. Call calibrate or fit again, with "
-                "parts that were computed with the same settings"
+                f"was {before.get(name)!r} and is {now.get(name)!r} now. Call calibrate or fit "
+                "again, with parts that were computed with the same settings"
             )
 
 

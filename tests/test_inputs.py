@@ -5,12 +5,14 @@ import os
 import re
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from skdcf import ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.text import split_sentences
 from skdcf.datasets import from_frame, from_messages, from_uqlm, read_jsonl
+from skdcf.exceptions import ParameterWarning
 from skdcf.features import AgreementFeatures, ContextFeatures, TextFeatures
 
 
@@ -25,6 +27,11 @@ def inputs():
 @pytest.fixture
 def read(inputs):
     return lambda name: json.loads((inputs / name).read_text("utf-8"))
+
+
+def test_every_file_is_read(inputs):
+    source = Path(__file__).read_text("utf-8")
+    assert [p.name for p in inputs.glob("*_*") if p.stem not in source] == []
 
 
 def column(transformer, graph, name):
@@ -49,6 +56,17 @@ def test_messages_of_agents(read, name, found):
     else:
         with pytest.raises(ValueError, match=f"unknown key '{found}'"):
             from_messages(runs)
+
+
+def test_graphs_of_networkx(read):
+    with pytest.raises(ValueError, match=r"'links', .*from_networkx"):
+        ReasoningGraph.from_dict(read("f08_node_link.json"))
+    given = read("g01_networkx_numbered_nodes.json")
+    digraph = nx.DiGraph()
+    digraph.add_nodes_from(given["nodes"])
+    digraph.add_edges_from(given["edges"])
+    with pytest.warns(ParameterWarning, match=r"order \[2, 0, 1\].*Add the nodes"):
+        ReasoningGraph.from_networkx(digraph, claims=["two", "zero", "one"])
 
 
 def test_words_and_numbers(read):
@@ -174,6 +192,32 @@ def test_json_in_a_tool_call(read, model):
     reply["choices"][0]["message"] = message
     _, claims = extract(model, lambda *_: Raw(json.dumps(reply).encode()))
     assert claims == [("It is so.",)] * 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "m10_wrapped_in_the_name_of_the_schema.json",
+        "m12_json_in_a_string.json",
+        "m14_unicode_escaped_twice.json",
+    ],
+)
+def test_replies_in_other_wrappings(read, model, name):
+    reply = read(name)["reply"]
+    text = reply if isinstance(reply, str) else json.dumps(reply)
+    text = text.replace("[]", '["café"]').replace("[...]", r"[\"café\"]")
+    _, claims = extract(model, lambda *_: text)
+    assert claims == [("café",)] * 3
+
+
+def test_no_premises(read, model):
+    from skdcf.apps.llm import DeduceGraph
+
+    reply = read("m15_no_premises_as_null_or_0.json")["reply"]
+    server, client = model(lambda *_: json.dumps(reply))
+    edges = DeduceGraph().apply([ANSWERS[:2]], [None], model="m", client=client)
+    assert edges == [[]]
+    assert len(server.requests) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*answers have no claims")

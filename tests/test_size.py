@@ -26,7 +26,7 @@ MOST_TOKENS = {
     "datasets": 10570,
     "evaluation": 6400,
     "features": 13940,
-    "graphs": 6655,
+    "graphs": 6685,
     "guarantees": 3380,
     "ops": 6855,
     "scorers": 3900,

@@ -42,7 +42,8 @@ def from_frame(
     question : str, optional
         Column with the text of the question. All rows of an answer must have the same question.
     features : sequence of str
-        Columns with finite numbers that are used as features.
+        Columns with finite numbers that are used as features. Convert a column of yes and no to
+        numbers first, for example with ``(frame[name] == "yes").astype(int)``.
 
     Returns
     -------

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import Floats, check_list, is_integer, printable, refuse_iterator
+from .._checks import Floats, check_list, is_integer, printable, refuse_iterator, warn
 from .._html import batch_html, graph_html
+from ..exceptions import ParameterWarning
 from .checks import (
     ROWS,
     check_column,
@@ -942,7 +943,8 @@ class ReasoningGraph:
         width = fields.pop("n_features", 0)
         if unknown := set(fields) - {*_FIELDS}:
             raise ValueError(
-                f"the keys {sorted(map(str, unknown))} are unknown. Use only {list(_FIELDS)}"
+                f"the keys {sorted(map(str, unknown))} are unknown. Use only {list(_FIELDS)}, or "
+                "convert node-link data with networkx.node_link_graph and from_networkx"
             )
         if fields["features"] is None and fields["claims"] is None:
             fields["claims"] = ()
@@ -1048,12 +1050,24 @@ class ReasoningGraph:
         -------
         graph : ReasoningGraph
             The graph, which is validated as in the constructor.
+
+        Warns
+        -----
+        ParameterWarning
+            If the digraph does not contain its nodes in the order of their numbers.
         """
         n = len(digraph)
         if not digraph.is_directed() or {*digraph} != {*range(n)}:
             raise ValueError(
                 f"digraph must be directed, with the nodes 0 to {n - 1}, got {digraph}. Rename "
                 "the nodes with networkx.convert_node_labels_to_integers"
+            )
+        if [*digraph] != [*range(n)]:
+            warn(
+                f"the nodes are 0 to {n - 1}, but in the order {[*digraph][:9]}. Claims, features "
+                "and labels must be in the order of the node numbers. Add the nodes in this order, "
+                "for example with add_nodes_from(range(n)) before adding the edges",
+                ParameterWarning,
             )
         parents = [[*digraph.predecessors(v)] for v in range(n)]
         return cls.from_parents(parents, features, **fields)

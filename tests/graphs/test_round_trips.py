@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
+from skdcf.exceptions import ParameterWarning
 from skdcf.graphs.checks import ROWS
 
 TEXTS = st.text(max_size=4)
@@ -55,8 +56,8 @@ def fields(graph):
 
 
 def digraph_of(graph):
-    digraph = nx.DiGraph(graph.edges.tolist())
-    digraph.add_nodes_from(range(graph.n_claims))
+    digraph = nx.empty_graph(graph.n_claims, nx.DiGraph)
+    digraph.add_edges_from(reversed(graph.edges.tolist()))
     return digraph
 
 
@@ -151,3 +152,10 @@ def test_other_graphs_and_matrices_are_refused(other):
         ReasoningGraph.from_networkx(other, claims=["a", "b"])
     with pytest.raises(ValueError, match=r"matrix.*\(1, 2\)"):
         ReasoningGraph.from_adjacency([[0, 1]], claims=["a", "b"])
+
+
+def test_graphs_whose_nodes_are_not_in_the_order_of_their_numbers():
+    with pytest.warns(ParameterWarning, match=r"order \[1, 0\].*add_nodes_from"):
+        ReasoningGraph.from_networkx(nx.DiGraph([(1, 0)]), claims=["a", "b"])
+    with pytest.raises(ValueError, match=r"'nodes'\] are unknown.*from_networkx"):
+        ReasoningGraph.from_dict({"nodes": []})

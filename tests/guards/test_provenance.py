@@ -88,6 +88,17 @@ def test_fields_must_be_there_as_in_calibration(name):
             cf.predict([*one[0], other[0][0]])
 
 
+def test_no_field_or_setting_is_assumed():
+    X, y = problems(20)
+    cf = HardCF(0).fit(X, y)
+    del cf._record.origin["fields"]["context"]
+    with pytest.raises(KeyError, match="context"):
+        cf.predict(X)
+    del cf._record.settings["ties"]
+    with pytest.raises(ValueError, match=r"ties .* was None and is 'exclude'"):
+        cf.predict(X)
+
+
 @pytest.mark.parametrize(("n_now", "warns"), [(1, True), (4, False), (9, True)])
 def test_another_number_of_alternatives_gives_a_warning(n_now, warns, recwarn):
     X = [problem(i, alternatives=["another"] * (3 + i % 3)) for i in range(30)]

@@ -169,6 +169,15 @@ def test_stored_names_belong_to_the_format(saved):
     assert (FORMAT, digest[:8]) == (6, "aa952c7d")
 
 
+@pytest.mark.parametrize("name", ["_record", "precision", "alternatives"])
+def test_a_file_without_what_new_problems_are_compared_with_is_refused(name, saved):
+    parts = parts_of(saved)
+    schema = parts["schema.json"].decode().replace(f'"{name}"', '"other"')
+    write_parts(saved, parts | {"schema.json": schema})
+    with pytest.raises(ValueError, match=f"cannot be loaded.*'{name}'"):
+        skdcf.load(saved)
+
+
 def test_compressed_members_are_refused(saved):
     write_parts(saved, parts_of(saved), zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="compressed"):

@@ -20,7 +20,7 @@ MOST_TOKENS = {
     "apps": 1095,
     "apps/cli": 7125,
     "apps/labelling": 6810,
-    "apps/llm": 8985,
+    "apps/llm": 8990,
     "apps/service": 2505,
     "apps/text": 3415,
     "datasets": 10570,

@@ -79,8 +79,8 @@ assert (missed[1] <= 0.2 + 3 * error[1]).all()
 # ----
 # A filter calibrated on sampled answers keeps false claims more often than alpha allows. It
 # cannot detect this if the provenance of the answers has no key ``chosen_by``. A filter
-# calibrated on chosen answers has the guarantee, and it shows more answers than a filter calibrated on one
-# sampled answer per question.
+# calibrated on chosen answers has the guarantee, and it shows more answers than a filter
+# calibrated on one sampled answer per question.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
 left.axhline(0.2, color="k", ls="--", lw=1, label="alpha")

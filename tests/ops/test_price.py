@@ -13,6 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.full import online_price
 from skdcf.ops.price import _sort, exact_log_price, pool
 from skdcf.ops.soft_price import log_price
 
@@ -115,6 +116,25 @@ def test_price_is_finite_never_falls_along_an_edge_and_ignores_the_storage_order
         )
         again = exact_log_price(hazard[mine][order], alone, q, gain)
         assert np.array_equal(again, found[mine][order])
+
+
+@pytest.mark.parametrize(
+    "size", [12, 90]
+)  # more than 64 claims are passed along the edges
+@pytest.mark.parametrize("gain", [0, 0.5, 1])
+def test_prices_under_several_fits_are_those_of_each_fit(size, gain):
+    rng = np.random.default_rng(size)
+    chain = ReasoningGraph(np.ones((size, 4)), [(v - 1, v) for v in range(1, size)])
+    others = [] if size > 64 else random_problems(0, n_problems=8, largest=9).batch
+    batch = GraphBatch.from_graphs([chain, chain, *others])
+    hazard = np.round(rng.normal(size=(batch.n_claims, 5)), 1)
+    for price in (exact_log_price, online_price):
+        together = price(hazard, batch, gain=gain)
+        for own, found in zip(hazard.T, together.T, strict=True):
+            alone = price(own[:, None], batch, gain=gain)[:, 0]
+            assert np.array_equal(found, alone)
+        if price is exact_log_price:
+            assert np.array_equal(found, price(own, batch, gain=gain))
 
 
 @pytest.mark.parametrize("largest", [9, 2**60])

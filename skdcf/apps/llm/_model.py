@@ -102,9 +102,9 @@ class ChatClient(Settings):
     malformed response, and once after a timeout. The wait before each repetition is twice as long
     as the one before, from half a second to one minute, or longer if the server requests more.
 
-    If an endpoint refuses an option, the call is repeated without it: the schema of the reply,
-    log-probabilities, the maximum length, the temperature, the seed, or the system message, which
-    is moved to the beginning of the user's message. A warning is issued, and later calls omit the
+    If an endpoint refuses an option, the call is repeated without it: the bounds in the schema of
+    the reply, the schema, log-probabilities, the maximum length, the temperature, the seed, or the
+    system message, which is moved to the beginning of the user's message. A warning is issued, and later calls omit the
     option. The same applies to log-probabilities that the endpoint ignores.
 
     Examples

@@ -104,8 +104,8 @@ class ChatClient(Settings):
 
     If an endpoint refuses an option, the call is repeated without it: the bounds in the schema of
     the reply, the schema, log-probabilities, the maximum length, the temperature, the seed, or the
-    system message, which is moved to the beginning of the user's message. A warning is issued, and later calls omit the
-    option. The same applies to log-probabilities that the endpoint ignores.
+    system message, which is moved to the beginning of the user's message. A warning is issued, and
+    later calls omit the option. The same applies to log-probabilities that the endpoint ignores.
 
     Examples
     --------

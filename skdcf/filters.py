@@ -524,8 +524,12 @@ class ConformalFilter(Settings):
             guarantee = self._resolved_guarantee
             rows, _ = part.choose(guarantee, level, False)
             counts = np.bincount(part.group_of[rows]).tolist()
+            if not hasattr(self, "share_table_"):
+                raise ValueError('show="auto" requires the training answers. Call fit')
             table = self.share_table_
             self.share_ = choose_share(table, level, guarantee.delta, counts)
+        else:
+            self.share_ = None
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee)
         chosen, left_over = part.choose(guarantee, level, fewest)

@@ -86,7 +86,7 @@ def one_half(problems, scorer, alpha, seed):
         groups[new], return_inverse=True, return_counts=True
     )
     weights = 1 / n_answers[inverse]
-    sums = []
+    sums, chosen = [], None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cf = CoherentConformalFilter(
@@ -101,6 +101,7 @@ def one_half(problems, scorer, alpha, seed):
             share = {"auto": "auto", "release": 1}.get(variant) or float(variant)
             cf.set_params(guarantee=NoFalseClaim(show=share))
             cf.calibrate(*of(calibrate), groups=groups[calibrate])
+            chosen = cf.share_ or chosen
             if variant == "release":
                 order = rng.permutation(len(new))
                 _, first = np.unique(groups[new[order]], return_index=True)
@@ -116,7 +117,7 @@ def one_half(problems, scorer, alpha, seed):
                 passes = passing_answers(cf, graphs[new])
             sums.append(count(masks, passes, truth, weights))
     unfiltered = weights @ [(row != 1).any() for row in truth]
-    return np.array(sums), unfiltered, len(np.unique(groups[calibrate])), cf.share_
+    return np.array(sums), unfiltered, len(np.unique(groups[calibrate])), chosen
 
 
 def run(options):

@@ -99,7 +99,7 @@ def pass_on(ufunc, values, batch):
         if claims is None:
             inherited = ufunc.reduceat(out[parents], starts)
             out[children] = ufunc(out[children], inherited)
-        else:
+        elif len(claims):
             cells = out[claims].tolist() if out.ndim == 1 else [*out[claims]]
             for parent, child in zip(parents, children, strict=True):
                 cells[child] = join(cells[child], cells[parent])

@@ -131,7 +131,12 @@ def test_a_share_that_is_set_after_fit_replaces_the_chosen_one(data):
         cf.set_params(guarantee=NoFalseClaim(show=share)).calibrate(
             graphs[200:], y[200:]
         )
-        assert cf.calibration_.guarantee.show == share != cf.share_
+        assert cf.calibration_.guarantee.show == share
+        assert cf.share_ is None
+    other = make(0.4).fit(graphs[:200], y[:200])
+    other.set_params(guarantee=NoFalseClaim(show="auto"))
+    with pytest.raises(ValueError, match=r"auto.*fit"):
+        other.calibrate(graphs[200:], y[200:])
 
 
 def test_a_scorer_that_learns_nothing_chooses_on_a_fifth_of_the_questions(data):

@@ -126,7 +126,9 @@ def test_prices_under_several_fits_are_those_of_each_fit(size, gain):
     rng = np.random.default_rng(size)
     chain = ReasoningGraph(np.ones((size, 4)), [(v - 1, v) for v in range(1, size)])
     others = [] if size > 64 else random_problems(0, n_problems=8, largest=9).batch
-    batch = GraphBatch.from_graphs([chain, chain, *others])
+    # The first layer of 20 stars is wide.
+    star = ReasoningGraph(np.ones((4, 4)), [(0, 1), (0, 2), (0, 3)])
+    batch = GraphBatch.from_graphs([chain, *[star] * 20, chain, *others])
     hazard = np.round(rng.normal(size=(batch.n_claims, 5)), 1)
     for price in (exact_log_price, online_price):
         together = price(hazard, batch, gain=gain)

@@ -469,7 +469,7 @@ def _refused_option(status, text, in_use):
         return None
     options = {
         "system": r"system (?:role|message)|role ['\"]system['\"]",
-        "bounds": "(?:min|max)(?:items|length)",
+        "bounds": "(?:min|max)(?:items|length)|grammar",
         "response_format": "schema|response_format|structured|json_object",
         "logprobs": "logprob",
         "max_tokens": "max_(?:completion_)?tokens|context length",

@@ -115,14 +115,16 @@ def rows_of(name, **columns):
 def bounded(schema, question):
     """Return a schema with bounds, within which a model cannot repeat itself without end.
 
-    A list has one row for each claim of the question, or about one for every four characters of
-    its answer. A text has at most 100 characters more than the answer or the question.
+    A list has one row for each claim of the question, or at most one for every four characters of
+    its answer, but up to 20 rows are always possible. A text has at most 100 characters more than
+    the answer or the question. Some servers refuse bounds of 2,000 or more.
     """
     n = len(question.get("claims", ()))
-    answer = question.get("answer", str(question))
-    most = n or 1 + len(answer) // 4
+    size = len(question.get("answer", str(question)))
+    most = n or min(max(20, size // 4), 1000)
     text = json.dumps(schema)
-    text = text.replace('"string"', f'"string", "maxLength": {100 + len(answer)}')
+    if size < 1500:
+        text = text.replace('"string"', f'"string", "maxLength": {100 + size}')
     text = text.replace('"array"', f'"array", "maxItems": {most}')
     return json.loads(text.replace('"maxItems"', f'"minItems": {n}, "maxItems"', 1))
 

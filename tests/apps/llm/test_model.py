@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import sqlite3
 import stat
 
@@ -224,14 +225,17 @@ def test_a_repetitive_reply_is_asked_for_again_with_its_schema_and_not_sent_back
     assert [message["role"] for message in second["messages"]] == ["system", "user"]
     rows = second["response_format"]["json_schema"]["schema"]["properties"]["claims"]
     assert first["response_format"] == second["response_format"]
-    assert rows["minItems"] == 0 and rows["maxItems"] == 1
+    assert rows["minItems"] == 0 and rows["maxItems"] == 20
     assert rows["items"]["properties"]["text"]["maxLength"] == 101
 
 
-def test_bounds_that_an_endpoint_refuses_are_left_out_of_the_schema(model):
+@pytest.mark.parametrize(
+    "fault", ["Invalid schema: 'maxLength' is not permitted", "failed to parse grammar"]
+)
+def test_bounds_that_an_endpoint_refuses_are_left_out_of_the_schema(model, fault):
     def script(request, n):
         if "maxLength" in json.dumps(request["response_format"]):
-            return Status(400, body="Invalid schema: 'maxLength' is not permitted")
+            return Status(400, body=fault)
         return claims("a")
 
     server, client = model(script)
@@ -239,6 +243,14 @@ def test_bounds_that_an_endpoint_refuses_are_left_out_of_the_schema(model):
         assert decompose(client) == [["a"]]
     sent = server.requests[-1][2]["response_format"]
     assert sent["type"] == "json_schema" and "max" not in json.dumps(sent)
+
+
+@pytest.mark.parametrize("n", [1500, 20_000])
+def test_no_bound_is_so_large_that_servers_refuse_it(model, n):
+    server, client = model(lambda request, n: claims("a"))
+    decompose(client, ["a" * n])
+    sent = json.dumps(server.requests[-1][2]["response_format"])
+    assert "maxItems" in sent and max(map(int, re.findall(r"\d+", sent))) < 2000
 
 
 # --- the cache

@@ -41,7 +41,7 @@ def compute(folder, name, cells, n_jobs, begin=True):
         The function gives what JSON can hold, and is told apart by its arguments.
     n_jobs : int
     begin : bool, default=True
-        Whether the missing cells are computed; else their result is None.
+        If False, no cell is computed, and the result of a missing cell is None.
     """
     code, seen, known, missing = code_of_package(), {}, {}, {}
     for key, (function, arguments) in cells.items():

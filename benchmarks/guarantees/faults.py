@@ -1,13 +1,14 @@
 """How often a false claim is kept in cases that break the assumptions of a guarantee.
 
-Each case generates labelled answers and new answers, with a bound of .1 (of .3 for `release`).
-Printed are the share of the new answers in which a false claim is kept (a refusal counts as nothing
-kept), and the shares of the draws that are refused and warned of. In the first four cases, many
+Each case generates labelled answers and new answers, with a bound of .1 (of .3 for `release`). The
+program prints the share of new answers in which a false claim is kept (a refusal counts as nothing
+kept), and the shares of draws that are refused or cause a warning. In the first eight cases, many
 answers are copies. In "row orders", the first share is that of the draws in which two orders of the
-same rows give two thresholds. In the next four cases, calibration and use differ in precision. Then
-a search picks a column or a level with the calibration labels. "release, harder group" is the rate
-among the shown answers of the harder of two groups. In the last case, the filter comes from --file,
-which the first run writes. Run in two checkouts to compare them, with the same file::
+same rows result in different thresholds. In the next four cases, the precision differs between
+calibration and use. Then a search chooses a column or a level with the calibration labels.
+"release, harder group" is the rate among the shown answers of the harder of two groups. In the last
+case, the filter is loaded from the file given by --file, which the first run writes. To compare two
+checkouts, run the program in both with the same file::
 
     PYTHONPATH=CHECKOUT python benchmarks/guarantees/faults.py --draws 200 --file FILE
     python -m benchmarks.guarantees.faults --draws 200 --file FILE
@@ -107,7 +108,7 @@ def question_dropped(rng, make):
 
 
 def row_orders(rng, cf):
-    """Fits to two orders of rows. A "false claim" is kept if their thresholds differ.
+    """Counts a draw as wrong if two orders of the same rows result in different thresholds.
 
     Each question has three answers with equal texts and different columns.
     """
@@ -183,7 +184,7 @@ def harder_group(rng, show):
 def from_file(rng, path):
     """Filters answers without alternatives, for which the filter was not calibrated.
 
-    Their scores say nothing. The file is written if it does not exist.
+    Their scores carry no information. The file is written if it does not exist.
     """
     if not path.exists():
         columns, labels = draw(rng, 500)

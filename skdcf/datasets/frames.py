@@ -42,7 +42,7 @@ def from_frame(
     question : str, optional
         Column with the text of the question. All rows of an answer must have the same question.
     features : sequence of str
-        Columns with finite numbers that are used as features. Convert a column of yes and no to
+        Columns with finite numbers that are used as features. Convert yes/no columns to
         numbers first, for example with ``(frame[name] == "yes").astype(int)``.
 
     Returns

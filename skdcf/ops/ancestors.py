@@ -31,6 +31,7 @@ def sum_ancestors(values, batch):
         reached[batch.edges[:, 1], batch.edges[:, 0]] = 1
         for _ in range(batch.n_claims.bit_length()):  # Each doubles the paths.
             reached = np.minimum(reached @ reached, 1)
+        # Products of floats are faster than those of integers, and exact below 2**53.
         return (reached @ values).astype(np.int64)
     if _is_long_forest(batch):
         return pass_on(np.add, values, batch)

@@ -106,8 +106,6 @@ class Step(Settings):
         return await self._ask(run, question, read, schema=self._reply, n_rows=n_rows)
 
     async def _ask(self, run, question, read, *, n_rows, schema=None, **options):
-        if schema:
-            schema = bounded(schema, question)
         # A longer reply is probably repetitive.
         limit = 300 + 150 * n_rows
         return await run.ask(
@@ -116,7 +114,7 @@ class Step(Settings):
             read,
             model=self.model,
             limit=limit,
-            schema=schema,
+            schema=schema and bounded(schema, question),
             **options,
         )
 

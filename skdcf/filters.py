@@ -295,7 +295,7 @@ class ConformalFilter(Settings):
         return replace(problems, columns=columns), scorer
 
     def _count_held_out(self, question, learns):
-        """Return the number of questions to hold out for calibration, or all if nothing learns."""
+        """Return the number of questions to hold out, which is the total if nothing is trained."""
         size = self.calibration_size
         n = int(question.max()) + 1
         if size == 0:

@@ -408,7 +408,7 @@ def refuse(filter, what):
 
 
 def _check_answers(batch, labels=None):
-    """Raise ValueError if the theorem does not apply to answers, or keeps too little of them."""
+    """Raise ValueError if the theorem does not apply, or if too few claims would be kept."""
     parent, child = batch.edges.T
     late = child[parent > child]
     if len(late):

@@ -360,7 +360,7 @@ def check_copies(hashes, candidates, group_of, level):
     is_copy = (hashes.answer > 0) & ((count[code] > 1) | in_training)
     if hashes.named_by == "answer" or not is_copy.any():
         return
-    # A pair consists of two calibration answers, or of one and its copies in training.
+    # A pair consists of two calibration answers, or of a calibration and a training answer.
     is_second = is_copy.copy()
     is_second[first[~in_training[first]]] = False
     by_text = hashes.named_by == "text"

@@ -94,7 +94,7 @@ class CoherentConformalFilter(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risks of the problems in sorted order.
+        The largest path risk of each problem, in sorted order.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.
@@ -251,7 +251,7 @@ class HardCF(ConformalFilter):
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted nonconformity scores, which are +inf for problems without a false claim.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risks of the problems in sorted order.
+        The largest path risk of each problem, in sorted order.
     threshold_ : float
         Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
         problem.

@@ -31,7 +31,7 @@ def value_at(record, path, target=None):
     Parameters
     ----------
     record : dict
-        The parsed object of a line.
+        The object parsed from a line.
     path : str
         A key or a path.
     target : str, optional
@@ -94,7 +94,7 @@ def put_at(record, path, value):
     Parameters
     ----------
     record : dict or list
-        The parsed object of a line, which is changed in place.
+        The object parsed from a line, which is changed in place.
     path : str
         A key or a path without ``[]``, which does not go on within a JSON string.
     value : object
@@ -116,7 +116,7 @@ def paths_of(record, depth=0):
     Parameters
     ----------
     record : dict
-        The parsed object of a line.
+        The object parsed from a line.
     depth : int
         Nesting depth of the object within the line.
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of an observed coverage, and bands of the coverage in theory."""
+"""Confidence intervals for an observed coverage, and theoretical coverage bands."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class CalibratedSearch(BaseEstimator):
         batch, labels = check(estimator, X, y)
         questions = question_groups(batch, groups)
         codes = number_groups(questions)
-        # As many as `fit` would hold out if the filter learns.
+        # As many as `fit` holds out if the filter is trained.
         n_held = estimator._count_held_out(codes, learns=True)
         rng = check_random_state(self.random_state)
         rest, held_rows = hold_out(len(batch), n_held, codes, rng)

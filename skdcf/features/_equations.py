@@ -49,7 +49,7 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-#: The first name of each unit of measurement, keyed by its names.
+#: The canonical name of each unit of measurement, keyed by each of its names.
 UNITS = {
     form: unit.partition("/")[0] for names in _UNIT_OF for form, unit in names.items()
 }
@@ -189,7 +189,8 @@ def _measure_shared_ending(one, other):
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
     # A word in a name must end with a letter. Up to three words of a unit may precede the name.
-    # After a unit, a single shared word is a name only if the first side consists of this word.
+    # After a unit, a single word that both sides share is a name only if it is the whole left-hand
+    # side.
     words = other[len(other) - n :]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)

@@ -300,7 +300,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Number of problems to hold out.
         """
         # The rank for m problems is floor(alpha (m + 1)), so some problems may not affect the rank.
-        # The smallest number is used whose rank is that of about two fifths of the problems.
+        # The smallest number that gives the rank of about two fifths of the problems is used.
         auto = self.show == "auto"
         expected = level * self.share * n
         rank = max(2, round(0.4 * level * self.share * n))

@@ -496,7 +496,7 @@ def _ask_again(first, reply, fault, number):
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
     messages = [*first["messages"]]
-    # The model would repeat a repetitive reply.
+    # A model that saw its repetitive reply would return the same reply again.
     if reply.text.strip() and not is_cut:
         messages.append({"role": "assistant", "content": reply.text[:4000]})
         messages.append({"role": "user", "content": complaint})

@@ -55,7 +55,7 @@ from .identity import Groups, are_fine, hashes_of
 from .jitter import noise_of
 from .labels import Labels
 from .ops.hard import path_risk, segment_max, segment_sum
-from .parts import CalibrationPart, number
+from .parts import CalibrationPart, first_claims, number
 from .scorers import ClassifierScorer, ConfTrScorer, FitTask, resolve
 from .training import splitting
 
@@ -414,8 +414,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         part : CalibrationPart
-            The calibration data, which require about 50 bytes per problem, and the hash of the
-            scorer at the end of `fit`. Do not change the fitted scorer afterwards.
+            The calibration data, which require about 60 bytes per problem and its first claim,
+            and the hash of the scorer at the end of `fit`. Do not change the fitted scorer
+            afterwards.
         """
         check_is_fitted(self, "scorer_")
         full.refuse(self, "calibration_part")
@@ -507,6 +508,7 @@ class ConformalFilter(Settings):
             largest=segment_max(path, batch.offsets),
             lowest=risks.lowest,
             lowered=guards.lowered(risks.lowest, resolution, rounding),
+            texts=first_claims(batch),
             hashes=problems.hashes,
             groups=risks.groups,
             origin=origin,
@@ -556,7 +558,7 @@ class ConformalFilter(Settings):
         self.calibration_ = part.calibrate(guarantee)
         risks = PathRisks(part.lowest, np.arange(len(part) + 1), part.groups)
         passing = part[self.calibration_.passes(risks)]
-        guards.check_copies(passing.hashes, candidates, passing.group_of, level)
+        guards.check_copies(passing, candidates, level)
         guards.warn_of_level(self.calibration_, level)
         self.n_calibration_ = len(part)
         self.nonconformity_scores_ = np.sort(part.scores)

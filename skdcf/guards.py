@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from statistics import mode
 from types import FunctionType
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,7 @@ from .exceptions import (
     LabelWarning,
     ParameterWarning,
 )
+from .graphs.checks import show
 from .graphs.ragged import ranges
 from .identity import has_many_digits, mix, question_groups, read_groups
 
@@ -327,15 +329,16 @@ def not_held_out(candidates, held):
     return ~(is_compared & np.isin(candidates.answer, held.answer))
 
 
-def not_trained(record, hashes, group_of):
+def not_trained(record, part):
     """Return the rows of answers that equal no training answer, or raise ValueError.
 
     The share of the other answers is bounded in each group.
     """
+    hashes = part.hashes
     same = np.isin(hashes.answer, record.trained["answer"])
     same &= hashes.named_by != "group"
     stays = hashes.named_by == "answer"
-    _refuse_many(same, same, group_of, 0.5 if stays else _FEW)
+    _refuse_many(same, same, part, 0.5 if stays else _FEW)
     if stays or not same.any():
         return np.arange(len(same))
     warn(
@@ -346,12 +349,13 @@ def not_trained(record, hashes, group_of):
     return np.flatnonzero(~same)
 
 
-def check_copies(hashes, candidates, group_of, level):
+def check_copies(part, candidates, level):
     """Raise ValueError or warn if calibration answers equal each other or training answers.
 
     There is one answer to each question. ``candidates`` are the hashes of the answers that could
     have been used for training. The share of copies is bounded in each group.
     """
+    hashes, group_of = part.hashes, part.group_of
     in_training = np.isin(hashes.answer, candidates)
     of_group = hashes.answer + mix(group_of.astype(np.uint64))
     _, first, code, count = np.unique(
@@ -364,7 +368,7 @@ def check_copies(hashes, candidates, group_of, level):
     is_second = is_copy.copy()
     is_second[first[~in_training[first]]] = False
     by_text = hashes.named_by == "text"
-    share = _refuse_many(is_copy, is_second, group_of, _FEW if by_text else 1)
+    share = _refuse_many(is_copy, is_second, part, _FEW if by_text else 1)
     count_of = f"{is_copy.sum()} of {len(group_of)} calibration answers"
     if by_text:
         warn(
@@ -382,24 +386,27 @@ def check_copies(hashes, candidates, group_of, level):
         )
 
 
-def _refuse_many(is_copy, is_second, group_of, most):
+def _refuse_many(is_copy, is_second, part, most):
     """Return the largest share of copies in a group, or raise ValueError if there are too many.
 
     The error counts the answers of all groups that have too many, so it does not depend on the
     order of the rows.
     """
+    group_of = part.group_of
     shares = np.bincount(group_of, is_copy) / np.bincount(group_of)
     has_many = (shares > most) & (
         np.bincount(group_of, is_second) > (is_copy is not is_second)
     )
     if has_many.any():
         own = has_many[group_of]
+        text = mode(sorted(part.texts[is_copy & own]))
+        example = f". The most frequent one begins with {show(text)}" if text else ""
         raise ValueError(
             f"at most {most:.0%} of the calibration answers may equal other or training answers, "
-            f"but {is_copy[own].sum()} of {own.sum()} do. If the data contain answers several "
-            "times, pass groups= with equal values for copies. If the model repeats itself, pass "
-            "groups= with one value for each question, or groups=False if each answer has its own "
-            "question"
+            f"but {is_copy[own].sum()} of {own.sum()} do{example}. If the data contain answers "
+            "several times, pass groups= with equal values for copies. If the model repeats "
+            "itself, pass groups= with one value for each question, or groups=False if each answer "
+            "has its own question"
         )
     return shares.max()
 

@@ -16,7 +16,7 @@ from .guarantees import Calibration, Guarantee, Jumps, NoFalseClaim
 from .guards import Record
 from .identity import Hashes, hash_question, mix
 
-_COLUMNS = "largest", "lowest", "lowered"
+_COLUMNS = "largest", "lowest", "lowered", "texts"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class CalibrationPart:
     lowest, lowered : ndarray of shape (n_problems,)
         Smallest path risk of each problem, before and after being lowered to allow for rounding
         errors.
+    texts : ndarray of str of shape (n_problems,)
+        First claim of each problem, for messages about copies, or an empty text.
     hashes : Hashes
         Hashes of the questions and of the problem contents.
     groups : list of length n_problems or None
@@ -66,6 +68,7 @@ class CalibrationPart:
     largest: Floats
     lowest: Floats
     lowered: Floats
+    texts: NDArray[Any]
     hashes: Hashes
     groups: list[Any] | None
     origin: dict[str, Any]
@@ -154,7 +157,7 @@ class CalibrationPart:
         rows : ndarray of int
             The rows.
         """
-        return guards.not_trained(record, self.hashes, self.group_of)
+        return guards.not_trained(record, self)
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the hashes that determine which answers and questions are selected.
@@ -243,6 +246,15 @@ def number(groups, n):
     return np.array(
         [numbers.setdefault(g, len(numbers)) for g in groups or [None] * n], np.int64
     )
+
+
+def first_claims(batch):
+    """Return the text of each problem's first claim, or an empty text."""
+    texts = np.full(len(batch), "", object)
+    if batch.claims is not None:
+        filled = batch.sizes > 0
+        texts[filled] = batch.claims[batch.offsets[:-1][filled]]
+    return texts
 
 
 def choose_one_each(questions, order, group_of):

@@ -47,6 +47,18 @@ def test_answers_under_two_questions_are_refused(texts, scorer):
     HardCF(scorer, alpha=0.2).fit(X, y, groups=False)
 
 
+def test_the_most_frequent_copy_is_shown():
+    graphs, labels = answers(60)
+    rows = [*range(9), 7, 0]
+    X, y = graphs + reworded([graphs[i] for i in rows]), labels + [labels[0]] * 11
+    X[7] = X[7].replace(claims=["x" * 99, "y"])
+    for i in (60 + 7, 60 + 9):
+        X[i] = X[i].replace(claims=X[7].claims)
+    for step in (1, -1):
+        with pytest.raises(ValueError, match=r"begins with 'x{70,80}\.\.\.\. If"):
+            HardCF(0, alpha=0.2).fit(X[::step], y[::step], groups=None)
+
+
 def test_a_fit_that_can_only_train_on_copies_of_held_out_answers_is_refused():
     graphs, labels = answers(1)
     with pytest.raises(ValueError, match="calibration_size=1 leaves no answer"):

@@ -49,7 +49,7 @@ from .features.columns import (
     reads_edges,
 )
 from .graphs import GraphBatch, Problems, answer_text
-from .guarantees import Guarantee, NoFalseClaim, PathRisks, choose_share, share_table
+from .guarantees import Guarantee, NoFalseClaim, choose_share, share_table
 from .guards import Record
 from .identity import Groups, are_fine, hashes_of
 from .jitter import noise_of
@@ -521,6 +521,7 @@ class ConformalFilter(Settings):
         ``candidates`` are the hashes of the answers that could have been used for training.
         """
         level = self._level()
+        self.share_ = None
         if self._chooses_share:
             # The share is chosen for the number of questions in each group.
             guarantee = self._resolved_guarantee
@@ -530,8 +531,6 @@ class ConformalFilter(Settings):
                 raise ValueError('show="auto" requires the training answers. Call fit')
             table = self.share_table_
             self.share_ = choose_share(table, level, guarantee.delta, counts)
-        else:
-            self.share_ = None
         # Copy the guarantee, because the caller may change the original.
         guarantee = deepcopy(self._resolved_guarantee)
         chosen, left_over = part.choose(guarantee, level, fewest)
@@ -556,8 +555,7 @@ class ConformalFilter(Settings):
                 lowered=guards.below_copies(part.lowered),
             )
         self.calibration_ = part.calibrate(guarantee)
-        risks = PathRisks(part.lowest, np.arange(len(part) + 1), part.groups)
-        passing = part[self.calibration_.passes(risks)]
+        passing = part[self.calibration_.passes(part)]
         guards.check_copies(passing, candidates, level)
         guards.warn_of_level(self.calibration_, level)
         self.n_calibration_ = len(part)

@@ -251,8 +251,8 @@ class Calibration:
 
         Parameters
         ----------
-        risks : PathRisks
-            Path risks of the problems, together with their groups.
+        risks : PathRisks or CalibrationPart
+            Smallest path risks and groups of the problems.
 
         Returns
         -------

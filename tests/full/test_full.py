@@ -213,6 +213,7 @@ def test_a_stream_decides_as_predict_does(data, new):
         for alpha in (0.1, 0.3):
             kept = cf.predict([graph], alpha)[0]
             assert list(cf.stream(claims, alpha)) == kept.tolist()
+    assert cf.predict([ReasoningGraph(np.zeros((0, 3)), ())])[0].tolist() == []
     with pytest.raises(ValueError, match="all 19 answers"):
         cf.fit(*(rows[:19] for rows in data))
 

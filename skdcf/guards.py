@@ -413,8 +413,15 @@ def _refuse_many(is_copy, is_second, part, most):
 
 # Rounding. The last bits of a score may differ in another batch, on another machine or in
 # float32. The risk of an exact copy of a false claim may then lie below its calibrated score.
-# With such copies, the coverage was 0.74 instead of 0.90. Scores are therefore lowered by more
-# than the measured difference.
+# With such copies, the coverage was 0.74 instead of 0.90. Calibration scores are therefore
+# lowered, first by the larger of two differences, and equal scores once more:
+#
+# measure_rounding  ten times the difference between batches, if the scorer computes in batches
+# resolution_of     the resolution of the scorer, or of float32 if columns or scores have it
+# below_copies      a millionth, for equal scores that are not round
+#
+# In use, the risks in rows of float32 numbers are raised (raised), because the same row may have
+# calibrated in float64.
 
 _SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
 

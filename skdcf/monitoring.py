@@ -30,12 +30,10 @@ from . import full
 from ._checks import Seed
 from ._parameters import Settings, fraction, settings
 from .graphs import Problems
-from .guards import compare_origin
 from .identity import Groups, hashes_of
 from .labels import Labels
 from .ops.hard import segment_max
 from .ops.mean_bound import largest_mean
-from .uses import check, flat_masks
 
 __all__ = ["CoverageMonitor", "ExchangeabilityTest"]
 
@@ -365,7 +363,8 @@ class CoverageMonitor(BettingMonitor):
             if not is_urn:
                 # The loss of the new answer is at most 1. All other answers share the rest.
                 total = max((steps.n + 1) * level - 1, 0.0)
-                mean = largest_mean(total, steps.n, self.delta / (2 * len(groups)))
+                delta = self.calibration_delta_ / len(groups)
+                mean = largest_mean(total, steps.n, delta)
             game = {
                 "group": name,
                 "cut": steps.cut,
@@ -410,10 +409,10 @@ class CoverageMonitor(BettingMonitor):
         check_is_fitted(self)
         fitted = self.filter_
         part = fitted.calibration_part(X, y, groups)
-        compare_origin(fitted._record, part.origin)
-        batch, labels = check(fitted, X, y)
-        [kept] = flat_masks(fitted, batch, [None])
-        losses = fitted.calibration_.guarantee.loss(labels, kept, batch.offsets)
+        risks, problems = fitted._risks_of(X, y)
+        kept = fitted._margin(risks, problems, fitted._level()) > 0
+        guarantee = fitted.calibration_.guarantee
+        losses = guarantee.loss(problems.labels, kept, risks.offsets)
         rows = np.lexsort(part.orders())
         names = part.groups or [None] * len(part)
         self.n_unwatched_ += len(rows)

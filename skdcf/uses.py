@@ -44,10 +44,3 @@ def copy_at(fitted, alpha):
     level = alpha if fitted.scorer_.uses_alpha else None
     copied._record = replace(fitted._record, level=level, settings=copied._settings)
     return copied
-
-
-def flat_masks(filter, X, alphas):
-    """Return whether each claim is kept at each level, of shape (n_alphas, n_claims)."""
-    risks, problems = filter._risks_of(X)
-    margins = [filter._margin(risks, problems, filter._level(a)) for a in alphas]
-    return np.array(margins) > 0

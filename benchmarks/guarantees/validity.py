@@ -40,7 +40,7 @@ from skdcf.graphs.ragged import offsets_of, ranges
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ConfTrScorer
-from skdcf.uses import copy_at, flat_masks
+from skdcf.uses import copy_at
 
 N_TEST = 20
 FILTERS = {
@@ -329,7 +329,7 @@ def training_row(key, draws):
         cf = HardCF(forest, alpha=0.1, random_state=0)
         cf.fit(graphs[cal], [labels[i] for i in cal])
         cf.calibrate(graphs[cal], [labels[i] for i in cal])
-        mask, flat = flat_masks(cf, graphs[new], [0.1])[0], [labels[i] for i in new]
+        mask, flat = np.concatenate(cf.predict(graphs[new])), [labels[i] for i in new]
         offsets = graphs[new].offsets
         losses.append(NoFalseClaim().loss(np.concatenate(flat), mask, offsets))
     return row(np.array(losses, float), 0.1)
@@ -378,7 +378,7 @@ def shift_row(key, draws):
     rng, losses = np.random.default_rng(0), []
     for _ in range(min(draws, 100)):
         cf.calibrate_parts([part[rng.permutation(len(part))[:200]]])
-        mask = flat_masks(cf, graphs[new], [0.1])[0]
+        mask = np.concatenate(cf.predict(graphs[new]))
         losses.append(NoFalseClaim().loss(flat, mask, graphs[new].offsets))
     return row(np.array(losses, float), 0.1)
 

@@ -5,7 +5,6 @@ import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.exceptions import LabelWarning
-from skdcf.uses import flat_masks
 
 RNG = np.random.default_rng(0)
 IS_TRUE = RNG.random(400) < 0.5
@@ -34,9 +33,8 @@ def test_predictions_are_values_of_y(coding):
     kept = cf.decision_function(X) > 0
     np.testing.assert_array_equal(predicted, coded(coding, kept))
     assert 0.2 < kept.mean() < 0.9
-    np.testing.assert_array_equal(
-        cf.predict(X, alpha=0.2), coded(coding, flat_masks(cf, X, [0.2])[0])
-    )
+    kept = cf.decision_function(X, alpha=0.2) > 0
+    np.testing.assert_array_equal(cf.predict(X, alpha=0.2), coded(coding, kept))
 
 
 @pytest.mark.filterwarnings("ignore:.*no claims judged")

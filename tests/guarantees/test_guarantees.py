@@ -10,7 +10,6 @@ from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning, ParameterWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.uses import flat_masks
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
 
@@ -48,7 +47,7 @@ def test_all_methods_agree_and_sets_are_nested(data, guarantee, ties):
     cf.fit(graphs[:250], y[:250])
     new = graphs[250:]
     levels, risk = flat(cf.predict_alpha(new)), flat(cf.path_risk(new))
-    masks = flat_masks(cf, new, ALPHAS)
+    masks = np.array([flat(rows) for rows in cf.predict(new, ALPHAS)])
     for i, alpha in enumerate(ALPHAS):
         kept = flat(cf.predict(new, alpha))
         t = thresholds(cf, new, alpha)[new.problem_of]

@@ -12,7 +12,6 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import AgreementFeatures
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.scorers import ClassifierScorer, Scorer
-from skdcf.uses import flat_masks
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +87,13 @@ def test_settings_must_not_change_after_calibration(data, settings):
     graphs, y = data
     cf = HardCF(0, guarantee=NoFalseClaim(max_false=2)).fit(graphs, y)
     before = cf.get_params()
-    masks = flat_masks(cf, graphs, [0.1])
+    masks = np.concatenate(cf.predict(graphs))
     cf.set_params(**settings)
     if "scorer" not in settings:
         with pytest.raises(ValueError, match="must not change"):
             cf.predict(graphs)
     cf.set_params(**{name: before[name] for name in settings})
-    np.testing.assert_array_equal(flat_masks(cf, graphs, [0.1]), masks)
+    np.testing.assert_array_equal(np.concatenate(cf.predict(graphs)), masks)
 
 
 def test_the_level_in_force_is_clear(data):
@@ -113,7 +112,7 @@ def test_columns_in_another_order_are_refused_if_a_function_reads_them(data):
     columns, names = graphs.features[:, ::-1], graphs.feature_names[::-1]
     backwards = graphs.replace_features(columns, names)
     plain = HardCF("frequency-score").fit(graphs, y)
-    masks = (flat_masks(plain, X, [0.1]) for X in (graphs, backwards))
+    masks = (np.concatenate(plain.predict(X)) for X in (graphs, backwards))
     np.testing.assert_array_equal(*masks)
     for by in (larger_than(4), [larger_than(4), larger_than(5)]):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=by)).fit(graphs, y)

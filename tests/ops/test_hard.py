@@ -24,7 +24,6 @@ from skdcf.ops.hard import (
     path_risk,
 )
 from skdcf.scorers import FeatureScorer
-from skdcf.uses import flat_masks
 
 EDGE_CASES = [
     ([1.0], [], [1]),
@@ -120,7 +119,6 @@ def test_a_path_risk_that_equals_the_threshold(ties):
     kept = [True, ties == "include", False]
     claims = -risks[:, None]
     assert cf.predict(claims).tolist() == kept
-    assert flat_masks(cf, claims, [0.2])[0].tolist() == kept
     assert (cf.decision_function(claims) > 0).tolist() == kept
     assert (cf.predict_alpha(claims) <= 0.2).tolist() == kept
     assert [len(graph.features) for graph in cf.filter(claims)] == kept

@@ -8,38 +8,33 @@ from importlib import import_module
 
 from ._version import __version__ as __version__
 
-__all__ = [
-    "BoostedIndependentFactuality",
-    "CalibrationPart",
-    "CoherentConformalFilter",
-    "GraphBatch",
-    "HardCF",
-    "IndependentFactuality",
-    "ReasoningGraph",
-    "SingleFeatureCF",
-    "XGBoostCF",
-    "load",
-    "load_threshold",
-    "problems_needed",
-    "save",
-    "save_threshold",
-]
+# The module of each public name.
+_HOMES = {
+    "BoostedIndependentFactuality": "presets",
+    "CalibrationPart": "parts",
+    "CoherentConformalFilter": "presets",
+    "GraphBatch": "graphs",
+    "HardCF": "presets",
+    "IndependentFactuality": "presets",
+    "ReasoningGraph": "graphs",
+    "SingleFeatureCF": "presets",
+    "XGBoostCF": "presets",
+    "load": "persistence",
+    "load_threshold": "persistence",
+    "problems_needed": "parts",
+    "save": "persistence",
+    "save_threshold": "persistence",
+}
 
-_HOMES = (
-    dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
-    | dict.fromkeys(("CalibrationPart", "problems_needed"), "parts")
-    | dict.fromkeys(("load", "load_threshold", "save", "save_threshold"), "persistence")
-)
+__all__ = list(_HOMES)
 
 
 def __getattr__(name):
     # Import scikit-learn first. Importing scipy through nested imports of this package takes
     # about 14 % longer.
-    if name in __all__:
+    if name in _HOMES:
         import_module("sklearn")
-        home = import_module(f".{_HOMES.get(name, 'presets')}", __name__)
-        globals()[name] = value = getattr(home, name)
-        return value
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
     if not name.startswith("_"):
         try:  # Importing a submodule also sets it as an attribute of the package.
             return import_module(f".{name}", __name__)

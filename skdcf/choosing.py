@@ -22,7 +22,6 @@ from .identity import (
     question_groups,
 )
 from .ops.conformal import shown_rank
-from .ops.hard import segment_min
 from .parts import choose_one_each, number
 from .training.splitting import number_groups
 
@@ -92,7 +91,7 @@ def choose(
             "key 'chosen_by'. Pass all sampled answers to each question instead"
         )
     # The smallest path risk of an answer is +inf if it has no claims.
-    risk = segment_min(filter._path_risks(problems).path_risk, batch.offsets)
+    risk = filter._path_risks(problems).lowest
     question = number_groups(question_groups(batch, groups))
     n_answers = np.bincount(question)
     if len(n_answers) > 1 and (n_answers == 1).all():

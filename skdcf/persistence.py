@@ -176,7 +176,6 @@ def _is_known(name):
     module, _, last = name.rpartition(".")
     # The functions of edges are included.
     homes = (
-        "skdcf.choosing",
         "skdcf.edges",
         "skdcf.evaluation",
         "skdcf.features",

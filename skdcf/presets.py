@@ -183,9 +183,12 @@ class CoherentConformalFilter(ConformalFilter):
         """
         from .relaxation import GridRelaxation
 
-        settings: dict[str, Any] = {"scorer": ConfTrScorer(gain=None), "alpha": alpha}
-        settings["relaxation"] = GridRelaxation.from_paper(dataset, alpha)
-        settings["training"] = SoftTraining.from_paper()
+        settings: dict[str, Any] = {
+            "scorer": ConfTrScorer(gain=None),
+            "alpha": alpha,
+            "relaxation": GridRelaxation.from_paper(dataset, alpha),
+            "training": SoftTraining.from_paper(),
+        }
         return cls(**settings | changes)
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graphs import GraphBatch, ReasoningGraph
-from .graphs.ragged import offsets_of, optional_rows, ranges
+from .graphs import ReasoningGraph
 
 
 def on_prefixes(values_of, batch, block_size=2**19):
@@ -30,33 +29,12 @@ def on_prefixes(values_of, batch, block_size=2**19):
     # values are computed for blocks of prefixes.
     block = np.cumsum(batch.position + 1) // block_size
     values = []
+    # Columns that were computed for whole answers are left out.
+    batch = batch.replace()
     for last in np.split(np.arange(batch.n_claims), np.flatnonzero(np.diff(block)) + 1):
-        prefixes = _prefixes(batch, last)
+        prefixes = batch._take(batch.problem_of[last], batch.position[last] + 1)
         values.append(values_of(prefixes)[prefixes.offsets[1:] - 1])
     return np.concatenate(values)
-
-
-def _prefixes(batch, last):
-    """Return the prefixes of problems that end with the given claims."""
-    problem = batch.problem_of[last]
-    start = batch.offsets[problem]
-    sizes = last + 1 - start
-    offsets = offsets_of(sizes)
-    claims = ranges(start, sizes)
-    first = batch.edge_offsets[problem]
-    n_edges = np.searchsorted(batch.edges[:, 1], last, side="right") - first
-    shift = np.repeat(offsets[:-1] - start, n_edges)
-    edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
-    names = ("problems", "alternatives", "context", "metadata")
-    return GraphBatch.from_arrays(
-        optional_rows(batch.features, claims),
-        offsets,
-        edges,
-        edges_known=batch.edges_known[problem],
-        claims=optional_rows(batch.claims, claims),
-        feature_names=batch.feature_names,
-        **{name: optional_rows(getattr(batch, name), problem) for name in names},
-    )
 
 
 def decisions(fitted, claims, alpha, stop, about):

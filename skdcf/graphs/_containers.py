@@ -566,13 +566,20 @@ class GraphBatch(Sequence["ReasoningGraph"]):
                 "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
                 f"integers or a boolean mask, got {show(key)}"
             )
-        # Edges are row indices, so they are renumbered.
-        sizes = self.sizes[rows]
+        return self._take(rows, self.sizes[rows])
+
+    def _take(self, rows, sizes):
+        """Return the first ``sizes[i]`` claims of problem ``rows[i]`` for each i.
+
+        The parents of these claims must be among them.
+        """
         offsets = offsets_of(sizes)
-        first = self.offsets[:-1][rows]
+        first = self.offsets[rows]
         claims = ranges(first, sizes)
-        n_edges = np.diff(self.edge_offsets)[rows]
-        edges = self.edges[ranges(self.edge_offsets[:-1][rows], n_edges)]
+        # Edges are sorted by child. They are row indices, so they are renumbered.
+        first_edge = self.edge_offsets[rows]
+        n_edges = np.searchsorted(self.edges[:, 1], first + sizes) - first_edge
+        edges = self.edges[ranges(first_edge, n_edges)]
         edges += np.repeat(offsets[:-1] - first, n_edges)[:, None]
         fields = {name: optional_rows(getattr(self, name), rows) for name in ROWS}
         features = self.features

@@ -14,7 +14,7 @@ from joblib import hash as digest
 from tqdm import tqdm
 
 import skdcf
-from skdcf._files import replaced
+from skdcf._files import write_text
 
 PACKAGE = Path(skdcf.__file__).parent
 FIELDS = ("features", "feature_names", "offsets", "edges", "claims", "problems")
@@ -72,8 +72,7 @@ def mark_of(value, seen):
 def _work(key, path, mark, function, arguments):
     result = function(*arguments)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path) as file:
-        json.dump({"mark": mark, "result": result}, file)
+    write_text(path, [json.dumps({"mark": mark, "result": result})])
     return key, result
 
 

@@ -1,15 +1,13 @@
 """Write files atomically."""
 
 import os
-from contextlib import contextmanager
 from gzip import compress
 from pathlib import Path
 from uuid import uuid4
 
 
-@contextmanager
-def replaced(path, mode="w", **options):
-    """Open a new file that replaces ``path`` once it is completely written.
+def write_bytes(path, content):
+    """Write a file that replaces ``path`` once it is completely written.
 
     If writing is interrupted, for example because the disk is full or the process is killed, the
     old file is unchanged. A killed process leaves behind a hidden file with the suffix ``.part``.
@@ -20,31 +18,34 @@ def replaced(path, mode="w", **options):
         File path. Symbolic links are followed. The permissions of an existing file are kept. If
         the file is read-only, an error is raised. A path that is not a regular file, such as
         ``/dev/null``, is written to directly.
-    mode : {"w", "wb"}
-        Text or binary mode.
-    **options
-        Additional keyword arguments for ``open``.
+    content : bytes
+        The content of the file.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The file that was written.
     """
-    path = Path(path).resolve()
-    if path.exists() and not path.is_file():
-        with open(path, mode, **options) as file:
-            yield file
-        return
-    draft = path.with_name(f".{path.name[:100]}.{uuid4().hex}.part")
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return Path(path)
+    draft = target.with_name(f".{target.name[:100]}.{uuid4().hex}.part")
     try:
-        if path.exists():
+        if target.exists():
             # Opening the file raises an error if it is read-only.
-            path.open("ab").close()
+            target.open("ab").close()
             draft.touch(0o600)
-            draft.chmod(path.stat().st_mode)
-        with open(draft, mode, **options) as file:
-            yield file
+            draft.chmod(target.stat().st_mode)
+        with open(draft, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
+        os.replace(draft, target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    return Path(path)
 
 
 def write_text(path, lines):
@@ -66,6 +67,4 @@ def write_text(path, lines):
     if str(path).endswith(".gz"):
         # The time is omitted, so the same content is always compressed to the same bytes.
         content = compress(content, mtime=0)
-    with replaced(path, "wb") as file:
-        file.write(content)
-    return Path(path)
+    return write_bytes(path, content)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._files import replaced, write_text
+from ._files import write_bytes, write_text
 from ._parameters import versions, warn_of_versions
 from ._version import __version__
 
@@ -99,9 +99,7 @@ def save(filter: Any, path: FilePath) -> Path:
     buffer = BytesIO(content)
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("skdcf.json", json.dumps(about))
-    with replaced(path, "wb") as file:
-        file.write(buffer.getvalue())
-    return Path(path)
+    return write_bytes(path, buffer.getvalue())
 
 
 def load(path: FilePath, *, trusted: Iterable[str] = ()) -> Any:

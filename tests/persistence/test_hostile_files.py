@@ -112,7 +112,7 @@ HOSTILE = {
     "a partial that opens, from edges": through_partial,
     "os.system": function("system", "os"),
     "a client that sends keys to its address": kind("ChatClient", "skdcf.apps.llm"),
-    "private function of the package": function("replaced", "skdcf._files"),
+    "private function of the package": function("write_bytes", "skdcf._files"),
     "a constructor that runs": lambda target, member: node(
         "ConstructorFromReduceNode",
         "os",

@@ -7,9 +7,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from typing import Any
 
-from ..._files import replaced
+from ..._files import write_bytes
 from ...datasets.tables import read_table
 from ...graphs import as_batch
 from ._store import WORDS, LabelStore
@@ -193,10 +194,11 @@ def write_csv(
         {key: _as_cell(cell) for key, cell in row.items()}
         for row in _rows(store, by, order)
     ]
-    with replaced(path, encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
-        table.writeheader()
-        table.writerows(rows)
+    file = StringIO()
+    table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
+    table.writeheader()
+    table.writerows(rows)
+    write_bytes(path, file.getvalue().encode("utf-8-sig"))
 
 
 def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:

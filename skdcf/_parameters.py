@@ -19,16 +19,9 @@ from sklearn.utils._param_validation import Options, StrOptions  # noqa: F401
 from ._checks import warn
 from ._version import __version__
 
-if TYPE_CHECKING:
-    MYPY = False
-    if MYPY:  # mypy has no types for scikit-learn, and would accept every parameter.
-        Known = object
-    else:
-        from sklearn.base import BaseEstimator as Known
-
-    class BaseEstimator(Known):
-        def __getattr__(self, name: str) -> Any: ...
-
+MYPY = False
+if MYPY:  # mypy has no types for scikit-learn, and would accept every parameter.
+    BaseEstimator = object
 else:
     from sklearn.base import BaseEstimator
 
@@ -72,6 +65,10 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Reset the inherited ``requires_fit`` in a class that defines its own `fit`."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graphs.ragged import reduce_segments
 from .guards import single_columns
 from .identity import hash_text, mix
-from .ops.hard import segment_sum
+from .ops.hard import segment_max, segment_sum
 
 
 def noise_of(batch, seed, steady=False):
@@ -31,8 +30,8 @@ def noise_of(batch, seed, steady=False):
         rows = np.full(batch.n_claims, mix(np.uint64(seed) + odd))
         if batch.features is not None:
             units, is_on_border = _leading_bits(batch)
-            for column in units.T:
-                rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
+            for column in units.view(np.uint64).T:
+                rows = mix(rows + column)
         if batch.claims is not None:
             codes = [hash_text(text) for text in batch.claims]
             rows = mix(rows + np.array(codes, np.uint64))
@@ -53,7 +52,7 @@ def _leading_bits(batch):
     boundary. Also return whether each problem has a feature or an exponent on such a boundary.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
-    top = reduce_segments(np.maximum, largest, batch.offsets, 0.0)
+    top = segment_max(largest, batch.offsets)
     power = np.log2(np.where(top > 0, top, 1.0))
     scale = 10 - np.rint(power)[batch.problem_of].astype(int)
     exact = np.ldexp(batch.features, scale[:, None])

@@ -257,7 +257,7 @@ class ExchangeabilityTest(BettingMonitor):
         earlier = self.seen_.tolist()
         ranks = []
         uniform = self.rng_.random_sample(len(values))
-        for value, share in zip(values.tolist(), uniform.tolist(), strict=True):
+        for value, share in zip(values, uniform, strict=True):
             below = bisect_left(earlier, value)
             equal = bisect_right(earlier, value) - below
             ranks.append((below + share * (equal + 1)) / (len(earlier) + 1))

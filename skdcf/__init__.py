@@ -9,7 +9,7 @@ from importlib import import_module
 from ._version import __version__ as __version__
 
 # The module of each public name.
-_HOMES = {
+_module_of = {
     "BoostedIndependentFactuality": "presets",
     "CalibrationPart": "parts",
     "CoherentConformalFilter": "presets",
@@ -26,15 +26,15 @@ _HOMES = {
     "save_threshold": "persistence",
 }
 
-__all__ = list(_HOMES)
+__all__ = list(_module_of)
 
 
 def __getattr__(name):
     # Import scikit-learn first. Importing scipy through nested imports of this package takes
     # about 14 % longer.
-    if name in _HOMES:
+    if name in _module_of:
         import_module("sklearn")
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        return getattr(import_module(f".{_module_of[name]}", __name__), name)
     if not name.startswith("_"):
         try:  # Importing a submodule also sets it as an attribute of the package.
             return import_module(f".{name}", __name__)

@@ -228,10 +228,9 @@ def release(
     guards.refuse_seen("calibration", filter._record.calibrated, batch, hashes)
     rows = np.arange(len(batch))
     first = choose_one_each(hashes.question, rows, number(risks.groups, len(batch)))
-    second = np.setdiff1d(rows, first)
-    if len(second):
+    for second in np.setdiff1d(rows, first):
         raise ValueError(
-            f"{batch.name_of(second[0])} is one of several answers to the same question, and "
+            f"{batch.name_of(second)} is one of several answers to the same question, and "
             "the errors of such answers are not independent. Pass one answer to each question"
         )
     # If only some answers may pass, the batch contains only the passing answers.

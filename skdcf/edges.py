@@ -133,7 +133,7 @@ def heading_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     [(0, 1), (0, 2), (3, 4)]
     """
     _check_texts(claims)
-    above: list[tuple[int, int]] = []
+    above = []
     edges = []
     for v, text in enumerate(claims):
         level = heading_level(text)

@@ -135,13 +135,13 @@ def read_column(y, classes=None):
     if classes is None:
         classes = np.array(_false_and_true(found), y.dtype)
     meaning = classes.tolist()
-    unknown = [-1] if meaning == [0, 1] else []
-    if not found.issubset([*meaning, *unknown]):
+    known = [-1, 0, 1] if meaning == [0, 1] else meaning
+    if not found.issubset(known):
         raise ValueError(
             f"each label must be one of the two values seen during fit, {meaning}, got "
             f"{show(sorted(found, key=str))}"
         )
-    labels = np.where(np.isin(y, unknown), -1, y == meaning[1])
+    labels = y if meaning == [0, 1] else y == meaning[1]
     return labels.astype(np.int8), classes
 
 
